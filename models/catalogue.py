@@ -51,6 +51,7 @@ class Entry:
     assumes: str
     reads: str
     full_labels: bool
+    yardstick: bool
     needs: tuple[str, ...]
     reproduced: str
     open_points: tuple[str, ...]
@@ -60,6 +61,11 @@ class Entry:
     def defaults(self) -> dict[str, Any]:
         """Return the parameters and their defaults, in their order."""
         return {parameter.name: parameter.default for parameter in self.parameters}
+
+    @property
+    def is_for_projects(self) -> bool:
+        """Return whether a project may choose it; all others are for comparisons."""
+        return not (self.full_labels or self.yardstick)
 
     @property
     def all_needs(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from pictured_sets import coloured
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -43,25 +44,7 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Thirty images of two colours, with the truth of their colour, a frame, and a bar."""
-    images = tmp_path_factory.mktemp("set") / "images"
-    images.mkdir()
-    rows, chance = ["image,labels"], np.random.default_rng(0)
-    for number in range(30):
-        pixels = chance.integers(0, 60, (64, 64, 3), dtype=np.uint8)
-        pixels[:, :, number % 2] += 150
-        shows = ["green" if number % 2 else "red"]
-        if number % 4 < 2:
-            pixels[:8] = 255
-            shows.append("frame")
-        if number % 3 == 0:
-            pixels[:, 28:36] = 0
-            shows.append("bar")
-        Image.fromarray(pixels).save(images / f"{number:02d}.png")
-        rows.append(f"{number:02d}.png,{'|'.join(shows)}")
-    truth = images.parent / "truth.csv"
-    truth.write_text("\n".join(rows) + "\n")
-    return images, truth
+    return coloured(tmp_path_factory.mktemp("set"))
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +162,9 @@ def test_trials_are_alike_for_all_methods_and_a_larger_budget_begins_like_a_smal
 
 
 def test_tuning_takes_the_best_and_passes_over_what_a_method_refuses(tmp_path):
-    best, scores = tune.best_of(tune.trials("an", 4), [0.2, 0.5, 0.0, 0.5])
-    assert scores == [0.2, 0.5, 0.0, 0.5] and best == tune.trials("an", 4)[1]
+    choices = tune.trials("an", 4)
+    best, scores = tune.best_of(choices, [0.2, 0.5, 0.0, 0.5])
+    assert scores == [0.2, 0.5, 0.0, 0.5] and best == choices[1]
 
     def refuses(*what):
         raise ValueError("these two do not go together")

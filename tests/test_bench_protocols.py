@@ -11,7 +11,7 @@ from PIL import Image
 from torch import nn
 
 from annotator.benchmark.datasets import load
-from annotator.benchmark.methods import cole, report, work
+from annotator.benchmark.methods import cole, report, tune, work
 from annotator.benchmark.methods.finetune import Network, settings_of
 from annotator.benchmark.methods.images import ComparedImages
 from annotator.benchmark.methods.measure import measure
@@ -96,6 +96,7 @@ def test_networks_are_trained_in_the_precision_of_their_paper():
         (Options(("an",), trials=2, protocol="cole"), "leave out --trials and --batch"),
         (Options(("an",), batch=8, protocol="cole"), "leave out --trials and --batch"),
         (Options(("an",), no_split=True, protocol="cole"), "--no-split leaves none"),
+        (Options(("an",), validate="none", protocol="cole"), "leave out --validate none"),
         (Options(("lagc",), protocol="cole"), "lagc is no linear classifier"),
         (Options(("role+linear_init",), protocol="cole"), "role\\+linear_init ends with the whole network"),
     ],
@@ -125,6 +126,13 @@ def test_the_grid_is_that_of_the_paper():
         (pytest.approx(rate), batch) for rate in (1e-2, 1e-3, 1e-4, 1e-5) for batch in (8, 16)
     ]
     assert {(one.epochs, one.optimiser, one.weight_decay, one.drop_last) for one in tried} == {(25, "adam", 0.0, True)}
+
+
+def test_changed_constants_are_those_of_every_choice():
+    changed = Options(("an_ls",), trials=3, changed=("an_ls.negative=0.3",))
+    for options in (changed, replace(changed, trials=1, protocol="cole")):
+        choices = tune.candidates("an_ls", options)
+        assert len(choices) > 2 and {choice.parameters["negative"] for choice in choices} == {0.3}
 
 
 def test_a_linear_classifier_is_trained_as_a_bare_loop_trains_it(folder, tmp_path):

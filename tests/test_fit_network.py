@@ -277,7 +277,8 @@ def test_a_second_stage_goes_on_with_classifier_and_estimates_of_the_same_epoch(
     torch.testing.assert_close(begun[6].learned[0], kept[2].learned[0], rtol=0, atol=1e-4)  # through sigmoid and back
 
 
-def test_stages_are_scored_apart_so_that_no_frozen_epoch_is_the_result(problem, tmp_path):
+@pytest.mark.parametrize("name", ["role+linear_init", "an_ls+linear_init"])
+def test_stages_are_scored_apart_so_that_no_frozen_epoch_is_the_result(problem, tmp_path, name):
     class Falling(Task):
         def val_map(self, probabilities):
             return 1 / (1 + len(trainer.history))
@@ -286,18 +287,19 @@ def test_stages_are_scored_apart_so_that_no_frozen_epoch_is_the_result(problem, 
     task = Falling(problem.truth, rows, rows[:5], rows[:0], problem.labels, False)
     best = Best(tmp_path / "best")
     trainer = WholeNetworkTrainer(
-        make_method("role+linear_init"),
+        make_method(name),
         Small(),
         lambda rows: MapExamples(problem.views[rows], weak=2),
         TrainingLabels(rows, problem.labels),
         LEARNING,
         resume=Resume(best=lambda: best.kept),
     )
-    trained = follow("role+linear_init", trainer, best, task)
+    trained = follow(name, trainer, best, task)
     assert (trained.epoch, trained.val_map) == (7, 1 / 8)  # the first of the second stage; epoch 1 had 1/2
     again = Best(tmp_path / "best")
     assert (again.epoch, again.value, len(again.scores)) == (7, 1 / 8, 8)
-    assert torch.equal(again.kept.learned[0], best.kept.learned[0])
+    assert len(again.kept.learned) == len(best.kept.learned) == (name == "role+linear_init")
+    assert all(map(torch.equal, again.kept.learned, best.kept.learned))
 
 
 def test_a_linear_start_gives_the_classifier_what_a_linear_head_learns(problem):

@@ -187,6 +187,11 @@ def push(queue: EmbeddingQueue, *kinds: int):
     return queue.push(pairs, torch.tensor(kinds))
 
 
+def test_without_slots_a_batch_is_compared_with_itself_alone():
+    queue = EmbeddingQueue(0, 1)
+    assert push(queue, 1, 2)[1].tolist() == [1, 2] and push(queue, 3)[1].tolist() == [3]
+
+
 def test_a_batch_that_would_fill_the_queue_begins_again_at_its_start():
     queue = EmbeddingQueue(5, 1)
     assert push(queue, 1, 2)[1].tolist() == [1, 2, 0, 0, 0]
@@ -201,7 +206,6 @@ def test_more_than_the_queue_holds_leaves_the_last_of_them():
     everything, kinds = push(queue, 1, 2, 3, 4, 5)
     assert kinds.tolist() == [3, 4, 5]
     assert everything[:, 0, 0].tolist() == [3, 4, 5]
-    assert push(EmbeddingQueue(0, 1), 1, 2)[1].tolist() == []
 
 
 def test_only_the_newest_batch_in_the_queue_carries_a_gradient():

@@ -70,6 +70,14 @@ BY_HAND = [
     ("pairwise_ranking", {}, [UP, DOWN, 0.0], [PRESENT, PRESENT, UNSEEN], 2.0),
     ("pairwise_ranking", {}, [UP, 0.0], [UNSEEN, ABSENT], 0.0),
     ("entropy_maximization", {"alpha": 0.2, "beta": 0.5, "eps": 0}, [0.0, 0.0], [UNSEEN, -0.25], 0.3 * LOG2),
+    # At 1/2 the entropy is log 2; what is absent costs the log loss.
+    (
+        "entropy_minimization",
+        {"alpha": 0.5, "eps": 0},
+        [UP, 0.0, UP],
+        [PRESENT, UNSEEN, ABSENT],
+        LOG43 + LOG2 / 2 + LOG4,
+    ),
     # With w = b = 0 k is 1/2, with mu = 1/2 v is 1; q2 = q3 = 1: both shares cost 1/2.
     ("generalized_robust", {"w": 0, "b": 0, "mu": 0.5, "sigma": 1, "q2": 1, "q3": 1}, [0.0], [UNSEEN], 0.5),
     # k is 1/2 again; a guess of 3/4, trusted half, makes it 5/8. At 3/4 (v = 1) a positive costs 1/4, a negative 3/4.

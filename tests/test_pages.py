@@ -95,7 +95,7 @@ def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
     test = show("settings")
     box = test.selectbox(key="method")
     assert box.value == "role+linear_init" and len(box.options) == sum(
-        not one.full_labels for one in catalogue.methods().values()
+        one.is_for_projects for one in catalogue.methods().values()
     )
     assert any(f"**{frame.escaped('k = 2.5')}**" in text.value for text in test.markdown)
     box.select("lagc").run()

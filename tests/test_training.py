@@ -46,7 +46,8 @@ def test_one_click_an_image_is_enough_to_rank_hidden_positives_above_chance(name
 
 
 @pytest.mark.training
-@over(name=ON_FEATURES)
+# Rows to compare with promise nothing: projects do not offer them, and some learn from no absence at all.
+@over(name=[name for name in ON_FEATURES if not METHODS[name].yardstick])
 def test_a_confirmed_absent_cell_ends_below_an_unseen_twin(name):
     features = np.repeat(np.eye(3, dtype=np.float32), [20, 10, 10], axis=0)
     labels = np.zeros((40, 2), np.int8)
@@ -206,7 +207,13 @@ def test_the_smallest_projects_train(name, images, classes, batch):
 def test_labels_that_are_all_the_same_give_a_defined_result(name, value):
     features, _, _ = photos(images=30)
     p = trained(features, np.full((30, 3), value, np.int8), name).probabilities(features)
-    assert (p > 0.5).all() if value == 1 else np.isnan(p).all()
+    if value != 1:
+        assert np.isnan(p).all()
+    elif METHODS[name].yardstick:
+        # A ranking has no pair here, and two short stages of smoothed labels stay near a half.
+        assert np.isfinite(p).all()
+    else:
+        assert (p > 0.5).all()
 
 
 def test_a_dimension_that_never_varies_is_ignored():

@@ -32,6 +32,7 @@ from annotator.cli import (
 )
 from annotator.cli.bench import finish as bench_finish
 from annotator.cli.bench import labels as bench_labels
+from annotator.cli.bench import methods as bench_methods
 from annotator.cli.bench import speed as bench
 
 app = typer.Typer(
@@ -68,5 +69,6 @@ app.add_typer(members.commands, name="members")
 app.add_typer(assign.commands, name="assign")
 app.add_typer(import_.imports, name="imports")
 bench.commands.add_typer(bench_labels.commands)
+bench.commands.add_typer(bench_methods.commands)
 bench.commands.add_typer(bench_finish.commands)
 app.add_typer(bench.commands, name="bench")

@@ -258,7 +258,8 @@ class NetworkTraining(Iterator[Epoch]):
         part = cast("nn.Module", self.network.classifier) if self.frozen else self.forward
         with torch.autocast(self.device.type, self.amp or torch.float32, enabled=self.amp is not None):
             outputs = part(batch)
-        loss = self.method.loss(_widened(outputs), rows) * weight
+        penalty = self.method.penalty(p for p in part.parameters() if p.requires_grad and p.ndim > 1)
+        loss = (self.method.loss(_widened(outputs), rows) + penalty) * weight
         self.steps.take(loss)
         if self.average is not None:
             self.averaged += 1

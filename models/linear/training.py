@@ -274,7 +274,8 @@ class Training:
 
     def step(self, rows: Tensor) -> float:
         """Train on one batch; return its loss."""
-        loss = self.method.loss(F.linear(self.features.index_select(0, rows).float(), *self.on_plain_features()), rows)
+        logits = F.linear(self.features.index_select(0, rows).float(), *self.on_plain_features())
+        loss = self.method.loss(logits, rows) + self.method.penalty([self.weight])
         loss.backward()
         self.optimiser.step()
         return loss.item()

@@ -10,6 +10,7 @@ from models.losses.base import REDUCTIONS, Loss, one_of, unknown_name_error
 from models.losses.binary_cross_entropy import BinaryCrossEntropy
 from models.losses.binary_cross_entropy_smoothed import BinaryCrossEntropySmoothed
 from models.losses.entropy_maximization import EntropyMaximization
+from models.losses.entropy_minimization import EntropyMinimization
 from models.losses.expected_negative import ExpectedNegative
 from models.losses.expected_positive_regularization import ExpectedPositiveRegularization
 from models.losses.focal import Focal
@@ -37,6 +38,7 @@ LOSSES: dict[str, type[Loss]] = {
         PairwiseRanking,
         ExpectedPositiveRegularization,
         EntropyMaximization,
+        EntropyMinimization,
         GeneralizedRobust,
         GeneralizedRobustGuided,
         Focal,

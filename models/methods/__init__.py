@@ -13,25 +13,42 @@ from models.losses.base import unknown_name_error
 from models.methods.auto import Auto
 from models.methods.base import Method
 from models.methods.oracle import Oracle
+from models.methods.published.an_ls_linear_init import ANLSLinearInit
 from models.methods.published.boostlu import BoostLU
 from models.methods.published.em import EM
 from models.methods.published.em_apl import EMAPL
 from models.methods.published.en import EN
 from models.methods.published.epr import EPR
 from models.methods.published.gr import GR
+from models.methods.published.gr_learned import GRLearned
 from models.methods.published.gr_names import GRNames
 from models.methods.published.gr_prototypes import GRPrototypes
 from models.methods.published.lagc import LAGC
 from models.methods.published.ll_cp import LLCp
 from models.methods.published.ll_ct import LLCt
 from models.methods.published.ll_r import LLR
-from models.methods.published.loss_only import AN, ANLS, ASL, FOCAL, HILL, OPML_ALONE, WAN, ZLPR_ALONE
+from models.methods.published.loss_only import (
+    AN,
+    ANLS,
+    ASL,
+    BCELS,
+    ENT_MIN,
+    FOCAL,
+    HILL,
+    IU,
+    IUN,
+    OPML_ALONE,
+    PR,
+    WAN,
+    ZLPR_ALONE,
+)
 from models.methods.published.opml_sp import OPMLSP
 from models.methods.published.role import ROLE
 from models.methods.published.role_linear_init import ROLELinearInit
 from models.methods.published.smile import SMILE
 from models.methods.published.splc import SPLC
 from models.methods.published.vlpl import VLPL
+from models.methods.published.weight_penalty import L1R, L2R
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
@@ -64,6 +81,15 @@ METHODS: dict[str, type[Method]] = {
         SMILE,
         Oracle,
         Auto,
+        ANLSLinearInit,
+        BCELS,
+        IUN,
+        IU,
+        PR,
+        ENT_MIN,
+        L1R,
+        L2R,
+        GRLearned,
     )
 }
 

@@ -11,7 +11,7 @@ from models.methods import DEFAULT_METHOD, METHODS
 from models.methods.base import Method
 
 SAID = (
-    *("name", "title", "paper", "year", "url", "assumes", "reads", "full_labels"),
+    *("name", "title", "paper", "year", "url", "assumes", "reads", "full_labels", "yardstick"),
     *("needs", "reproduced", "open_points"),
 )
 KINDS = (float, int, bool, str, NoneType)

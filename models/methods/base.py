@@ -11,6 +11,7 @@ The trainer (`models.linear.training.fit`, `models.finetune.fit_network`) owns t
         starts_afresh(epoch)                    True: the optimiser forgets its moments (a second stage begins)
         begin_epoch(epoch)
         loss(logits, rows)                      for every batch; rows are the indices of its images
+        penalty(weights)                        for every batch; is added to its loss
         end_epoch(epoch, predict)               predict() computes the probabilities of all rows
 
 The method holds the labels (`targets`), not `fit`, so that a method with pseudo-labels or an estimate per row has a
@@ -20,7 +21,7 @@ single place for them.
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +53,9 @@ class Method(ABC):
             the images themselves), on which the method builds a network of its own.
         views: The number of augmented views of every image in a batch.
         full_labels: True: it is trained on the whole truth, where somebody has it (the ceiling of the others).
+        known_absences: How many absences of an image a comparison tells it besides the labels of all methods; -1: all.
+        yardstick: True: a row of a paper's table to compare with, which nobody would choose; comparisons train it only
+            where it is named.
         tunable: Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
         needs: What it needs beside images and labels of some of them; each is a word of models/catalogue.NEEDS.
         reproduced: Whether this code gave the figures of the paper again: "no", "in part" or "yes", a colon, and why or
@@ -92,6 +96,8 @@ class Method(ABC):
     reads: ClassVar[str] = "features"
     views: ClassVar[int] = 1
     full_labels: ClassVar[bool] = False
+    known_absences: ClassVar[int] = 0
+    yardstick: ClassVar[bool] = False
     tunable: ClassVar[dict[str, tuple]] = {}
     needs: ClassVar[tuple[str, ...]] = ()
     reproduced: ClassVar[str] = (
@@ -190,6 +196,17 @@ class Method(ABC):
             A scalar, with a gradient to the logits.
         """
         return self.loss_function(logits, self.targets[rows], None if self.mask is None else self.mask[rows])
+
+    def penalty(self, weights: Iterable[Tensor]) -> Tensor | float:
+        """Return what the weights of the trained network cost beside the loss; 0 unless a method overrides this.
+
+        Args:
+            weights: All trained tensors of two and more dimensions, so without biases and normalisation.
+
+        Returns:
+            A scalar, with a gradient to the weights, or 0.
+        """
+        return 0.0
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:  # noqa: B027 - as above
         """Finish an epoch, after its last batch.

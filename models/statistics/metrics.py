@@ -132,6 +132,52 @@ def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
     return float(truth[np.argsort(-scores, kind="stable")[:k]].mean())
 
 
+def precision_and_recall_at(probabilities: np.ndarray, truth: np.ndarray, k: int) -> tuple[float, float]:
+    """Return how many of the k most probable classes of an image are true, and how many of its classes these are.
+
+    Args:
+        probabilities: (N, C); equal ones are taken in the order of the classes, nan ranks last.
+        truth: (N, C) bool or 0/1.
+        k: The number of classes, at least 1; all of them if there are fewer.
+
+    Returns:
+        The mean over images of the share of true ones among the first k, and the mean over images with a true class of
+        the share of these that are among the first k; nan without such an image.
+
+    Raises:
+        ValueError: The shapes differ or k is below 1.
+    """
+    if k < 1:
+        raise ValueError(f"k = {k}; the precision of the first k classes needs at least 1.")
+    scores, truth = check_same_shape("precision_and_recall_at", probabilities, truth)
+    truth = truth.astype(bool)
+    if not truth.size:
+        return float("nan"), float("nan")
+    first = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    hits = np.take_along_axis(truth, first, axis=1).sum(1)
+    shown = truth.sum(1)
+    recall = float(np.mean(hits[shown > 0] / shown[shown > 0])) if shown.any() else float("nan")
+    return float(np.mean(hits / first.shape[1])), recall
+
+
+def wasserstein_distance(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the area between the distribution functions of two samples of numbers; nan if one of them is empty.
+
+    It is the mean distance that the numbers of one sample have to be moved to become the other (the first Wasserstein
+    distance).
+
+    Args:
+        first: (n,) float.
+        second: (m,) float.
+    """
+    first, second = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
+    if not (len(first) and len(second)):
+        return float("nan")
+    steps = np.sort(np.concatenate([first, second]))
+    below = [np.searchsorted(sample, steps[:-1], side="right") / len(sample) for sample in (first, second)]
+    return float(np.sum(np.abs(below[0] - below[1]) * np.diff(steps)))
+
+
 def honest_totals(probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray, marks: int = 10) -> tuple[int, int]:
     """Return the number of rare classes, and of those whose probabilities add up to the truth within a factor of 2.
 

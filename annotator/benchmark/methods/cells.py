@@ -48,7 +48,7 @@ class Cell:
         if self.kind == "trial":
             return f"{of}, trial: {self.method} has validation mAP {100 * result['val_map']:.1f}"
         on_test = f"test mAP {100 * result['test_map']:.1f}, " if "test_map" in result else ""
-        hidden = f"hidden AP {100 * result['hidden_ap']:.1f}"
+        hidden = f"hidden AP {100 * result['hidden_ap']:.1f}" if "hidden_ap" in result else "nothing is hidden"
         return f"{of}, seed {self.seed}: {self.method} has {on_test}{hidden}"
 
 
@@ -81,5 +81,7 @@ class Trainings:
             if cell.kind == "trial" and cell.choice != Choice():
                 return {"refused": str(error), "val_map": 0.0}
             raise
-        result = {"epoch": trained.epoch} | ({"val_map": trained.val_map} if len(task.val) else {})
+        result: dict[str, Any] = {"epoch": trained.epoch} | ({"val_map": trained.val_map} if task.validates else {})
+        if trained.separations:
+            result["separations"] = list(trained.separations)
         return result if cell.kind == "trial" else result | task.figures(trained)

@@ -6,9 +6,10 @@ and so is the epoch. All classes are trained, those that nobody marked among the
 made this way, and the frozen epochs of its "LinearInit." rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,9 +37,13 @@ RATES = (1e-2, 1e-3, 1e-4, 1e-5)
 BATCHES = (8, 16)
 
 
-def grid() -> list[Choice]:
-    """Return the settings among which validation mAP decides; Choice.lr is a factor on the first of RATES."""
-    return [Choice(rate / RATES[0], batch=batch) for rate in RATES for batch in BATCHES]
+def grid(fixed: Mapping[str, Any] | None = None) -> list[Choice]:
+    """Return the settings among which validation mAP decides; Choice.lr is a factor on the first of RATES.
+
+    Args:
+        fixed: Constants of the method that every choice has; None: there are none.
+    """
+    return [Choice(rate / RATES[0], batch=batch, parameters=dict(fixed or {})) for rate in RATES for batch in BATCHES]
 
 
 def settings_of(choice: Choice, epochs: int | None = None) -> EndToEnd:
@@ -91,7 +96,7 @@ class FixedFeatures:
             method,
             WholeNetwork(nn.Identity(), classifier),
             lambda rows: FeatureExamples(self.features[rows], device=self.options.device),
-            task.training_labels(method.full_labels),
+            task.training_labels(method.full_labels, method.known_absences),
             settings_of(choice, self.options.epochs),
             seed=seed,
             resume=Resume(state_file(state), lambda: best.kept),

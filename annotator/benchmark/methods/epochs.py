@@ -50,11 +50,13 @@ class Best:
         self.forget()
         if path is not None and (state := checkpoints.load(path, {})):
             self.scores, self.first, self.epoch = state["scores"], state["first"], state["epoch"]
+            self.separations = state["separations"]
             self.kept = BestEpoch(state["weights"], state["learned"])
 
     def forget(self) -> None:
         """Reset to the state before the first epoch."""
         self.scores: list[float] = []
+        self.separations: list[float] = []
         self.first, self.epoch = 0, 0
         self.kept: BestEpoch | None = None
 
@@ -66,7 +68,8 @@ class Best:
     def score(self, trainer: Trainer, task: Task) -> float:
         """Score the finished epoch, and keep it if it is the best one of its stage (strictly, as in the papers)."""
         number = len(trainer.history)
-        scores = {which: task.val_map(trainer.predict(task.val, which)) for which in trainer.candidates()}
+        probabilities = {which: trainer.predict(task.val, which) for which in trainer.candidates()}
+        scores = {which: task.val_map(predicted) for which, predicted in probabilities.items()}
         which = max(scores, key=lambda name: scores[name])
         begins = self.kept is None or trainer.begins_stage(number)
         if begins or scores[which] > self.value:
@@ -74,8 +77,11 @@ class Best:
         if begins:
             self.first = len(self.scores)
         self.scores.append(scores[which])
+        if (separation := task.separation(probabilities[which])) is not None:
+            self.separations.append(separation)
         if self.path is not None:
             state = {"identity": {}, "scores": self.scores, "first": self.first, "epoch": self.epoch}
+            state["separations"] = self.separations
             kept = {"weights": self.kept.weights, "learned": list(self.kept.learned)} if self.kept else {}
             checkpoints.save(self.path, state | kept)
         return scores[which]
@@ -87,14 +93,14 @@ def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
     Args:
         name: The name of the method, for the report.
         trainer: A trainer begun with `best=lambda: best.kept`. A trainer without candidates keeps its last epoch, as
-            does every trainer if the task has no validation images.
+            does every trainer if the task does not validate.
         best: Keeps the scores and the weights of the best epoch.
         task: The images and labels, with the validation images that are scored.
 
     Raises:
         ValueError: As the trainer does.
     """
-    scored = bool(trainer.candidates()) and len(task.val) > 0
+    scored = bool(trainer.candidates()) and task.validates
     if len(best.scores) > len(trainer.history):  # of a training whose state is gone
         best.forget()
     if scored and len(best.scores) < len(trainer.history):  # killed between the end of an epoch and its score
@@ -107,6 +113,6 @@ def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
             say(f"    {name}: epoch {epoch.number} of {epoch.of}, {epoch.seconds:.1f} s{validation}")
     if best.kept is not None:
         trainer.load(best.kept.weights)
-    val_map = best.value if scored else task.val_map(trainer.predict(task.val)) if len(task.val) else nan
+    val_map = best.value if scored else task.val_map(trainer.predict(task.val)) if task.validates else nan
     seconds = float(np.mean([epoch.seconds for epoch in trainer.history]))
-    return Trained(trainer.predict, best.epoch or len(trainer.history), val_map, seconds)
+    return Trained(trainer.predict, best.epoch or len(trainer.history), val_map, seconds, tuple(best.separations))

@@ -98,12 +98,14 @@ def whole_network_trainer(
         )
 
     whole = whole_network(replace(source, input_size=network.size), task.truth.shape[1], method, seed)
-    labels = task.training_labels(METHODS[name].full_labels)
+    labels = task.training_labels(method.full_labels, method.known_absences)
     # A method with a linear stage of its own (role+linear_init) needs no other.
     alone_first = network.linear_init and method.reads == "features" and settings.linear_lr is None
     learned = None
     if alone_first and not (resume.checkpoint and resume.checkpoint.exists()):
-        pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: False, None).cpu()
+        pooled = None
+        if task.validates:
+            pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: False, None).cpu()
         learned = linear_start(
             whole,
             examples(labels.rows),
@@ -111,7 +113,7 @@ def whole_network_trainer(
             make_method(name, **settings.parameters),
             epochs=LINEAR_EPOCHS,
             seed=seed,
-            score=lambda head: task.val_map(head.probabilities(pooled)),
+            score=None if pooled is None else lambda head: task.val_map(head.probabilities(pooled)),
             every_class=task.empty_as_zero,
         )
     return WholeNetworkTrainer(

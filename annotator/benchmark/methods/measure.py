@@ -1,11 +1,13 @@
 """Every method on the same images, the same labels and the same budget: `annotator bench methods`."""
 
 import hashlib
+import math
 import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods import data, tune
 from annotator.benchmark.methods.cells import Cell, Tasks, Trainings
 from annotator.benchmark.methods.epochs import forget
+from annotator.benchmark.methods.measures import PLAIN as MEASURES
 from annotator.benchmark.methods.on_cluster import OnCluster
 from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.task import FIGURES, FIRST, HIDDEN, Choice, Task, task_of
@@ -50,7 +53,9 @@ def measure(
             and finished results, which later calls continue. no_split: all images are training images and the last
             epoch counts, as in a project; figures of test images are left out. on: "local", or the Ray cluster on which
             methods train (on_cluster.py). clicks, strengths: the ways in which the one label was chosen (naming.py),
-            besides at random. precision: of whole networks (finetune.py). protocol: "own" or "cole" (cole.py).
+            besides at random. precision: of whole networks (finetune.py). protocol: "own" or "cole" (cole.py). changed:
+            constants of methods (changes.py). labels, positives, negatives, validate: see supervision.Supervision.
+            measures: figures besides FIGURES (measures.py).
         command: The command line, for the report.
 
     Returns:
@@ -67,14 +72,39 @@ def measure(
     if "all" in asked.methods:
         for reason in filter(None, map(asked.unmet, METHODS)):
             say(f"left out: {reason}")
-    compared = data.read(images, truth, dataset, root, boxes=boxes, split=not options.no_split)
+    return compare(data.read(images, truth, dataset, root, boxes=boxes, split=not options.no_split), options, command)
+
+
+def compare(compared: DataSet, options: Options, command: str = "") -> dict:
+    """Return the figures of every method on a set that has been read, as `measure` does.
+
+    Args:
+        compared: The images.
+        options: What Options.checked returned.
+        command: The command line, for the report.
+
+    Raises:
+        AnnotatorError: The data cannot be compared on.
+        ValueError: As models do.
+    """
     tasks = {
-        (share, naming): [task_of(compared, share, seed, naming) for seed in range(options.seeds)]
+        (share, naming): [
+            task_of(
+                compared,
+                share,
+                seed,
+                naming,
+                options.supervision,
+                absences={METHODS[name].known_absences for name in options.methods},
+                measures=options.measures,
+            )
+            for seed in range(options.seeds)
+        ]
         for share in options.shares
         for naming in options.namings
     }
     for (share, _), drawn in tasks.items():
-        if not any(task.chance() > 0 for task in drawn):
+        if options.supervision.hides and not any(task.chance() > 0 for task in drawn):
             raise AnnotatorError(f"At a share of {share:g} every label is known: there is nothing hidden to find.")
     with OnCluster(options.on) as cluster:
         rows = with_differences(list(Comparison.build(compared, options, tasks, cluster).rows()))
@@ -83,8 +113,18 @@ def measure(
 
 OFTEN = 20  # labeled images that show a class, over all seeds, from which on its rate of being named is reported
 # What changes the figures too; results from before there was a choice are those of the default.
-DECIDING_LATER = ("precision", "protocol")
+DECIDING_LATER = ("precision", "protocol", "labels", "positives", "negatives", "validate", "measures")
 DECIDING = ("regime", "backbone", "epochs", "size", "batch", "linear_init", "device")  # what changes the figures
+
+
+def basis_of(dataset: DataSet, options: Options) -> dict[str, Any]:
+    """Return all that every result of a comparison depends on, as JSON values (work.Work)."""
+    basis = {"version": 1, "data": data.fingerprint(dataset)} | {name: getattr(options, name) for name in DECIDING}
+    usual = Options()
+    basis |= {name: value for name in DECIDING_LATER if (value := getattr(options, name)) != getattr(usual, name)}
+    if dataset.areas is not None:
+        basis["areas"] = hashlib.sha256(dataset.areas.tobytes()).hexdigest()[:16]
+    return basis
 
 
 @dataclass
@@ -100,13 +140,8 @@ class Comparison:
     @classmethod
     def build(cls, dataset: DataSet, options: Options, tasks: Tasks, cluster: OnCluster) -> "Comparison":
         """Return the comparison of these options; compute the features if they are needed and missing."""
-        basis = {"version": 1, "data": data.fingerprint(dataset)} | {name: getattr(options, name) for name in DECIDING}
-        usual = Options()
-        basis |= {name: value for name in DECIDING_LATER if (value := getattr(options, name)) != getattr(usual, name)}
-        if dataset.areas is not None:
-            basis["areas"] = hashlib.sha256(dataset.areas.tobytes()).hexdigest()[:16]
         trainings = Trainings(training_function(dataset, options), tasks)
-        return cls(options, Work(options.work, basis), trainings, tasks, cluster)
+        return cls(options, Work(options.work, basis_of(dataset, options)), trainings, tasks, cluster)
 
     def rows(self) -> Iterator[dict]:
         """Yield the row of every share, way of clicking and method; print progress and the remaining time."""
@@ -118,7 +153,10 @@ class Comparison:
         ]
         self.expect(len(pairs) * self.options.seeds + len(tried))
         scores = self.made(tried)
-        chosen: dict[tuple[float, Naming, str], tuple[Choice, list[float]]] = dict.fromkeys(pairs, (Choice(), []))
+        changed = self.options.parameters
+        chosen: dict[tuple[float, Naming, str], tuple[Choice, list[float]]] = {
+            pair: (Choice(parameters=changed.get(pair[2], {})), []) for pair in pairs
+        }
         budget = len(tried) // max(len(tuned), 1)  # the same for every method
         for place, pair in enumerate(tuned):
             of_pair = scores[place * budget : (place + 1) * budget]
@@ -193,12 +231,17 @@ def _span(seconds: float) -> str:
 
 def _row(name: str, share: float, naming: Naming, results: Sequence[dict]) -> dict:
     row: dict = {"method": name, "share": share, "clicks": naming.label}
-    for key in (key for key in FIGURES if key in results[0]):
+    figures = (*FIGURES, *(key for key in results[0] if key in MEASURES or "@" in key))
+    for key in (key for key in figures if key in results[0]):
         values = [result[key] for result in results]
+        if not all(map(math.isfinite, values)):  # a measure that a seed has nothing for
+            continue
         row[key] = round(statistics.fmean(values), 5)
         row[f"{key}_std"] = round(statistics.pstdev(values), 5)
     if "val_map" in results[0]:
         row["val_map"] = round(statistics.fmean(result["val_map"] for result in results), 5)
+    if "separations" in results[0]:
+        row["separations"] = [result["separations"] for result in results]
     return row | {"epoch": [result["epoch"] for result in results]}
 
 

@@ -2,15 +2,19 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from annotator.benchmark.methods import changes, measures
+from annotator.benchmark.methods.supervision import LABELS, VALIDATIONS, Supervision
 from annotator.benchmark.naming import KINDS, RANDOM, STRONGEST, Naming
-from annotator.errors import did_you_mean, several
+from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.settings import DEFAULT_BACKBONE
 from models.backbones.curated import reads_text
 from models.catalogue import NEEDS
 from models.methods import METHODS
+from models.protocol import ALL
 
 REGIMES = ("linear", "finetune")
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -42,12 +46,28 @@ class Options:
     strengths: tuple[float, ...] = (1.0,)
     precision: str | None = None
     protocol: str = "own"
+    changed: tuple[str, ...] = ()
+    labels: str = "single"
+    positives: int = 1
+    negatives: int = 0
+    validate: str = "full"
+    measures: tuple[str, ...] = ()
 
     @property
     def namings(self) -> tuple[Naming, ...]:
         """Return each way of clicking at each strength; random first, with which the others are compared."""
         others = (kind for kind in dict.fromkeys(self.clicks) if kind != "random")
         return RANDOM, *(Naming(kind, strength) for kind in others for strength in self.strengths)
+
+    @property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """The constants that differ from the methods' own, by method. Raises AnnotatorError as changes.parsed does."""
+        return changes.parsed(self.changed, self.methods)
+
+    @property
+    def supervision(self) -> Supervision:
+        """How much every method is told of an image."""
+        return Supervision(self.labels, self.positives, self.negatives, self.validate)
 
     @property
     def network(self) -> str:
@@ -88,7 +108,7 @@ class Options:
             AnnotatorError: Listing everything that is wrong.
         """
         whole = self.regime == "finetune"
-        trainable = tuple(name for name in METHODS if not self.unmet(name))
+        trainable = tuple(name for name, method in METHODS.items() if not (method.yardstick or self.unmet(name)))
         names = trainable if "all" in self.methods else tuple(dict.fromkeys(self.methods))
         unknown = [name for name in names if name not in METHODS]
         wrong = [f"no method is called {name!r}. {did_you_mean(name, METHODS, 99)}" for name in unknown]
@@ -114,11 +134,16 @@ class Options:
         if not (names and self.shares and self.clicks and self.strengths):
             wrong.append("there must be at least one method, one share, one way of clicking and one strength")
         wrong += self._precision_problems() + self._protocol_problems()
+        wrong += self._supervision_problems() + measures.unknown(self.measures)
         if whole and self.on != "local":
             wrong.append("whole networks are trained on this machine: --on is for --regime linear")
         if self.work.exists() and not self.work.is_dir():
             wrong.append(f"--work {self.work} is a file; it must be a folder, or a name that is free")
         wrong += _no_device(self.device)
+        try:
+            changes.parsed(self.changed, names)
+        except AnnotatorError as error:
+            wrong.append(str(error))
         if wrong:
             raise several("This comparison cannot be made:", wrong)
         device = self._device
@@ -151,6 +176,8 @@ class Options:
             wrong.append("--protocol cole tries its own learning rates and batches: leave out --trials and --batch")
         if self.no_split:
             wrong.append("--protocol cole chooses its settings on validation images, and --no-split leaves none")
+        if self.validate == "none":
+            wrong.append("--protocol cole chooses its settings on validation images: leave out --validate none")
         if self.on != "local":
             wrong.append("--protocol cole trains on this machine: leave out --on")
         return wrong
@@ -166,6 +193,29 @@ class Options:
         if self.precision == "fp16" and self._device == "cpu":
             return ["fp16 needs a GPU: a CPU trains with --precision fp32 or bf16"]
         return []
+
+    def _supervision_problems(self) -> list[str]:
+        """Return a sentence for everything about labels that cannot be."""
+        wrong = []
+        for noun, value, known in (
+            ("kind of labels", self.labels, LABELS),
+            ("way to validate", self.validate, VALIDATIONS),
+        ):
+            if value not in known:
+                wrong.append(f"no {noun} is called {value!r}. {did_you_mean(value, known)}")
+        if self.positives != ALL and self.positives < 1:
+            wrong.append(f"positives is {self.positives} and must be at least 1, or all")
+        if self.negatives != ALL and self.negatives < 0:
+            wrong.append(f"negatives is {self.negatives} and must be at least 0, or all")
+        if self.labels == "full" and (self.positives, self.negatives) != (1, 0):
+            wrong.append("full labels are all labels: leave out --positives and --negatives")
+        if not self.supervision.hides and len(self.namings) > 1:
+            wrong.append("with every label known it makes no difference which is clicked: leave out --clicks")
+        if self.validate == "none" and self.trials > 1:
+            wrong.append("tuning needs validation images: --validate none takes one trial")
+        if "wasserstein" in self.measures and self.no_split:
+            wrong.append("the measure wasserstein is of validation images, and --no-split leaves none")
+        return wrong
 
 
 def _no_device(name: str) -> list[str]:

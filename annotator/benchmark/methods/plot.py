@@ -130,7 +130,8 @@ def _plain(axes) -> None:
 
 
 def _best_first(rows: list[dict], shares: list[float]) -> list[str]:
-    """Return the methods by their mean hidden AP over the shares, best first."""
+    """Return the methods by their mean hidden AP (test mAP where nothing is hidden) over the shares, best first."""
     names = dict.fromkeys(row["method"] for row in rows)
-    mean = {name: [row["hidden_ap"] for row in rows if row["method"] == name] for name in names}
+    key = "hidden_ap" if "hidden_ap" in rows[0] else "test_map"
+    mean = {name: [row[key] for row in rows if row["method"] == name] for name in names}
     return sorted(names, key=lambda name: -sum(mean[name]) / len(mean[name]))

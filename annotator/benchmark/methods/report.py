@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Collection, Iterable
 
+from annotator.benchmark.methods import measures
+from annotator.benchmark.methods.supervision import SINGLE, Supervision
 from annotator.benchmark.methods.task import FIRST, HIDDEN
 from annotator.benchmark.naming import RANDOM
+from models.protocol import ALL
 
 # key, heading, digits; the figures with a spread are written "mean +- deviation".
 COLUMNS = (
@@ -40,7 +43,14 @@ def text(result: dict) -> str:
 def markdown(result: dict) -> str:
     """Return the table in Markdown, with the exact command and the measured set."""
     setting = result["setting"]
-    lines = [f"`{setting['command']}`", "", *_about(result), "", NOTE, ""]
+    lines = [
+        f"`{setting['command']}`",
+        "",
+        *_about(result),
+        "",
+        " ".join([NOTE, *measures.notes(result["setting"]["measures"])]),
+        "",
+    ]
     left_out = ("share", "clicks")
     headings = [heading for key, heading, _ in _columns(result) if key not in left_out]
     for share, clicks in dict.fromkeys((row["share"], row["clicks"]) for row in result["rows"]):
@@ -113,6 +123,11 @@ def _about(result: dict) -> list[str]:
         f"{_settings(setting)}, "
         f"on {setting['device']}.",
     ]
+    told = Supervision(*(setting[name] for name in ("labels", "positives", "negatives", "validate")))
+    if told != SINGLE:
+        lines.append(_told(told))
+    if setting["changed"]:
+        lines.append(f"Changed constants: {', '.join(setting['changed'])}.")
     if len(setting["named"]) > 1:
         lines += [
             f"First clicks {way}: a class is named on {100 * low:.0f} to {100 * high:.0f} % of the labeled images that "
@@ -139,21 +154,33 @@ def _precision(setting: dict) -> str:
     return f"{setting['precision'] or 'precision of each paper'}, "
 
 
+def _told(told: Supervision) -> str:
+    """Return a sentence on labels that are not those of the papers."""
+    counts = ("all" if count == ALL else str(count) for count in (told.positives, told.negatives))
+    known = "all labels" if told.labels == "full" else "{} positives and {} negatives".format(*counts)
+    return f"Known of a labeled training image: {known}. Validation labels that choose the epoch: {told.validate}."
+
+
 def _columns(result: dict) -> list[tuple[str, str, int | None]]:
     """Return COLUMNS without those that were not measured (no test images), or are the same in all rows."""
     same = () if len(result["setting"]["named"]) > 1 else ("clicks",)
-    return [column for column in COLUMNS if column[0] in result["rows"][0] and column[0] not in same]
+    asked = [(name, name, 1) for name in result["setting"]["measures"]]
+    columns, measured = [*COLUMNS[:-1], *asked, COLUMNS[-1]], {key for row in result["rows"] for key in row}
+    return [column for column in columns if column[0] in measured and column[0] not in same]
 
 
 def _cells(result: dict, rows: Iterable[dict], left_out: Collection[str] = ()) -> list[list[str]]:
     """Return the rows as strings, the best hidden AP of each share and way of clicking first."""
     ways = list(result["setting"]["named"])
-    ordered = sorted(rows, key=lambda row: (row["share"], ways.index(row["clicks"]), -row["hidden_ap"]))
+    best = "hidden_ap" if "hidden_ap" in result["rows"][0] else "test_map"
+    ordered = sorted(rows, key=lambda row: (row["share"], ways.index(row["clicks"]), -row.get(best, 0)))
     columns = [(key, digits) for key, _, digits in _columns(result) if key not in left_out]
     return [[_cell(row, key, digits) for key, digits in columns] for row in ordered]
 
 
 def _cell(row: dict, key: str, digits: int | None) -> str:
+    if key not in row:
+        return "-"
     if digits is None:
         return f"{row[key]:g}" if isinstance(row[key], float) else str(row[key])
     if key == "seconds":

@@ -6,14 +6,21 @@ test split is looked at once. What people get out of a method here are suggestio
 training images are ranked too, of those without any label as well.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from annotator.benchmark.datasets.clicks import observed
 from annotator.benchmark.datasets.dataset import DataSet
+from annotator.benchmark.methods.measures import at_k, separation
+from annotator.benchmark.methods.supervision import (
+    SINGLE,
+    Supervision,
+    observed_in_validation,
+    training_labels,
+    with_more,
+)
 from annotator.benchmark.naming import RANDOM, Naming
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.statistics.metrics import (
@@ -56,12 +63,14 @@ class Trained:
         epoch: The number of that epoch, from 1.
         val_map: Its mAP on the validation images, in [0, 1]; nan if there are none.
         seconds: The mean seconds of an epoch.
+        separations: measures.separation after each epoch; () where it is not measured.
     """
 
     probabilities: Callable[[np.ndarray], np.ndarray]
     epoch: int
     val_map: float
     seconds: float
+    separations: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +82,11 @@ class Task:
         train, val, test: The rows of the three parts.
         labels: (len(train), C) int8, the labels that the method may use: 1 present, -1 absent, 0 unseen.
         empty_as_zero: Whether a class without positives counts 0 in mAP (as in the published code) or not at all.
+        with_absences: Method.known_absences -> labels, for methods that are told absences too.
+        val_observed: (len(val), C) bool, the positives of validation images that would be seen in training; None where
+            nothing depends on them.
+        validate: As in Supervision.
+        measures: Names of measures.py that are reported too.
     """
 
     truth: np.ndarray
@@ -81,25 +95,48 @@ class Task:
     test: np.ndarray
     labels: np.ndarray
     empty_as_zero: bool
+    with_absences: dict[int, np.ndarray] = field(default_factory=dict)
+    val_observed: np.ndarray | None = None
+    validate: str = "full"
+    measures: tuple[str, ...] = ()
 
     @property
     def labelled(self) -> np.ndarray:
         """The (n,) places in `train` of the images that have a label, from which a method learns."""
         return np.flatnonzero((self.labels != UNSEEN).any(1))
 
-    def labels_for(self, full: bool) -> np.ndarray:
-        """Return the labels of the `labelled` images, (n, C) int8; the complete truth if `full`."""
+    @property
+    def validates(self) -> bool:
+        """Return whether validation images choose the epoch."""
+        return self.validate != "none" and len(self.val) > 0
+
+    def labels_for(self, full: bool, negatives: int = 0) -> np.ndarray:
+        """Return the labels of the `labelled` images, (n, C) int8.
+
+        Args:
+            full: Whether they are the complete truth.
+            negatives: The absences of an image that a method is told besides (Method.known_absences).
+        """
         if full:
             return np.where(self.truth[self.train[self.labelled]], PRESENT, ABSENT).astype(np.int8)
-        return self.labels[self.labelled]
+        return self.with_absences.get(negatives, self.labels)[self.labelled]
 
-    def training_labels(self, full: bool) -> TrainingLabels:
+    def training_labels(self, full: bool, negatives: int = 0) -> TrainingLabels:
         """Return what a trainer is given: the labels of `labels_for`, and all training images as the pool."""
-        return TrainingLabels(self.train[self.labelled], self.labels_for(full), pool=self.train)
+        return TrainingLabels(self.train[self.labelled], self.labels_for(full, negatives), pool=self.train)
 
     def val_map(self, probabilities: np.ndarray) -> float:
         """Return the mean average precision on the validation images; probabilities are (len(val), C)."""
-        return mean_average_precision(probabilities, self.truth[self.val], empty_as_zero=self.empty_as_zero)
+        truth = self.truth[self.val]
+        if self.validate == "observed" and self.val_observed is not None:
+            truth = self.val_observed
+        return mean_average_precision(probabilities, truth, empty_as_zero=self.empty_as_zero)
+
+    def separation(self, probabilities: np.ndarray) -> float | None:
+        """Return measures.separation on the validation images, (len(val), C); None where it is not asked for."""
+        if "wasserstein" not in self.measures or self.val_observed is None:
+            return None
+        return separation(probabilities, self.truth[self.val], self.val_observed)
 
     def chance(self) -> float:
         """Return the average precision of a random order: the share of positives of the hidden cells; 0 without any."""
@@ -109,33 +146,53 @@ class Task:
     def figures(self, trained: Trained) -> dict[str, float]:
         """Return all reported figures of a trained method, by the names in FIGURES and RARE.
 
-        Those of test images are left out if there are none.
+        Those of test images are left out if there are none, those of hidden labels if nothing is hidden.
         """
         of_train, truth = trained.probabilities(self.train), self.truth[self.train]
         unseen = self.labels == UNSEEN
-        hidden = hidden_average_precision(of_train, self.labels, truth)
-        on_test = {}
+        on_test, on_hidden, measured = {}, {}, {}
+        if unseen.any():
+            hidden = hidden_average_precision(of_train, self.labels, truth)
+            on_hidden = dict(zip(RARE, honest_totals(of_train, self.labels, truth), strict=True)) | {
+                "hidden_ap": hidden.cells,
+                "hidden_map": hidden.classes,
+                f"precision_{FIRST}": precision_at(of_train[unseen], truth[unseen], FIRST),
+            }
+        if "train_map" in self.measures:
+            measured["train_map"] = mean_average_precision(of_train, truth, empty_as_zero=self.empty_as_zero)
+        if "wasserstein" in self.measures:
+            measured["wasserstein"] = self.separation(trained.probabilities(self.val))
         if len(self.test):
             of_test, test_truth = trained.probabilities(self.test), self.truth[self.test]
             test_map = mean_average_precision(of_test, test_truth, empty_as_zero=self.empty_as_zero)
             on_test = {"test_map": test_map, "ece": expected_calibration_error(of_test, test_truth)}
-        return (
-            on_test
-            | dict(zip(RARE, honest_totals(of_train, self.labels, truth), strict=True))
-            | {
-                "hidden_ap": hidden.cells,
-                "hidden_map": hidden.classes,
-                f"precision_{FIRST}": precision_at(of_train[unseen], truth[unseen], FIRST),
-                "seconds": trained.seconds,
-            }
-        )
+            measured |= at_k(self.measures, of_test, test_truth)
+        return on_test | on_hidden | measured | {"seconds": trained.seconds}
 
 
-def task_of(dataset: DataSet, share: float, seed: int, naming: Naming = RANDOM) -> Task:
+def task_of(
+    dataset: DataSet,
+    share: float,
+    seed: int,
+    naming: Naming = RANDOM,
+    supervision: Supervision = SINGLE,
+    *,
+    absences: Collection[int] = (),
+    measures: tuple[str, ...] = (),
+) -> Task:
     """Return the task with the labels of one seed.
 
     On a set of the papers with all labels drawn at random, every seed gets the published labels, as in the papers; the
     seed then decides about the training alone.
+
+    Args:
+        dataset: The images.
+        share: The share of the training images that have a label.
+        seed: The seed of the labels.
+        naming: The way in which the labels are chosen.
+        supervision: How much is told of an image.
+        absences: The numbers of absences that single methods are told besides (Method.known_absences).
+        measures: The measures that are reported besides FIGURES.
 
     Raises:
         AnnotatorError: The share amounts to no image.
@@ -145,5 +202,22 @@ def task_of(dataset: DataSet, share: float, seed: int, naming: Naming = RANDOM) 
     train, val, test = np.split(np.arange(ends[-1]), ends[:-1])
     official = dataset.official_rows is not None
     published = official and share == 1 and naming.kind == "random"
-    labels = observed(dataset, share, 0 if published else seed, naming)
-    return Task(np.concatenate([part.truth for part in parts]), train, val, test, labels, official)
+    seed = 0 if published else seed
+    labels = training_labels(dataset, share, seed, naming, supervision)
+    with_absences = {
+        count: with_more(dataset, labels, seed, naming, supervision.positives, count) for count in absences if count
+    }
+    observes = len(val) > 0 and (supervision.validate == "observed" or "wasserstein" in measures)
+    positives = supervision.positives
+    return Task(
+        truth=np.concatenate([part.truth for part in parts]),
+        train=train,
+        val=val,
+        test=test,
+        labels=labels,
+        empty_as_zero=official,
+        with_absences=with_absences,
+        val_observed=observed_in_validation(dataset, seed, positives) if observes else None,
+        validate=supervision.validate,
+        measures=measures,
+    )

@@ -61,7 +61,7 @@ def train_on_frozen(
     training = trainer(
         method,
         images,
-        task.training_labels(method.full_labels),
+        task.training_labels(method.full_labels, method.known_absences),
         settings=Settings(
             max(1, round(choice.epochs * (options.epochs or method.epochs))),
             choice.lr * method.lr,

@@ -6,7 +6,8 @@ same for all methods, and a larger budget begins with the trials of a smaller on
 that paper takes the place of the trials (cole.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,13 @@ BATCHES = (None, 8, 16)  # None: the method's own; 8 and 16 are the grid of Cole
 STREAM = 20211106
 
 
-def trials(name: str, budget: int) -> list[Choice]:
+def trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) -> list[Choice]:
     """Return the choices to try for a method, its own defaults first.
+
+    Args:
+        name: A name in models.methods.METHODS.
+        budget: The number of choices.
+        fixed: Constants that every choice has; None: there are none.
 
     Raises:
         ValueError: The budget is below 1.
@@ -32,7 +38,8 @@ def trials(name: str, budget: int) -> list[Choice]:
         raise ValueError(f"The budget is {budget} trials; there must be at least one, the method's own defaults.")
     # Two streams: how many constants a method has must not change which learning rates it is given.
     shared, own = np.random.default_rng(STREAM), np.random.default_rng(STREAM + 1)
-    return [Choice()] + [_drawn(METHODS[name].tunable, shared, own) for _ in range(budget - 1)]
+    drawn = [Choice()] + [_drawn(METHODS[name].tunable, shared, own) for _ in range(budget - 1)]
+    return [replace(choice, parameters=choice.parameters | dict(fixed or {})) for choice in drawn]
 
 
 def best_of(choices: Sequence[Choice], scores: Sequence[float]) -> tuple[Choice, list[float]]:
@@ -43,8 +50,10 @@ def best_of(choices: Sequence[Choice], scores: Sequence[float]) -> tuple[Choice,
 def candidates(name: str, options: Options) -> list[Choice]:
     """Return the choices among which validation mAP decides for a method; [] where there is none to make."""
     if options.protocol == "cole":
-        return cole.grid()
-    return [] if options.trials < 2 or METHODS[name].as_it_is else trials(name, options.trials)
+        return cole.grid(options.parameters.get(name))
+    if options.trials < 2 or METHODS[name].as_it_is:
+        return []
+    return trials(name, options.trials, options.parameters.get(name))
 
 
 def space(options: Options) -> dict[str, list]:

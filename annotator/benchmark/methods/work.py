@@ -103,7 +103,13 @@ def modules_of(name: str, regime: str, protocol: str = "own") -> dict[str, Path]
     trainer = [f"{HERE}.finetune"] if regime == "finetune" else [frozen, f"{HERE}.images"]
     if protocol == "cole":
         trainer = [f"{HERE}.cole"]
-    judge = [f"{HERE}.epochs", f"{HERE}.task", "annotator.benchmark.datasets.clicks", "annotator.benchmark.naming"]
+    judge = [
+        f"{HERE}.epochs",
+        f"{HERE}.task",
+        f"{HERE}.supervision",
+        "annotator.benchmark.datasets.clicks",
+        "annotator.benchmark.naming",
+    ]
     waiting = [METHODS[name].__module__, *trainer, *judge]
     paths: dict[str, Path] = {}
     while waiting:

@@ -1,5 +1,5 @@
 """`annotator bench`: the commands of the measurements.
 
-speed.py has those of speed and reliability and the shared options, labels.py those of what people get, finish.py the
-public benchmark. Begin with speed.py.
+speed.py has those of speed and reliability and the shared options, labels.py those of what people get, methods.py
+those of methods and their papers, finish.py the public benchmark. Begin with speed.py.
 """

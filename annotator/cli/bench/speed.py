@@ -1,7 +1,6 @@
 """`annotator bench ...`: measurements that anybody can repeat."""
 
 import json
-import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -192,111 +191,6 @@ def bench_freshness(
     from annotator.benchmark.freshness import measure
 
     print_bench(measure(images, classes, answers=answers, repetitions=runs), as_json)
-
-
-@commands.command(
-    "methods",
-    epilog=examples(
-        "annotator bench methods",
-        "annotator bench methods --images photos --truth truth.csv --share 0.05,0.2,1.0 --trials 20 --plot methods.png",
-        "annotator bench methods --no-split --share 0.5 --methods an,em_apl,gr,auto",
-        "annotator bench methods --clicks salient,biased --salience 1,2 --plot clicks.png",
-        "annotator bench methods --dataset voc --root VOCdevkit --regime finetune --methods an,gr,role+linear_init",
-        "annotator bench methods --dataset voc --root VOCdevkit --protocol cole --methods an,an_ls,role",
-        "annotator bench methods --trials 20 --on ray://HEAD:10001",
-    ),
-)
-def bench_methods(
-    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
-    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
-    boxes: Annotated[
-        Path | None,
-        typer.Option(help="CSV image,class,left,top,right,bottom: how large things are, for salient clicks."),
-    ] = None,
-    dataset: Annotated[str | None, typer.Option(metavar="voc|coco|nus|cub", help="A data set of the papers.")] = None,
-    root: Annotated[Path | None, typer.Option(help="Folder of that data set.")] = None,
-    methods: Annotated[str, typer.Option(metavar="A,B,...", help="Methods to compare.")] = "all",
-    regime: Annotated[
-        str, typer.Option(metavar="linear|finetune", help="A linear head on frozen features, or the whole network.")
-    ] = "linear",
-    share: Annotated[
-        str, typer.Option(metavar="S,S,...", help="Shares of the training images that have a label.")
-    ] = "1.0",
-    clicks: Annotated[
-        str,
-        typer.Option(
-            metavar="random|salient|biased,...",
-            help="Which true class of an image is named: any, rather the salient and large, or the frequent.",
-        ),
-    ] = "random",
-    salience: Annotated[
-        str, typer.Option(metavar="S,S,...", help="How strongly salient and biased clicks depend on it.")
-    ] = "1",
-    seeds: Annotated[int, typer.Option(help="Repetitions with other random labels and weights.")] = 3,
-    trials: Annotated[
-        int, typer.Option(help="Settings tried per method, chosen by validation mAP; 1: the defaults.")
-    ] = 1,
-    backbone: Annotated[
-        str | None, typer.Option(help="Network [linear: efficientnet_lite0_320, finetune: resnet50.tv_in1k].")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Epochs [default: the method's own].")] = None,
-    size: Annotated[int, typer.Option(help="finetune and --protocol cole: side of the images, in pixels.")] = 448,
-    batch: Annotated[int | None, typer.Option(help="Images per step [default: the method's own].")] = None,
-    no_split: Annotated[
-        bool, typer.Option("--no-split", help="Train on all images to the last epoch, as in a project.")
-    ] = False,
-    linear_init: Annotated[
-        bool, typer.Option("--linear-init", help="finetune: train the classifier alone first, on frozen features.")
-    ] = False,
-    precision: Annotated[
-        str | None,
-        typer.Option(metavar="fp32|bf16|fp16", help="finetune: numbers to compute with [default: those of the paper]."),
-    ] = None,
-    protocol: Annotated[
-        str,
-        typer.Option(
-            metavar="own|cole",
-            help="linear: our recipe, or that of Cole et al.: 25 epochs, 448 pixels, the best of 8 settings.",
-        ),
-    ] = "own",
-    device: Annotated[str, typer.Option(help="cpu, cuda, ... [auto: cuda where there is one].")] = "auto",
-    work: Annotated[Path, typer.Option(help="Keeps features and finished results, and resumes from them.")] = Path(
-        "bench-methods"
-    ),
-    plot: Annotated[Path | None, typer.Option(help="Draw the result to this file (png, svg, pdf).")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the table to this file, as Markdown.")] = None,
-    on: Annotated[
-        str, typer.Option("--on", metavar="local|ray|ray://HOST:PORT", help="Where methods are trained.")
-    ] = "local",
-    as_json: AsJson = False,
-) -> None:
-    """Compare all methods on the same images and labels: test mAP, missing labels found, calibration, time.
-
-    A share of the training images has one positive label each; validation and test images are fully labeled. Clicks
-    that are not random are compared with random ones in the same run.
-    """
-    from annotator.benchmark.methods import report
-    from annotator.benchmark.methods.measure import measure
-    from annotator.benchmark.methods.options import Options
-    from annotator.benchmark.methods.plot import check_ending, draw
-    from annotator.cluster.connection import check
-
-    if plot:
-        check_ending(plot)
-    options = Options(
-        names(methods), regime, numbers(share), seeds, trials, backbone, epochs, size, batch, device, linear_init, work,
-        no_split, on, names(clicks), numbers(salience, "--salience"), precision, protocol,
-    )  # fmt: skip
-    check(on)
-    command = f"annotator {shlex.join(sys.argv[1:])}"
-    result = run_benchmark(
-        measure, images, truth, boxes=boxes, dataset=dataset, root=root, options=options, command=command
-    )
-    if plot:
-        draw(result, plot)
-    if markdown:
-        markdown.write_text(report.markdown(result), encoding="utf-8")
-    print(json.dumps(result) if as_json else report.text(result))
 
 
 @commands.command(

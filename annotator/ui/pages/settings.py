@@ -104,8 +104,8 @@ def _order(db: Database) -> None:
 
 def _method(db: Database) -> None:
     current = configuration.method(db)
-    # A method that needs all labels of all images is for comparisons: a fully labeled project needs no model.
-    known = {name: method for name, method in catalogue.methods().items() if name == current or not method.full_labels}
+    # A method that needs all labels of all images is for comparisons, as are rows of papers nobody would choose.
+    known = {name: method for name, method in catalogue.methods().items() if name == current or method.is_for_projects}
     names = list(known)
     chosen = st.selectbox(
         "Training method",

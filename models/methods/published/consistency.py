@@ -142,7 +142,7 @@ class EmbeddingQueue(nn.Module):
     at: Tensor  # () int64, the slot to be written next
 
     def __init__(self, slots: int, dimensions: int, device: torch.device | str = "cpu"):
-        """Make a queue of `slots` (0 or more) empty slots for embeddings of length `dimensions`."""
+        """Make a queue of `slots` empty slots for embeddings of length `dimensions`; 0: nothing is kept."""
         super().__init__()
         self.register_buffer("embeddings", torch.zeros(slots, 2, dimensions, device=device))
         self.register_buffer("classes", torch.zeros(slots, dtype=torch.long, device=device))
@@ -153,16 +153,19 @@ class EmbeddingQueue(nn.Module):
 
         A batch is written as in the published code: where m embeddings do not fit before the end, or would just fill
         it, writing begins again at slot 0, so that slots at the end may keep old ones for longer. Of more than K
-        embeddings the last K are taken (the published code fails).
+        embeddings the last K are taken (the published code fails). A queue without slots returns the batch alone, as in
+        the ablation of the paper without a queue.
 
         Args:
             pairs: (m, 2, d) float.
             classes: (m,) int64 from 1.
 
         Returns:
-            (K, 2, d), (K,); entries of older batches have no gradient.
+            (K, 2, d), (K,); entries of older batches have no gradient. (m, 2, d), (m,) without slots.
         """
         slots = len(self.classes)
+        if not slots:
+            return pairs, classes
         pairs, classes = pairs[max(len(pairs) - slots, 0) :], classes[max(len(classes) - slots, 0) :]
         first = 0 if int(self.at) + len(pairs) >= slots else int(self.at)
         last = first + len(pairs)

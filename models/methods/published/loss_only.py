@@ -11,9 +11,14 @@ from models.losses.assume_negative import AssumeNegative
 from models.losses.assume_negative_smoothed import AssumeNegativeSmoothed
 from models.losses.asymmetric import Asymmetric
 from models.losses.base import Loss
+from models.losses.binary_cross_entropy_smoothed import BinaryCrossEntropySmoothed
+from models.losses.entropy_minimization import EntropyMinimization
 from models.losses.focal import Focal
 from models.losses.hill import Hill
+from models.losses.ignore_unobserved import IgnoreUnobserved
+from models.losses.ignore_unobserved_negatives import IgnoreUnobservedNegatives
 from models.losses.opml import OPML
+from models.losses.pairwise_ranking import PairwiseRanking
 from models.losses.weak_assume_negative import WeakAssumeNegative
 from models.losses.zlpr import ZLPR
 from models.methods.base import Method, worth_trying
@@ -172,4 +177,63 @@ OPML_ALONE = loss_only(
     tunable=worth_trying(a=(-1.0, 0.0, 1.0, 2.0, 3.0), b=(0.0, 1.0, 2.0, 3.0)),
     published=OPML_SETTINGS,
     open_points=("The text at hand has lost a and b, and how networks were trained; a and b were searched.",),
+)
+
+# Rows of tables to compare with. In a project the first three would learn from answered cells only, and from marks
+# alone that everything is present.
+BCELS = loss_only(
+    BinaryCrossEntropySmoothed,
+    name="bce_ls",
+    title="Full labels, label smoothing",
+    assumes="Nothing is unseen: the whole truth is known, and one label in ten is wrong.",
+    threshold=0.5,
+    full_labels=True,
+    yardstick=True,
+    **COLE,
+)
+
+IUN = loss_only(
+    IgnoreUnobservedNegatives,
+    name="iun",
+    title="Ignore unobserved, all absences known",
+    assumes="What nobody marked, and nobody called absent, says nothing; all absences are known.",
+    threshold=0.5,
+    known_absences=-1,
+    yardstick=True,
+    **COLE,
+)
+
+IU = loss_only(
+    IgnoreUnobserved,
+    name="iu",
+    title="Ignore unobserved, one absence known",
+    assumes="What nobody looked at says nothing; one absence of each image is known.",
+    threshold=0.5,
+    known_absences=1,
+    yardstick=True,
+    **COLE,
+)
+
+PR = loss_only(
+    PairwiseRanking,
+    name="pr",
+    title="Pairwise ranking",
+    assumes="What nobody marked is less probable than what somebody did, in the same image, by as much as can be.",
+    threshold=0.5,
+    yardstick=True,
+    **COLE,
+)
+
+ENT_MIN = loss_only(
+    EntropyMinimization,
+    name="ent_min",
+    title="Entropy minimization",
+    paper="Zhou et al., Acknowledging the Unknown for Multi-label Learning with Single Positive Labels, ECCV",
+    year=2022,
+    url="https://arxiv.org/abs/2203.16219",
+    assumes="What nobody marked is certain, one way or the other.",
+    threshold=0.5,
+    yardstick=True,
+    published=shared_protocol(alpha=(0.2, 0.1, 0.1, 0.01)),
+    open_points=("The texts at hand name this row and define nothing; its weights are those of `em`.",),
 )

@@ -1,0 +1,64 @@
+"""Figures that a comparison reports only when they are asked for: `--measures A,B,...`."""
+
+import re
+
+import numpy as np
+
+from annotator.errors import did_you_mean
+from models.statistics.metrics import precision_and_recall_at, wasserstein_distance
+
+PLAIN = ("train_map", "wasserstein")
+AT = re.compile(r"(precision|recall)@([1-9][0-9]*)")
+KNOWN = (*PLAIN, "precision@K", "recall@K")
+NOTES = {
+    "train_map": "train_map: as test mAP, on the training images, against their whole truth.",
+    "wasserstein": (
+        "wasserstein: the Wasserstein distance between the probabilities of positives and of negatives among the cells "
+        "of validation images that would be unseen in training, in hundredths."
+    ),
+    "precision@": "precision@K: the share of true classes among the K most probable ones of a test image.",
+    "recall@": (
+        "recall@K: the share of the classes of a test image that are among its K most probable ones, of images that "
+        "show any."
+    ),
+}
+
+
+def unknown(names: tuple[str, ...]) -> list[str]:
+    """Return a sentence for every name that is no measure."""
+    wrong = [name for name in names if name not in PLAIN and not AT.fullmatch(name)]
+    return [f"no measure is called {name!r}. {did_you_mean(name, KNOWN)}" for name in wrong]
+
+
+def notes(names: tuple[str, ...]) -> list[str]:
+    """Return a sentence for every kind of measure that is named."""
+    return [note for start, note in NOTES.items() if any(name.startswith(start) for name in names)]
+
+
+def at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Return those of the measures that look at the most probable classes of each image.
+
+    Args:
+        names: Names of measures; others are passed over.
+        probabilities: (n, C) of the test images.
+        truth: (n, C) bool.
+    """
+    matches = [match for name in names if (match := AT.fullmatch(name))]
+    return {
+        match.group(): precision_and_recall_at(probabilities, truth, int(match.group(2)))[match.group(1) == "recall"]
+        for match in matches
+    }
+
+
+def separation(probabilities: np.ndarray, truth: np.ndarray, observed: np.ndarray) -> float:
+    """Return the Wasserstein distance between unseen positives and negatives, in [0, 1]; nan if one kind is missing.
+
+    Args:
+        probabilities: (n, C) of the validation images; a class without a model (nan) is left out.
+        truth: (n, C) bool.
+        observed: (n, C) bool, the positives that would be seen in training.
+
+    Source: Chen et al. 2024, sec. 4.4 ("Distinguishability of model predictions"), fig. 3.
+    """
+    unseen = ~observed & np.isfinite(probabilities)
+    return wasserstein_distance(probabilities[unseen & truth], probabilities[unseen & ~truth])

@@ -1,0 +1,118 @@
+"""What a comparison tells a training of its images: one positive each, more, absences, or the whole truth.
+
+The papers tell one positive an image. Their tables also have rows with every label, with all absences, and with one
+absence ("1 P, 1 N"); the draws of these are those of Cole et al. (models/protocol.py) for the sets of the papers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.benchmark.datasets.clicks import clicks, observed
+from annotator.benchmark.datasets.dataset import DataSet, whole_truth
+from annotator.benchmark.naming import RANDOM, Naming
+from models.labels import ABSENT, PRESENT, UNSEEN
+from models.protocol import ALL, SEED, single_positive
+
+LABELS = ("single", "full")
+VALIDATIONS = ("full", "observed", "none")
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """How much every method is told.
+
+    Attributes:
+        labels: "single": some labels of an image, as the next two say; "full": all of them, present and absent.
+        positives: Present labels of an image, at least 1; -1 (ALL): all of them.
+        negatives: Absent labels of an image; -1 (ALL): all of them.
+        validate: The labels of validation images that choose the epoch: "full": all, as in the papers; "observed":
+            the positives that a training image would have, all else counting as absent; "none": no epoch is chosen,
+            the last one counts.
+    """
+
+    labels: str = "single"
+    positives: int = 1
+    negatives: int = 0
+    validate: str = "full"
+
+    @property
+    def hides(self) -> bool:
+        """Return whether labels of training images stay hidden, so that finding them can be measured."""
+        return self.labels == "single" and (self.positives, self.negatives) != (ALL, ALL)
+
+
+SINGLE = Supervision()
+
+
+def training_labels(
+    dataset: DataSet, share: float, seed: int, naming: Naming = RANDOM, supervision: Supervision = SINGLE
+) -> np.ndarray:
+    """Return the (n_train, C) int8 labels that training sees: 1 present, -1 absent, 0 unseen.
+
+    Args:
+        dataset: The set that the labels are for.
+        share: As in clicks.observed; with full labels, all images at 1, so those that show nothing too.
+        seed: As in clicks.observed.
+        naming: As in clicks.observed; further positives of an image are drawn at random.
+        supervision: How much is told.
+
+    Raises:
+        AnnotatorError: As clicks.observed does.
+    """
+    labels, truth = observed(dataset, share, seed, naming), dataset.train.truth
+    if supervision.labels == "full":
+        told = np.ones(len(truth), bool) if share == 1 else (labels != UNSEEN).any(1)
+        return np.where(told[:, None], np.where(truth, PRESENT, ABSENT), UNSEEN).astype(np.int8)
+    if (supervision.positives, supervision.negatives) == (1, 0):
+        return labels
+    return with_more(dataset, labels, seed, naming, supervision.positives, supervision.negatives)
+
+
+def with_more(
+    dataset: DataSet, labels: np.ndarray, seed: int, naming: Naming, positives: int, negatives: int
+) -> np.ndarray:
+    """Return the labels with further true ones of the images that have any: in all so many of each kind.
+
+    Args:
+        dataset: The set that the labels are of.
+        labels: (n_train, C) int8; its positives stay.
+        seed: The seed with which `labels` were drawn.
+        naming: The way in which they were.
+        positives: At least 1, or ALL.
+        negatives: At least 0, or ALL.
+    """
+    truth, told = dataset.train.truth, (labels != UNSEEN).any(1)[:, None]
+    if dataset.official_rows is not None and naming.kind == "random":
+        drawn = single_positive(whole_truth(dataset), positives, negatives, SEED + seed)[dataset.official_rows[0]]
+        present, absent = drawn == PRESENT, drawn == ABSENT
+    else:
+        chance = np.random.default_rng([seed, 5])  # a stream of its own: the first positive stays the one named
+        first = labels == PRESENT
+        present = _first(np.where(first, 1.0, chance.random(truth.shape)), truth, positives)
+        absent = _first(chance.random(truth.shape), ~truth, negatives)
+    if positives == 1:
+        present = labels == PRESENT  # those of a file, where the set brings them
+    more = np.where(present, PRESENT, np.where(absent, ABSENT, UNSEEN))
+    return np.where(told, np.where(labels == UNSEEN, more, labels), UNSEEN).astype(np.int8)
+
+
+def observed_in_validation(dataset: DataSet, seed: int, positives: int = 1) -> np.ndarray:
+    """Return (n_val, C) bool: the positives that validation images would have if they were training images."""
+    if dataset.official_rows is not None:
+        drawn = single_positive(whole_truth(dataset), positives, 0, SEED + seed)
+        return drawn[dataset.official_rows[1]] == PRESENT
+    truth = dataset.val.truth
+    labels = clicks(truth, 1.0, seed) if truth.any() else np.zeros(truth.shape, np.int8)
+    if positives == 1:
+        return labels == PRESENT
+    chance = np.random.default_rng([seed, 6])
+    return _first(np.where(labels == PRESENT, 1.0, chance.random(truth.shape)), truth, positives)
+
+
+def _first(keys: np.ndarray, eligible: np.ndarray, count: int) -> np.ndarray:
+    """Return (n, C) bool: in each row the `count` eligible cells with the highest keys of [0, 1]; ALL: all of them."""
+    if count == ALL:
+        return eligible.copy()
+    ranks = (-np.where(eligible, keys, -1.0)).argsort(1, kind="stable").argsort(1, kind="stable")
+    return eligible & (ranks < count)

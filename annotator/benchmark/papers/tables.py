@@ -1,0 +1,168 @@
+"""The tables of the papers: their figures, and the comparison that repeats each of them (tables.json).
+
+A row without such a comparison is open, and says why; no other row is put in its place.
+"""
+
+import json
+import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.methods.measures import PLAIN
+from annotator.benchmark.methods.options import Options
+from annotator.errors import AnnotatorError, did_you_mean
+from models.protocol import ALL
+
+FILE = Path(__file__).with_name("tables.json")
+OPTION = {"changed": "--set", "shares": "--share", "strengths": "--salience"}  # all others have the name of their field
+
+
+@dataclass(frozen=True)
+class PaperCell:
+    """One figure of a table.
+
+    Attributes:
+        table, row: The names of both.
+        regime: "linear", "finetune", or "lem": LAGC's network, end to end.
+        dataset: "voc", "coco", "nus" or "cub".
+        paper: The printed figure, in percent; None where the paper has none here, or only draws it.
+        spread: Its printed standard deviation; None: none is printed.
+        changes: The fields of Options that repeat it; None: it cannot be repeated yet.
+        open: The reason why not; "" otherwise.
+        note: What the text leaves unsaid, and what stands in for it; "" for most rows.
+    """
+
+    table: str
+    row: str
+    regime: str
+    dataset: str
+    paper: float | None
+    spread: float | None
+    changes: Mapping[str, Any] | None
+    open: str
+    note: str
+
+    def options(self, **others: Any) -> Options:
+        """Return the options of the comparison that repeats it.
+
+        Args:
+            **others: Fields of Options that take precedence.
+
+        Raises:
+            ValueError: It cannot be repeated yet.
+        """
+        if self.changes is None:
+            raise ValueError(f"{self.table}, {self.row}, {self.regime}: {self.open}")
+        return Options(**(dict(self.changes) | others))
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One table of a paper.
+
+    Attributes:
+        name: Its name on the command line: "cole-1".
+        title, paper: What it shows, and where.
+        figure: The key of its figures in the rows of a comparison.
+        seeds: How many runs its figures are means of.
+        cells: Its figures, row by row.
+    """
+
+    name: str
+    title: str
+    paper: str
+    figure: str
+    seeds: int
+    cells: tuple[PaperCell, ...]
+
+    def chosen(self, dataset: str, regime: str | None = None, rows: Collection[str] = ()) -> list[PaperCell]:
+        """Return the figures of one data set, with an option of one regime and of some rows (empty: all).
+
+        Raises:
+            AnnotatorError: The table has nothing of the kind; the message lists what it has.
+        """
+        names = list(dict.fromkeys(cell.row for cell in self.cells))
+        kinds = (
+            ("data set", [dataset], {cell.dataset for cell in self.cells}),
+            ("regime", [regime] if regime else [], {cell.regime for cell in self.cells}),
+            ("row", rows, names),
+        )
+        for noun, asked, known in kinds:
+            for word in asked:
+                if word not in known:
+                    raise AnnotatorError(f"Table {self.name} has no {noun} {word!r}. {did_you_mean(word, known, 99)}")
+        return [
+            cell
+            for cell in self.cells
+            if cell.dataset == dataset and regime in (None, cell.regime) and (not rows or cell.row in rows)
+        ]
+
+
+@cache
+def tables() -> dict[str, PaperTable]:
+    """Return all tables by name."""
+    content = json.loads(FILE.read_text(encoding="utf-8"))
+    return {name: _table(name, table, content["regimes"]) for name, table in content["tables"].items()}
+
+
+def table_named(name: str) -> PaperTable:
+    """Return a table; raise AnnotatorError, listing those that exist, if none has this name."""
+    if name not in tables():
+        raise AnnotatorError(f"No table is called {name!r}. {did_you_mean(name, tables(), 99)}")
+    return tables()[name]
+
+
+def command(options: Options, dataset: str, root: str) -> str:
+    """Return the command line that makes this comparison on a set of the papers, with all options not the default."""
+    words = ["annotator", "bench", "methods", "--dataset", dataset, "--root", root]
+    for field in fields(options):
+        value = getattr(options, field.name)
+        default = field.default if field.default is not MISSING else None
+        if value == default:
+            continue
+        option = OPTION.get(field.name, f"--{field.name.replace('_', '-')}")
+        if field.name == "changed":
+            words += [word for change in value for word in (option, change)]
+        elif isinstance(value, bool):
+            words.append(option)
+        elif isinstance(value, tuple):
+            words += [option, ",".join(map(str, value))]
+        else:
+            words += [option, "all" if value == ALL and field.name in ("positives", "negatives") else str(value)]
+    return shlex.join(words)
+
+
+def _table(name: str, content: dict[str, Any], regimes: dict[str, dict[str, Any]]) -> PaperTable:
+    figure, seeds = content["figure"], content["seeds"]
+    always = {"seeds": seeds} | ({"measures": (figure,)} if figure in PLAIN else {})
+    cells = []
+    for row in content["rows"]:
+        for (regime, dataset), printed in zip(content["columns"], row["figures"], strict=True):
+            if printed is None and any(row["figures"]):  # no such cell in the paper
+                continue
+            own, reason = _of_regime(row.get("options"), regime), _of_regime(row.get("open", ""), regime) or ""
+            changes = None
+            if own and "methods" in own and not reason:
+                changes = {key: _value(value) for key, value in (regimes[regime] | always | own).items()}
+            mean, spread = (*(printed or []), None, None)[:2]
+            cells.append(
+                PaperCell(name, row["name"], regime, dataset, mean, spread, changes, reason, row.get("note", ""))
+            )
+    return PaperTable(name, content["title"], content["paper"], figure, seeds, tuple(cells))
+
+
+def _of_regime(value: Any, regime: str) -> Any:
+    """Return the part of a regime of what differs between regimes, else the value as it is; None: it has no such part.
+
+    The fields of Options always have "methods", by which they differ from a dict of regimes.
+    """
+    if isinstance(value, dict) and "methods" not in value:
+        return value.get(regime)
+    return value
+
+
+def _value(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
