@@ -68,7 +68,13 @@ def time_in_units(seconds: float) -> str:
 
 
 def parse_time(text: str) -> float:
-    """Return the seconds of a time with units: "60s", "60", "1h30m", "+1 h", "-90 min", "2d".
+    """Return the seconds of a time with units.
+
+    Args:
+        text: Such as "60s", "60", "1h30m", "+1 h", "-90 min" or "2d".
+
+    Returns:
+        The seconds; below 0 for a time that begins with "-".
 
     Raises:
         AnnotatorError: The text is no time.

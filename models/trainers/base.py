@@ -295,6 +295,9 @@ class Trainer(ABC):
 
         Args:
             epoch: Its number, from 1.
+
+        Returns:
+            False where there is one stage, or the next one goes on with the last epoch.
         """
         return False
 
