@@ -83,7 +83,7 @@ def test_all_labels_of_a_single_click_are_marked_and_unmarked_until_enter_and_un
     image = on_screen(page)
     expect(page.locator(".task")).to_have_text("One label is enough; the model asks for the rest.")
     way(page, "All labels").click()
-    expect(page.locator(".task")).to_contain_text("Mark every class that is on the image")
+    expect(page.locator(".task")).to_contain_text("Mark every class you see")
     for key, after in (("5", {5: 1}), ("6", {5: 1, 6: 1}), ("5", {6: 1})):
         looked(page)
         page.keyboard.press(key)

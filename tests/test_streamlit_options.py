@@ -191,6 +191,7 @@ called = [
     ["backbones"],
     ["backbone", project],
     ["bands", project],
+    ["events", project],
     ["embed", project],
     ["adapted", project],
     ["names", project],

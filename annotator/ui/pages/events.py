@@ -173,7 +173,7 @@ def _doubtful(db: Database, by: str, found: Events) -> None:
     pairs = doubtful_pairs(found, PAIRS)
     if not pairs:
         return
-    st.subheader("Most doubtful pairs")
+    st.subheader("Least certain pairs")
     names = _names(db, (image_id for pair in pairs for image_id in (pair.before, pair.after)))
     with st.container(horizontal=True):
         for pair in pairs:
