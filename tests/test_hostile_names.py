@@ -181,7 +181,7 @@ def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Contexts, db
             page.context.add_cookies([browser_cookie(served, ANN)])
         page.add_init_script(KEPT_OFF)
         troubles = []
-        page.on("console", lambda one: one.type == "error" and troubles.append(one.text))
+        page.on("console", lambda one: one.type == "error" and troubles.append(f"{one.text} {one.location['url']}"))
         for name, there in PAGES.items():
             page.goto(f"{served.address}/{name}")
             expect(page.locator(there).first, f"{name}: {there}").to_be_visible(timeout=60_000)
