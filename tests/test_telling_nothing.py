@@ -20,6 +20,7 @@ from annotator.records import SOURCES, Batch, Decision
 from annotator.snapshot import image_map
 from annotator.store.database import authorization as acting
 from annotator.store.database.database import Database
+from annotator.store.images import twins
 from annotator.store.labels import decisions
 from annotator.store.labels import overlap as readings
 from annotator.store.networks import configuration
@@ -85,6 +86,7 @@ def team(db) -> Iterator[Team]:
     publish(db, chance, decisions.newest_decision(db))
     places = np.random.default_rng(4).random((24, 2)).astype(np.float32)
     image_map.save_map(db.paths.map(configuration.backbone(db)), np.arange(1, 25), places)
+    twins.keep(db, np.arange(1, 25), np.ones(24, np.int64))
     known_answers.choose(db, [name_of(db, image_id) for image_id in KNOWN], 0.5)
     readings.choose(db, 3, 0.6)
     served = list(context._served)
@@ -135,6 +137,8 @@ def everything(team: Team) -> dict[str, tuple[int, str]]:
         ask("/api/autopilot", page | {"want": 4, "passed": [[99, other] for other in range(number)]})
         ask("/api/autopilot", page | {"want": 0})
     ask("/api/items", {"images": [*IMAGES]})
+    for image_id in IMAGES:
+        ask("/api/twins", {"image": image_id})
     ask("/api/classes", {})
     ask("/api/recent", {})
     ask("/api/speed_test", {})
