@@ -117,6 +117,7 @@ ROUTES = {
     "/api/gallery": ("guest", 400, {}),
     "/api/gallery/place": ("guest", 400, {}),
     "/api/gallery/ids": ("guest", 400, {}),
+    "/api/twins": ("guest", 400, {}),
     "/api/find": ("guest", 200, {"text": "0", "count": 1}),
     "/api/history": ("guest", 200, {"image": 1}),
     "/api/map/select": ("guest", 400, {}),
@@ -452,11 +453,11 @@ def test_a_role_taken_away_ends_a_page_that_refreshes_itself_and_answers_wait_fo
     wait_for_picture(page)
     progress = page.context.new_page()
     progress.goto(f"{shared.address}/progress")
-    expect(progress.get_by_text("Labeled images")).to_be_visible(timeout=60_000)
+    expect(progress.get_by_text("Labeled images", exact=True)).to_be_visible(timeout=60_000)
     image = on_screen(page)
     members.set_role(db, "Nora", "none", "test")
     expect(progress.get_by_text("an owner took your role away")).to_be_visible(timeout=30_000)
-    expect(progress.get_by_text("Labeled images")).to_have_count(0)
+    expect(progress.get_by_text("Labeled images", exact=True)).to_have_count(0)
     page.keyboard.press("1")
     expect(page.locator(".foot")).to_contain_text("1 unsent", timeout=30_000)
     assert decisions.undoable(db, "Nora", 10, 10) == []
