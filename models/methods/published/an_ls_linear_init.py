@@ -2,21 +2,18 @@
 
 from dataclasses import replace
 
-import torch
-from torch import Tensor
-
 from models.losses.assume_negative_smoothed import AssumeNegativeSmoothed
 from models.losses.base import shares
-from models.methods.base import Method
 from models.methods.end_to_end import SETS, per_set
+from models.methods.linear_init import LinearInit
 from models.methods.published.loss_only import ANLS
 
 
-class ANLSLinearInit(Method):
+class ANLSLinearInit(LinearInit):
     """AN-LS with 25 epochs on a frozen backbone, then 10 of the whole network, which has a fresh optimiser.
 
     The paper has 5 of the whole network; the code made the tables. The rates and batches of the first stage are those
-    of the paper. A linear head on cached features goes through both stages with fixed features.
+    of the paper.
     """
 
     name = "an_ls+linear_init"
@@ -55,16 +52,3 @@ class ANLSLinearInit(Method):
     def criterion(self) -> AssumeNegativeSmoothed:
         """Return the loss, which is the same in every epoch."""
         return AssumeNegativeSmoothed(self.positive, self.negative, self.form, self.eps)
-
-    def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, and compute the first epoch of the second stage."""
-        super().begin(labels, mask, epochs, generator)
-        self.second = 1 + round(self.linear * epochs)
-
-    def freezes_backbone(self, epoch: int) -> bool:
-        """Return True in the first stage."""
-        return epoch < self.second
-
-    def starts_afresh(self, epoch: int) -> bool:
-        """Return True for the first epoch of the second stage, unless it is the first of all."""
-        return 1 < epoch == self.second

@@ -3,20 +3,19 @@
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from models.losses.base import shares
 from models.methods.end_to_end import SETS, per_set
+from models.methods.linear_init import LinearInit
 from models.methods.published.role import ROLE, inverse_sigmoid
 
 
-class ROLELinearInit(ROLE):
+class ROLELinearInit(LinearInit, ROLE):
     """ROLE with 25 epochs on a frozen backbone, then 10 of the whole network ("LinearInit.", sec. 6.1).
 
     The paper has 5 of the whole network; the code made the tables. The second stage starts with a fresh optimiser, and
     with classifier and estimates of the best epoch on fully labelled validation images, the estimates clamped to
-    between 1e-5 and 1 - 1e-5; without such images both are of the last epoch. A linear head on cached features goes
-    through both stages with fixed features.
+    between 1e-5 and 1 - 1e-5; without such images both are of the last epoch.
     """
 
     name = "role+linear_init"
@@ -45,19 +44,6 @@ class ROLELinearInit(ROLE):
         super().__init__(k, strength, lr_scale, form, eps)
         shares(linear=linear)
         self.linear = linear
-
-    def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as ROLE does, and compute the first epoch of the second stage."""
-        super().begin(labels, mask, epochs, generator)
-        self.second = 1 + round(self.linear * epochs)
-
-    def freezes_backbone(self, epoch: int) -> bool:
-        """Return True in the first stage."""
-        return epoch < self.second
-
-    def starts_afresh(self, epoch: int) -> bool:
-        """Return True for the first epoch of the second stage, unless it is the first of all."""
-        return 1 < epoch == self.second
 
     @torch.no_grad()
     def begin_epoch(self, epoch: int) -> None:
