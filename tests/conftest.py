@@ -153,6 +153,17 @@ def contexts() -> Iterator[Contexts]:
         yield Contexts(started)
 
 
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other make tiny batches ten times slower when anything else wants the cores."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
 def browser(contexts: Contexts) -> Iterator[Contexts]:
     """The browser of one test: what it opens is closed when it ends."""

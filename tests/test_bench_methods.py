@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from pictured_sets import coloured
 from PIL import Image
 from typer.testing import CliRunner
@@ -28,18 +27,9 @@ from annotator.errors import AnnotatorError
 from models.methods import METHODS
 from models.statistics.metrics import average_precision
 
-pytestmark = pytest.mark.training
+pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 
 SMALL = "efficientnet_lite0"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that wait for each other make tiny batches ten times slower when anything else wants the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

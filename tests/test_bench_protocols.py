@@ -21,18 +21,9 @@ from annotator.benchmark.methods.trainers import train_on_frozen
 from annotator.errors import AnnotatorError
 from models.methods import METHODS
 
-pytestmark = pytest.mark.training
+pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 
 SMALL = "efficientnet_lite0"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that wait for each other make tiny batches ten times slower when anything else wants the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

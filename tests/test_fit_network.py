@@ -23,7 +23,7 @@ from models.methods.end_to_end import EndToEnd
 from models.trainers.base import Resume, TrainingLabels
 from models.trainers.network import WholeNetworkTrainer
 
-pytestmark = pytest.mark.training
+pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 
 IMAGES, CLASSES, CHANNELS = 96, 4, 16
 LEARNING = EndToEnd(lr=5e-3, batch=16, epochs=8, linear_lr=1e-2, linear_batch=16)
@@ -69,15 +69,6 @@ class Problem:
         """How often a hidden positive is ranked above an absent cell: 0.5 is chance."""
         hidden, absent = self.truth & (self.labels == 0), ~self.truth
         return float((probabilities[hidden][:, None] > probabilities[absent]).mean())
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Networks this small are slower on two threads, and much slower where other processes want the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -28,18 +28,11 @@ from models.methods import METHODS, make_method
 from models.methods.published.consistency import EmbeddingQueue, consistency_loss, contrastive_loss, one_cycle
 from models.methods.published.label_decoder import LabelDecoder, position_code
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 def decoder(seed: int = 0, **sizes) -> LabelDecoder:
     return LabelDecoder(12, 5, **({"width": 8} | sizes), generator=torch.Generator().manual_seed(seed))
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Networks this small are slower on two threads, and much slower where other processes want the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 # -- the decoder

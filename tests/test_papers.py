@@ -6,7 +6,6 @@ from math import ceil
 from pathlib import Path
 
 import pytest
-import torch
 from pictured_sets import pictured
 from tables import over
 from tiny_sets import make_coco, make_cub, make_nus, make_voc, write
@@ -19,20 +18,11 @@ from annotator.benchmark.papers.tables import command, tables
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 
-pytestmark = pytest.mark.training
+pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 
 SMALL = "efficientnet_lite0"
 PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
 MAKERS = {"voc": make_voc, "coco": make_coco, "nus": make_nus, "cub": make_cub}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that wait for each other make tiny batches ten times slower when anything else wants the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
