@@ -2,8 +2,8 @@
 /**
  * The status line: whether everything is saved, progress, and what the worker does.
  *
- * During quick work it is redrawn only in the frame of the next picture: a frame of its own just before a key would delay
- * the next picture by a sixtieth of a second.
+ * During quick work it is redrawn only right after the frame of the next picture, which must not wait for it: at another
+ * time, a frame of its own just before a key would delay the next picture by a sixtieth of a second.
  */
 
 import { capital, el } from "./dom.js";

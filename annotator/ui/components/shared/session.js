@@ -6,7 +6,7 @@
 
 import { Api, rememberName } from "./api.js";
 import { AsideDialog } from "./aside.js";
-import { capital, el, keyButton } from "./dom.js";
+import { afterPaint, capital, el, keyButton } from "./dom.js";
 import { fix } from "./fix.js";
 import { Foot } from "./foot.js";
 import { Help } from "./help.js";
@@ -67,6 +67,7 @@ export class Session {
     this.api = new Api(data.token);
     this.#take(data);
     this.foot = new Foot();
+    this.drawFoot = afterPaint(() => this.foot.draw(this.outbox, this.hand));
     this.outbox = new Outbox({
       api: this.api,
       project: data.project,
@@ -180,14 +181,14 @@ export class Session {
     if (this.words.textContent === capital(text)) this.say("");
   }
 
-  /** Another picture is on screen: the message goes, unless it lasts, and the status line is redrawn in the same frame. */
+  /** Another picture is on screen: the message goes, unless it lasts, and the status line is redrawn after its frame. */
   shown() {
     if (this.words.firstChild && !this.lasts) this.words.replaceChildren();
-    this.foot.draw(this.outbox, this.hand);
+    this.drawFoot();
     this.hints.moved();
   }
 
-  /** The status line has changed; it is redrawn with the next picture, or soon. */
+  /** The status line has changed; it is redrawn after the next picture, or soon. */
   changed() {
     this.foot.due(this.outbox, this.hand);
   }
