@@ -161,12 +161,16 @@ export class ReviewScreen {
       ...buttons.map(({ button }) => button));
     const goOn = el("div", { class: "answers", role: "group", "aria-label": "Go on" },
       keyButton("Nothing else here", "Enter", done), keyButton("Skip", " ", pass));
+    const fixing = fixButton(fix);
+    const adding = keyButton("Add a class", "/", add);
+    /** What can be done with an image only. */
+    this.onImage = [...buttons.map(({ button }) => button), ...goOn.querySelectorAll("button"), adding, fixing];
     const trail = el("div", { class: "tools", role: "group", "aria-label": "Images" },
       keyButton("Previous", "ArrowLeft", earlier), keyButton("Next", "ArrowRight", later));
     const { foot, help, hints, words, toolbar, element } = this.session;
     this.askButton = keyButton("What does the model think?", "M", () => this.ask(), { hidden: true });
     const more = el("div", { class: "tools", role: "group", "aria-label": "This image" }, this.askButton,
-      keyButton("Add a class", "/", add), fixButton(fix), this.session.historyButton);
+      adding, fixing, this.session.historyButton);
     const left = el("div", { class: "left" }, this.stage.element,
       el("div", { class: "under" }, el("div", { class: "caption" }, this.name, this.heatNote), words,
         more, this.heat.control));
@@ -185,6 +189,7 @@ export class ReviewScreen {
     write(this.name, item ? [item.name, commentsInWords(item)].filter(Boolean).join(" · ") : "");
     this.known.show(item, this.session.data.annotator);
     this.line.element.hidden = this.filter.relabels;
+    for (const button of this.onImage) if (button.disabled !== !item) button.disabled = !item;
     this.askButton.hidden = !item?.suggestions.some((chip) => isHidden(item, chip));
     this.line.offer(item ? openAbove(item, this.line.at).length : 0);
     this.#prepare();
