@@ -19,10 +19,11 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.indexing import positions
+from annotator.snapshot import similar
 from annotator.snapshot.filters import FILTERS, MOST_CHOICES, GalleryFilter
 from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
-from annotator.snapshot.sorts import BY_NAME, Sort
+from annotator.snapshot.sorts import BY_NAME, Sort, percent
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.gallery import columns as image_columns
@@ -53,11 +54,13 @@ class Sorting:
         down: From the last to the first; images without a value (no decision, no capture time, no probability, no
             twin, not measured) come last either way, by name.
         class_id: Only with "probability".
+        like: Only with "like": the image that all are compared with; those most like it come first.
     """
 
     by: str = "name"
     down: bool = False
     class_id: int | None = None
+    like: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +163,8 @@ def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> s
     parts: list[float] = [*image_columns.stamp(db)]
     if sorting.by == "probability" and (run := runs.current_run(db)):
         parts += [run.id, run.version]
+    if sorting.by == "like":
+        parts += [similar.stamp(db)[1]]
     if filter_.asks_attributes:
         parts += attributes.stamp(db)
     if filter_.blind:
@@ -187,7 +192,7 @@ def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, c
         shown.version != current_version(db, filter_, sorting),
         tiles.read(db, ids),
         _probabilities(db, ids, sorting.class_id) if sorting.by == "probability" else {},
-        _measures(db, ids, BY_NAME[sorting.by]),
+        _likeness(db, ids, sorting.like) if sorting.like else _measures(db, ids, BY_NAME[sorting.by]),
     )
 
 
@@ -253,6 +258,8 @@ def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
         if sorting.class_id is None:
             raise AnnotatorError("To sort by probability, name a class.")
         named.add(sorting.class_id)
+    if sorting.by == "like" and sorting.like is None:
+        raise AnnotatorError("To sort by likeness, name the image that all are compared with.")
     if unknown := sorted(named - {class_.id for class_ in classes.all_classes(db)}):
         raise AnnotatorError(
             f"There is no class {', '.join(map(str, unknown))}. Was it archived, or named by an old page? Reload it."
@@ -317,6 +324,9 @@ def _values(db: Database, columns: ImageColumns, sorting: Sorting) -> np.ndarray
     """Return what rows are sorted by, (N,) uint16; NO_VALUE where a row has none."""
     if measure := BY_NAME[sorting.by].measure:
         return np.minimum(columns.looks.numbers(measure).view(np.uint16), NO_VALUE)  # the bits of nan are larger
+    if sorting.by == "like":
+        distances = 1 - similar.similarities(db, columns.image_ids, sorting.like or 0)
+        return np.minimum(distances.astype(np.float16).view(np.uint16), NO_VALUE)
     if sorting.by == "labels":
         return columns.positives.view(np.uint16)
     return _bits(db, columns, sorting.class_id or 0)
@@ -360,6 +370,11 @@ def _probabilities(db: Database, ids: list[int], class_id: int | None) -> dict[i
         return {}
     values = predictions.aligned(predictions.probabilities, ids, [class_id])[:, 0].tolist()
     return {image_id: round(value, 4) for image_id, value in zip(ids, values, strict=True) if value == value}
+
+
+def _likeness(db: Database, ids: list[int], like: int) -> dict[int, str]:
+    values: list[float] = similar.similarities(db, np.array(ids, np.int64), like).tolist()
+    return {image_id: percent(max(value, 0)) for image_id, value in zip(ids, values, strict=True) if value == value}
 
 
 def _measures(db: Database, ids: list[int], sort: Sort) -> dict[int, str]:

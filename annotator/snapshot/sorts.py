@@ -51,6 +51,7 @@ SORTS = (
     Sort("captured", "Capture time", reveals_labels=False),
     Sort("labels", "Number of labels"),
     Sort("probability", "Probability of"),
+    Sort("like", "Like an image", reveals_labels=False, by_worker=True),
     Sort("brightness", "Brightness", reveals_labels=False, by_worker=True, measure="brightness", in_words=percent),
     Sort("sharpness", "Sharpness", reveals_labels=False, by_worker=True, measure="sharpness", in_words=whole),
     Sort("twins", "Twins side by side", reveals_labels=False, by_worker=True),

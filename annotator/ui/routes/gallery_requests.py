@@ -50,6 +50,7 @@ class GalleryRequest(Struct, kw_only=True):
     only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
     sort: SortName = "name"
     class_id: Id | None = field(default=None, name="class")
+    like: Id | None = None
     down: bool = False
     version: Text = ""
 

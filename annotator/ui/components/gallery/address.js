@@ -11,11 +11,12 @@
  *   a filter; changes: what it shows changes while people answer and the worker works; choices: values with their words;
  *   fixed: there are no other values
  * @typedef {{name: string, label: string, changes: boolean}} Sort  an order; changes: as of a filter
- * @typedef {{lists: Record<string, string[]>, given: Record<string, string>, sort: string, of: string, down: boolean}} View
+ * @typedef {{lists: Record<string, string[]>, given: Record<string, string>, sort: string, of: string, like: string, down: boolean}} View
  *   lists   of filters of kind classes the names of classes; of kind facts `fact`s; all of them count
  *   given   of all other filters what is given; of a switch "yes" or "no"; "": not filtered by it
  *   sort    the name of an order (snapshot/sorts.py)
  *   of      the class whose probability is sorted by
+ *   like    the id of the image that all are compared with
  */
 
 export const USUAL_SORT = "name";
@@ -54,7 +55,7 @@ export class Address {
     const names = (/** @type {boolean} */ lists) => this.conditions.filter((one) => isList(one) === lists).map((one) => one.name);
     return {
       lists: Object.fromEntries(names(true).map((name) => [name, []])), given: Object.fromEntries(names(false).map((name) => [name, ""])),
-      sort: USUAL_SORT, of: "", down: false,
+      sort: USUAL_SORT, of: "", like: "", down: false,
     };
   }
 
@@ -70,6 +71,7 @@ export class Address {
     }
     view.sort = this.sorts.find(({ name }) => name === asked.get("sort"))?.name ?? USUAL_SORT;
     view.of = asked.get("of") ?? "";
+    view.like = /^\d{1,15}$/.test(asked.get("like") ?? "") ? String(asked.get("like")) : "";
     view.down = asked.get("down") === "1";
     return view;
   }
@@ -83,6 +85,7 @@ export class Address {
     }
     if (view.sort !== USUAL_SORT) search.set("sort", view.sort);
     if (view.of && view.sort === "probability") search.set("of", view.of);
+    if (view.like && view.sort === "like") search.set("like", view.like);
     if (view.down) search.set("down", "1");
     const text = search.toString();
     return text && `?${text}`;

@@ -54,7 +54,7 @@ export class Filter {
 
   /** As the routes want it: classes by their ids. */
   get request() {
-    const { lists, given, sort, of, down } = this.view;
+    const { lists, given, sort, of, like, down } = this.view;
     const ids = (/** @type {string[]} */ names) => names.flatMap((name) => this.classes.filter((class_) => class_.name === name).map(({ id }) => id));
     /** @type {Record<string, any>} */
     const asked = {};
@@ -66,7 +66,8 @@ export class Filter {
     const [class_] = ids([of]);
     return {
       filter: asked,
-      sort: sort === "probability" && class_ == null ? "name" : sort,
+      sort: (sort === "probability" && class_ == null) || (sort === "like" && !like) ? "name" : sort,
+      ...(sort === "like" && like ? { like: Number(like) } : {}),
       ...(sort === "probability" && class_ != null ? { class: class_ } : {}),
       down,
     };
@@ -99,9 +100,14 @@ export class Filter {
     this.#choose({ sort: "twins", down: false, given: { ...this.view.given, twins: "has" } });
   }
 
+  /** Those most like this image come first, of all that the filter shows. @param {number} id */
+  showLike(id) {
+    this.#choose({ sort: "like", like: String(id), down: false });
+  }
+
   clear() {
-    const { sort, of, down } = this.view;
-    this.#choose({ ...this.address.everything(), sort, of, down });
+    const { sort, of, like, down } = this.view;
+    this.#choose({ ...this.address.everything(), sort, of, like, down });
   }
 
   /**
@@ -212,7 +218,10 @@ export class Filter {
   #take(field) {
     if (field === this.classField) this.#addClass();
     else if (field === this.of) this.#choose({ of: classMeant(this.classes, this.of.value)?.name ?? "" });
-    else if (field === this.sort) this.#choose({ sort: this.sort.value });
+    else if (field === this.sort && this.sort.value === "like" && !this.view.like) {
+      this.say("Select an image and press S: those like it come first.");
+      this.#tell();
+    } else if (field === this.sort) this.#choose({ sort: this.sort.value });
     else if (field === this.factName) this.#proposeValues();
     else if (field === this.factValue) this.#addFact();
     else {

@@ -96,7 +96,7 @@ export default class GalleryPage extends Page {
     this.updateButton = keyButton("Update list", "r", () => this.begun(true), { hidden: true, title: "Images have changed since: update" });
     this.empty = el("div", { class: "nothing", hidden: true });
     const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order,
-      this.size.element, keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
+      this.size.element, keyButton("Like this", "s", () => this.showLike(), { title: "Images like the selected one first" }), keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
     session.element.classList.add("gallery");
     session.element.replaceChildren(
       head, this.filter.element,
@@ -241,6 +241,7 @@ export default class GalleryPage extends Page {
       r: () => this.begun(true),
       ",": () => this.openFlag(),
       k: () => this.session.data.may_answer && this.twins.keep(),
+      s: () => this.showLike(),
       t: () => this.session.data.may_answer && this.twins.answer(),
       set: () => this.panel.set(),
       "/": () => this.filter.focus(),
@@ -281,6 +282,14 @@ export default class GalleryPage extends Page {
     const { activeElement } = this.session.root;
     if (!activeElement?.matches("input, select")) view.element.focus({ preventScroll: true });
     this.mark();
+  }
+
+  /** Those most like the selected image come first. */
+  showLike() {
+    const { current } = this.selection;
+    if (!current) return this.session.say("Select an image first: those like it come first then.");
+    this.filter.showLike(current.id);
+    this.session.say(`Images like ${current.name} come first.`);
   }
 
   openJump() {

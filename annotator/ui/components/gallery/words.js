@@ -36,6 +36,7 @@ export const KEYS = [
     title: "Find and look",
     rows: [
       ["/", "filter by a class"],
+      ["s", "images like the selected one first, of all that the filter shows"],
       [["Ctrl+G", "g"], "go to an image by its number"],
       [["Home", "End"], "first image, last image"],
       [["PageUp", "PageDown"], "a screen up, a screen down"],

@@ -1,0 +1,95 @@
+"""Images like one image: an exact order by features, in the Gallery, with its filters."""
+
+import re
+
+import numpy as np
+import pytest
+from contexts import Contexts
+from person import open_page
+from playwright.sync_api import expect
+from served import serving
+
+from annotator.benchmark.harness import projects
+from annotator.errors import AnnotatorError
+from annotator.records import Decision
+from annotator.snapshot import gallery, similar
+from annotator.snapshot.filters import GalleryFilter
+from annotator.snapshot.gallery import Sorting
+from annotator.store.database.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.contents import ProjectContents
+from annotator.store.features.image_codes import save_codes
+from annotator.store.labels import decisions
+from annotator.store.networks import configuration
+from annotator.worker.features.coding import stored
+from models.ensemble.incremental_update import encode, learn_basis
+
+IMAGES = 24
+
+
+@pytest.fixture
+def features(db: Database) -> np.ndarray:
+    """Random features of all 24 images."""
+    features = np.abs(np.random.default_rng(1).normal(size=(IMAGES, 16))).astype(np.float16)
+    projects.save_features(db, features)
+    return features
+
+
+def expected(features: np.ndarray, row: int) -> list[int]:
+    """The ids of all images by the cosine of roots of features about their mean, worked out the plain way."""
+    roots = np.sqrt(features.astype(np.float64))
+    centred = roots - roots.mean(0)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    return (np.argsort(-(unit @ unit[row])) + 1).tolist()
+
+
+def test_the_order_is_that_of_an_exact_search(db: Database, features: np.ndarray):
+    for example in (1, 7, 24):
+        shown = gallery.window(db, GalleryFilter(), Sorting("like", like=example), 0, IMAGES)
+        ids = [tile.image.id for tile in shown.images]
+        assert ids[0] == example and shown.measures[example] == "100%"
+        values = similar.similarities(db, np.arange(1, IMAGES + 1), example)
+        assert np.all(np.diff(values[np.array(ids) - 1]) <= 1e-3), "float16 sorts them"
+        assert ids[:5] == expected(features, example - 1)[:5]
+
+
+def test_codes_of_many_images_agree_with_the_features(db: Database, features: np.ndarray, monkeypatch):
+    every = np.arange(1, IMAGES + 1)
+    exact = similar.similarities(db, every, 3)
+    cache = FeatureCache(db.paths.features(configuration.backbone(db)), ProjectContents(db))
+    cache.refresh()
+    codes = encode(learn_basis(cache.features), cache.features)
+    save_codes(cache.folder, stored(codes.basis), cache.image_ids, *cache.features.shards(), codes.steps.numpy())
+    monkeypatch.setattr(similar, "MOST_READ", 3)
+    coded = similar.similarities(Database(db.paths.project), every, 3)
+    assert np.abs(coded - exact).max() < 0.03 and not np.array_equal(coded, exact)
+
+
+def test_filters_go_on_and_what_cannot_be_compared_is_said(db: Database, features: np.ndarray):
+    decisions.decide(db, [Decision("u", "label", "Ann", "click", 7, 1, 1)])
+    shown = gallery.window(db, GalleryFilter.build(open=[1]), Sorting("like", like=7), 0, IMAGES)
+    assert len(shown.images) == IMAGES - 1 and 7 not in [tile.image.id for tile in shown.images]
+    with pytest.raises(AnnotatorError, match="There is no image 99"):
+        gallery.window(db, GalleryFilter(), Sorting("like", like=99), 0, 1)
+    with pytest.raises(AnnotatorError, match="name the image"):
+        gallery.window(db, GalleryFilter(), Sorting("like"), 0, 1)
+
+
+def test_without_features_it_says_so(db: Database):
+    with pytest.raises(AnnotatorError, match="No image is analyzed yet"):
+        gallery.window(db, GalleryFilter(), Sorting("like", like=1), 0, 1)
+
+
+@pytest.mark.browser
+def test_one_key_puts_images_like_the_selected_one_first(browser: Contexts, db: Database, features: np.ndarray):
+    with serving(db.paths.project) as served:
+        page = open_page(browser, served, "Ann", "/gallery")
+        page.locator(".thumb img").nth(4).click()
+        page.keyboard.press("s")
+        expect(page).to_have_url(re.compile("sort=like&like="))
+        example = int(page.url.rpartition("like=")[2])
+        names = dict(db.tuples("SELECT id, name FROM image"))
+        wanted = [names[image_id] for image_id in expected(features, example - 1)[:3]]
+        for place, name in enumerate(wanted):
+            expect(page.locator(".thumb").nth(place)).to_contain_text(name)
+        expect(page.locator(".thumb").first).to_contain_text("100%")
