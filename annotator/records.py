@@ -91,8 +91,8 @@ SOURCES = {
 """Sources of decisions, by name. A model is never one: it only fills in cells of an export."""
 
 ACCEPTED, RULED_OUT, MODEL, ASSUMED = "model (accepted)", "ruled out (sample)", "model", "assumed"
-MAJORITY, ESTIMATED, OF_EVENT = "majority of people", "estimated from people", "label of the event"
-FILLED = (ACCEPTED, RULED_OUT, MODEL, ASSUMED, MAJORITY, ESTIMATED, OF_EVENT)
+MAJORITY, ESTIMATED, OF_EVENT, IMPLIED = "majority of people", "estimated from people", "label of the event", "implied"
+FILLED = (ACCEPTED, RULED_OUT, MODEL, ASSUMED, MAJORITY, ESTIMATED, OF_EVENT, IMPLIED)
 """What an export names as the source of cells that nobody has answered, or nobody alone; read back, no answers."""
 
 

@@ -192,6 +192,7 @@ called = [
     ["backbone", project],
     ["bands", project],
     ["events", project],
+    ["relations", project],
     ["embed", project],
     ["adapted", project],
     ["names", project],

@@ -27,6 +27,7 @@ from annotator.cli import (
     people,
     predictions,
     project,
+    relations,
     show,
     work,
 )
@@ -60,7 +61,7 @@ def _root(
 
 for module in (
     *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept),
-    *(events, agreement, people, backup, doctor, home),
+    *(events, relations, agreement, people, backup, doctor, home),
 ):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")

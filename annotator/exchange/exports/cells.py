@@ -25,6 +25,7 @@ from annotator.records import (
     ASSUMED,
     ESTIMATED,
     FILLED,
+    IMPLIED,
     MAJORITY,
     MODEL,
     OF_EVENT,
@@ -150,6 +151,8 @@ class Reader:
         self._answered(cells, ids)
         if self._differing:
             self._decide(cells, ids)
+        if "accepted" in self._has:
+            self._implied(cells, ids)
         if "accepted" in self._has and self._acceptances:
             self._accepted(cells, ids)
         return cells
@@ -230,6 +233,25 @@ class Reader:
                     cells.states[cell] = PRESENT if state == 1 else ABSENT
                     cells.values[cell] = VALUE_OF[cells.states[cell]]
                     cells.sources[cell] = source
+
+    def _implied(self, cells: Cells, ids: np.ndarray) -> None:
+        """Fill in what answers imply, with who gave the answer and when; left out with the answer that implies it."""
+        found = blocks.implied_cells(self.db, ids)
+        columns, known = positions(found.class_ids, self._class_ids, self._class_order)
+        rows, _ = positions(found.image_ids, ids)
+        of = {row[0]: row for row in blocks.deciders(self.db, np.unique(found.decision_ids))}
+        for place in np.flatnonzero(known & self._chosen_states[found.states + 1]).tolist():
+            cell, decision = (int(rows[place]), int(columns[place])), of.get(int(found.decision_ids[place]))
+            if decision is None or cells.states[cell] != NOBODY:
+                continue
+            person = self._person.get(decision[2], 0)
+            if not (self._chosen_sources[self._source.get(decision[1], 0)] and self._chosen_people[person]):
+                self.set_aside += 1
+                continue
+            cells.states[cell] = PRESENT if found.states[place] == 1 else ABSENT
+            cells.values[cell] = VALUE_OF[cells.states[cell]]
+            cells.sources[cell] = self._source[IMPLIED]
+            cells.annotators[cell], cells.decided_at[cell] = person, decision[3]
 
     def _accepted(self, cells: Cells, ids: np.ndarray) -> None:
         found = blocks.accepted_cells(self.db, ids)

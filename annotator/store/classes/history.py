@@ -20,6 +20,7 @@ from annotator.store.classes import labels as class_labels
 from annotator.store.database.database import Database, new_id, newest_decision
 from annotator.store.labels.archived import Archive
 from annotator.store.labels.derivation import COMPLETE, LABELED
+from annotator.store.relations import relations
 
 State = dict[str, Any]
 """What is kept of a class: COLUMNS, ARCHIVE, and the lists `synonyms` and `examples`."""
@@ -298,6 +299,7 @@ def _follow(sql: sqlite_utils.Database, archive: Archive, before: dict[int, Stat
         )
         class_labels.rebuild_images(sql, image_ids)
         class_labels.set_stages(sql)
+        relations.follow_classes(sql)
     if after.keys() != before.keys():
         reopen(sql)
 

@@ -31,6 +31,7 @@ from annotator.store.imports.changes import Changes
 from annotator.store.imports.staged_cells import OTHERS, REMARK_KNOWN
 from annotator.store.imports.staging import Staging
 from annotator.store.labels import blind_tallies as apart
+from annotator.store.labels import implied
 from annotator.store.labels.archived import COUNT_ACTIVE
 from annotator.store.labels.derivation import COMPLETE, LABELED
 from annotator.store.labels.event_labels import import_events
@@ -41,6 +42,7 @@ CACHE_KB = 64_000
 TRIGGERS = (
     *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
     "accepted_answered",
+    *("label_implies", "label_implies_otherwise", "label_implied_no_more"),
     *apart.TRIGGERS,
 )
 
@@ -142,6 +144,7 @@ def _store(
         with without_triggers(sql, changes.answers + changes.completed * _count_active(sql)):
             _append(sql, first, f"import-{import_id}-{secrets.token_hex(3)}")
             _follow(sql, first, changes)
+        implied.derive(sql)
         attributes = import_attributes(sql, import_id, replace)
         events = import_events(sql, import_id)
         remarks = _remark(sql, f"import-{import_id}-{secrets.token_hex(3)}", replace)

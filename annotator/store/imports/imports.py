@@ -26,6 +26,7 @@ from annotator.store.imports.commit import (
     without_triggers,
     write_stages,
 )
+from annotator.store.labels import implied
 from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE
 from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED, rebuild
 from annotator.store.labels.event_labels import take_back_events
@@ -153,6 +154,7 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
             one_by_one = _follow(sql, first, low, high)
         for image_id, newest in one_by_one:
             rebuild(sql, image_id, newest)
+        implied.derive(sql)
         facts = take_back_attributes(sql, import_id)
         events = take_back_events(sql, import_id)
         images, images_kept = _take_images(sql, import_id)

@@ -1,5 +1,7 @@
 """Auto-accepted cells: answered without a look at each, in tables of their own, never among the labels.
 
+The rows of `accepted` that have a decision are implied cells (implied.py), which this module leaves alone.
+
 A model answers them under a precision guarantee, or a person rules a class out after a random sample without a
 positive. One acceptance holds of a class and state; a person's is never replaced by a model's. A trigger removes a cell
 from these tables in the transaction in which a person answers it. If that answer is taken back, the cell stays open
@@ -93,6 +95,9 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
             return False
         held = _held(sql, new.class_id, new.state)
         wanted = dict(zip(new.image_ids.tolist(), new.scores.tolist(), strict=True))
+        implied = "SELECT image_id FROM accepted WHERE class_id = ? AND decision_id NOT NULL"
+        for (image_id,) in sql.execute(implied, [new.class_id]).fetchall():
+            wanted.pop(image_id, None)  # what people's answers imply goes before what a model thinks
         same_precision = "SELECT 1 FROM acceptance WHERE id = ? AND precision = ?"
         if held and sql.execute(same_precision, [held[0], new.precision]).fetchone():
             rows = sql.execute("SELECT image_id FROM accepted WHERE acceptance_id = ?", [held[0]]).fetchall()
@@ -137,8 +142,9 @@ def withdraw_batch(db: Database, batch: str, reason: str) -> int:
 def acceptances(db: Database) -> list[Acceptance]:
     """Return all acceptances, newest first, including withdrawn ones."""
     rows = db.rows(
-        """SELECT c.*, (SELECT count(*) FROM accepted WHERE acceptance_id = c.id) AS cells FROM acceptance c
-        ORDER BY c.id DESC"""
+        f"""SELECT id, batch, {", ".join(FACTS)}, made_at, withdrawn, withdrawn_at,
+        (SELECT count(*) FROM accepted WHERE acceptance_id = c.id) AS cells FROM acceptance c
+        WHERE relation_id IS NULL ORDER BY c.id DESC"""
     )
     return [Acceptance(**row) for row in rows]
 
@@ -190,6 +196,8 @@ def _counts(db: Database) -> dict[tuple[int, bool], int]:
     with db.reading() as sql:
         ruled = _ruled_out(sql)
         rows = sql.execute("SELECT one, two, n FROM tally WHERE kind = 'accepted'").fetchall()
+        implied = "SELECT class_id, state, -count(*) FROM accepted WHERE decision_id NOT NULL GROUP BY 1, 2"
+        rows += sql.execute(implied).fetchall()
     result: dict[tuple[int, bool], int] = {}
     for class_id, state, cells in rows:
         # Of a class that is ruled out a model answers no cell (`accept`), so the tallies of classes suffice.
@@ -205,7 +213,8 @@ def _ruled_out(sql: sqlite_utils.Database) -> set[int]:
 
 def _held(sql: sqlite_utils.Database, class_id: int, state: int) -> list[int]:
     rows = sql.execute(
-        "SELECT id FROM acceptance WHERE class_id = ? AND state = ? AND withdrawn = ''", [class_id, state]
+        "SELECT id FROM acceptance WHERE class_id = ? AND state = ? AND withdrawn = '' AND relation_id IS NULL",
+        [class_id, state],
     ).fetchall()
     return [row[0] for row in rows]
 

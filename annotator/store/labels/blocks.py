@@ -93,14 +93,24 @@ def cells(db: Database, ids: np.ndarray) -> Cells:
 
 
 def accepted_cells(db: Database, ids: np.ndarray) -> AcceptedCells:
-    """Return the auto-accepted cells of these images."""
+    """Return the auto-accepted cells of these images, without implied ones."""
     rows = db.tuples(
         f"""SELECT a.image_id, a.class_id, a.state, a.acceptance_id, a.score FROM {_WANTED}
-        CROSS JOIN accepted a ON a.image_id = w.value WHERE a.state {SURE}""",
+        CROSS JOIN accepted a ON a.image_id = w.value WHERE a.state {SURE} AND a.decision_id IS NULL""",
         [_json(ids)],
     )
     whole = np.array([row[:4] for row in rows], np.int64).reshape(-1, 4).T
     return AcceptedCells(whole[0], whole[1], whole[2], whole[3], np.array([row[4] for row in rows], np.float64))
+
+
+def implied_cells(db: Database, ids: np.ndarray) -> Cells:
+    """Return the cells of these images that answers imply, with the decision that each follows from."""
+    found = db.numbers(
+        f"""SELECT a.image_id, a.class_id, a.state, a.decision_id FROM {_WANTED}
+        CROSS JOIN accepted a ON a.image_id = w.value WHERE a.state {SURE} AND a.decision_id NOT NULL""",
+        [_json(ids)],
+    )
+    return Cells(*found.T)
 
 
 def deciders(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, float, int | None]]:

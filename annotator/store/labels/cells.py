@@ -19,6 +19,7 @@ from annotator.store.database.invalid_rows import STATES
 from annotator.store.images import images
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED
+from annotator.store.labels.implied import with_implied
 
 AT_ONCE = 10_000  # ids in one SELECT
 NEWEST = 5000  # positives of a class among which examples are looked for
@@ -72,9 +73,9 @@ def changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
             FROM decision d LEFT JOIN decision u ON u.id = d.undoes WHERE d.id > ?""",
             [after],
         ).fetchall()
-    if any(action == "done" for action, _ in rows):
-        return None, newest
-    return {class_id for action, class_id in rows if action in OF_A_CELL}, newest
+        if any(action == "done" for action, _ in rows):
+            return None, newest
+        return with_implied(sql, (class_id for action, class_id in rows if action in OF_A_CELL)), newest
 
 
 def sure_between(db: Database, class_id: int, after: int, newest: int, limit: int) -> tuple[np.ndarray, np.ndarray]:

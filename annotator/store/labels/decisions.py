@@ -19,8 +19,8 @@ from annotator.store.database import authorization as acting
 from annotator.store.database import database
 from annotator.store.database.database import Database, new_id
 from annotator.store.database.invalid_rows import STATES
+from annotator.store.labels import implied, refusals, revealed
 from annotator.store.labels import overlap as readings
-from annotator.store.labels import refusals, revealed
 from annotator.store.labels.archived import Archive
 from annotator.store.labels.derivation import (
     COMPLETE,
@@ -186,6 +186,7 @@ def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
         of the newest decision.
         state: UNSURE also where people disagree and nobody has settled it: in simulations that trained better than
             using the label (docs/team.md). quality/differing.py estimates the probability of such cells.
+        Implied cells are among them, as biased ones: they follow from answers, and are no sample.
         unbiased: 1 where the choice of the cell did not depend on its answer: for the unbiased sources of
             records.SOURCES, and for every cell of an image that somebody has called complete.
     """
@@ -198,6 +199,8 @@ def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
             [COMPLETE],
         )
         odd = sql.execute("SELECT count(*) FROM label").fetchone()[0] - len(cells)
+        if len(follow := implied.cells(db)):
+            cells = np.concatenate([cells, np.c_[follow[:, :3], np.zeros(len(follow), np.int64)]])
         differ = db.numbers("SELECT image_id, class_id FROM contradiction")
     if len(differ):  # matched here, because a join would look up every label for a few rows
         wide = 1 + max(int(cells[:, 1].max(initial=0)), int(differ[:, 1].max()))
@@ -294,12 +297,21 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, i
             before = clear_label(sql, image_id, class_id)
         else:
             before = set_label(sql, image_id, class_id, state, decision_id)
+        if implied.are_declared(sql) and _is_closed(sql, image_id):
+            rebuild(sql, image_id, decision_id)  # what "nothing else here" spares may be something else now
+            return answered
         if before and decision.source != "import":
             set_disagreements(sql, image_id)
     elif decision.action == "done":
         close(sql, decision.image_id, decision_id)
     set_stage(sql, decision.image_id, decision_id)
     return answered
+
+
+def _is_closed(sql: sqlite_utils.Database, image_id: int) -> bool:
+    """Return whether somebody has said "nothing else here" of an image."""
+    statement = "SELECT EXISTS (SELECT 1 FROM decision WHERE image_id = ? AND action = 'done')"
+    return sql.execute(statement, [image_id]).fetchone()[0] == 1
 
 
 def _is_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int, class_id: int) -> bool:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import sqlite_utils
 
-from annotator.records import ABSENT, OF_A_CELL, SOURCES, UNSURE
+from annotator.records import ABSENT, OF_A_CELL, PRESENT, SOURCES, UNSURE
+from annotator.store.labels import implied
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE, Archive, Target
 
@@ -36,18 +37,22 @@ def clear_label(sql: sqlite_utils.Database, image_id: int, class_id: int) -> boo
 
 
 def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Label every class without an answer as absent: the effect of "nothing else here"."""
+    """Label every class without an answer as absent: the effect of "nothing else here", but for what it spares."""
+    rows = sql.execute("SELECT class_id FROM label WHERE image_id = ? AND state = ?", [image_id, PRESENT])
+    spared = implied.spared(sql, [row[0] for row in rows.fetchall()])
     sql.execute(
-        f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT ?, id, ?, ? FROM class WHERE {ACTIVE}
+        f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT ?, id, ?, ? FROM class
+        WHERE {ACTIVE} AND id NOT IN ({",".join("?" * len(spared))})
         ON CONFLICT (image_id, class_id) DO NOTHING""",
-        [image_id, ABSENT, decision_id],
+        [image_id, ABSENT, decision_id, *spared],
     )
 
 
 def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Set the image's stage from its labels; without labels, from whether it was skipped."""
+    """Set the image's stage from its labels and what they imply; without labels, from whether it was skipped."""
     answered = sql.execute("SELECT count(*) FROM label WHERE image_id = ?", [image_id]).fetchone()[0]
     if answered:
+        answered += implied.count_of(sql, image_id)
         classes = sql.execute(COUNT_ACTIVE).fetchone()[0]
         stage = COMPLETE if answered >= classes else LABELED
     else:
@@ -197,6 +202,7 @@ class _Replay:
         self._history, self._archive = history, Archive(sql)
         has_done = any(row["action"] == "done" for row in history)
         self._coverages = _coverages(sql) if has_done else []
+        self._spared = self._spared_classes(sql) if has_done else set[int]()
 
     def answers(self) -> Iterator[tuple[dict[str, Any], int, int | None]]:
         """Yield the decisions that hold, oldest first, each with a class and its state (None: cleared)."""
@@ -213,6 +219,16 @@ class _Replay:
                     self.cells.setdefault(class_id, _Cell(ABSENT, row["id"], row["annotator"]))
                     yield row, class_id, ABSENT
 
+    def _spared_classes(self, sql: sqlite_utils.Database) -> set[int]:
+        """Return the classes that no "nothing else here" answers, because of the answers in so many words that hold."""
+        cells: dict[int, _Cell] = {}
+        for row in self._history:
+            if row["undone_by"] is None and row["action"] in OF_A_CELL:
+                effect = _effect(self._archive, cells, row)
+                if effect:
+                    _apply(cells, row, *effect)
+        return implied.spared(sql, [class_id for class_id, cell in cells.items() if cell.state == PRESENT])
+
     def covered(self, done: dict[str, Any]) -> list[int]:
         """Return the classes that a "nothing else here" answers."""
         # The classes that were open at the time, even if an answer of that time was taken back since.
@@ -226,7 +242,9 @@ class _Replay:
         return [
             coverage.class_id
             for coverage in self._coverages
-            if coverage.covers(done["id"]) and coverage.class_id not in answered
+            if coverage.covers(done["id"])
+            and coverage.class_id not in answered
+            and coverage.class_id not in self._spared
         ]
 
 

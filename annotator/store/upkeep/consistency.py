@@ -15,6 +15,7 @@ import sqlite_utils
 from annotator.store.database.database import Database
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import derivation as history
+from annotator.store.labels import implied
 
 Progress = Callable[[int, int], None]
 CACHE_KB = 200_000  # cache of the temporary copy
@@ -26,6 +27,7 @@ _FOLLOW = {  # derived tables, and the columns that are compared
     "stage": "SELECT id, stage FROM image",
     "contradiction": "SELECT image_id, class_id FROM contradiction",
     "reading": "SELECT image_id, had, due FROM reading",
+    "implied": "SELECT image_id, class_id, state FROM accepted WHERE decision_id NOT NULL",
 }
 _COUNTED = f"""SELECT kind, one, two, sum(n) FROM (
     SELECT 'stage' AS kind, stage AS one, '' AS two, count(*) AS n FROM image GROUP BY stage
@@ -110,6 +112,7 @@ def repair(db: Database, image_ids: set[int], progress: Progress | None = None) 
             history.rebuild(sql, image_id, sql.execute(newest, [image_id]).fetchone()[0])
             if progress and done % IMAGES_AT_ONCE == 0:
                 progress(done, len(image_ids))
+        implied.derive(sql)
         for table in ("accepted", "lease"):
             sql.execute(f"DELETE FROM {table} WHERE class_id IN (SELECT id FROM class WHERE archived = 1)")
         sql.execute("DELETE FROM tally")

@@ -16,6 +16,7 @@ from annotator.store.classes import classes
 from annotator.store.database import versions
 from annotator.store.database.database import Database
 from annotator.store.labels import counts as overview
+from annotator.store.relations import relations
 
 ALLOWED = (
     "classes_added_while_labeling"  # a setting; on unless it was turned off, since the app serves this computer only
@@ -23,10 +24,17 @@ ALLOWED = (
 
 
 def all_classes(db: Database) -> dict[str, Any]:
-    """Return every class in the order of lists, as JSON, and the version of the classes."""
+    """Return every class in the order of lists, as JSON, their relations, and the version of both."""
     with db.reading():
-        version, known = versions.class_version(db), classes.in_order(db)
-    return {"class_version": version, "classes": [as_json(class_) for class_ in known]}
+        version, known, declared = versions.class_version(db), classes.in_order(db), relations.relations(db)
+    related = {
+        "parents": [(child, parent) for child, parents in declared.parents.items() for parent in parents],
+        "groups": [
+            {"name": group.name, "exactly_one": group.exactly_one, "classes": group.class_ids}
+            for group in declared.groups
+        ],
+    }
+    return {"class_version": version, "classes": [as_json(class_) for class_ in known], "relations": related}
 
 
 def as_json(class_: Class) -> dict[str, Any]:

@@ -26,6 +26,7 @@ import { typing } from "../shared/keys.js";
 const PRESENT = 1;
 const ABSENT = -1;
 const UNSURE = 0;
+const OVERRULE = "F8";
 const PAUSE = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
 
 const NEWEST = "This is the newest image. Label it, or press Space to skip it.";
@@ -45,6 +46,8 @@ export default class AnnotatePage extends Page {
     const { session } = this;
     this.mode = new LabelMode(session, { key: "." });
     this.unsure = false;
+    /** Takes back what the newest answer contradicts. @type {(() => void) | null} */
+    this.overruled = null;
     this.pause = 0;
     /** The item that the message is about. @type {any} */
     this.shown = null;
@@ -162,6 +165,7 @@ export default class AnnotatePage extends Page {
       Enter: once(() => this.done()),
       "-": once(() => this.toggleUnsure()),
       ".": once(() => this.mode.toggle()),
+      [OVERRULE]: once(() => this.overruled?.()),
       ",": once(() => this.openFlag()),
       "[": () => this.sequence.visit("before"),
       "]": () => this.sequence.visit("after"),
@@ -214,6 +218,25 @@ export default class AnnotatePage extends Page {
     const labels = [...item.labels.filter((label) => label.class !== id), { class: id, state, source: "click" }];
     this.card.forget(id);
     this.answer(item, { action: "label", class: id, state }, labels, goOn);
+    this.askAbout(item, id);
+  }
+
+  /** An answer that contradicts others is asked about at once. @param {any} item @param {number} id of the class */
+  askAbout(item, id) {
+    const { relations, names } = this.session;
+    const answers = statesOf(item.labels);
+    const only = new Map([[id, answers.get(id) ?? UNSURE]]);
+    const against = relations.contradicted(answers).filter((other) => other !== id && relations.contradicted(new Map([...only, [other, answers.get(other) ?? UNSURE]])).length > 0);
+    if (!against.length) return;
+    const before = against.map((other) => `${names.get(other)} ${STATE_WORDS[answers.get(other) ?? UNSURE]}`).join(", ");
+    const keep = () => {
+      this.session.say("");
+      this.overruled = null;
+      this.answer(item, { action: "clear", class: against[0] }, item.labels.filter((label) => label.class !== against[0]), false);
+      for (const other of against.slice(1)) this.answer(item, { action: "clear", class: other }, item.labels.filter((label) => label.class !== other), false);
+    };
+    this.overruled = keep;
+    this.session.say(`${names.get(id)} ${STATE_WORDS[answers.get(id) ?? UNSURE]} contradicts ${before}.`, true, keyButton("Take that back", OVERRULE, keep));
   }
 
   skip() {
@@ -239,8 +262,13 @@ export default class AnnotatePage extends Page {
   done() {
     const item = this.ready("rest");
     if (!item) return;
-    const answered = new Set(item.labels.map((label) => label.class));
-    const rest = this.session.classes.filter((class_) => !answered.has(class_.id));
+    const answered = statesOf(item.labels);
+    const spared = this.session.relations.spared(answered);
+    const rest = this.session.classes.filter((class_) => !answered.has(class_.id) && !spared.classes.has(class_.id));
+    if (spared.asked.length && !rest.length) {
+      this.session.say(`One of ${spared.asked.join(" and ")} is always present: which?`, true);
+      return;
+    }
     const labels = [...item.labels, ...rest.map((class_) => ({ class: class_.id, state: ABSENT, source: "done" }))];
     this.answer(item, { action: "done", source: "done" }, labels, true);
   }
@@ -252,7 +280,7 @@ export default class AnnotatePage extends Page {
   answer(item, decision, labels, goOn) {
     const before = item.labels;
     const all = this.session.classes.length;
-    const isComplete = (/** @type {any[]} */ some) => Number(some.length >= all);
+    const isComplete = (/** @type {any[]} */ some) => Number(some.length + this.session.relations.implied(statesOf(some)).size >= all);
     const [answered, complete] = [labels.length - before.length, isComplete(labels) - isComplete(before)];
     const become = (/** @type {any[]} */ next, /** @type {number} */ sign) => {
       item.labels = next;
@@ -385,11 +413,12 @@ export default class AnnotatePage extends Page {
   showLabels() {
     const item = this.hand.current;
     const labels = (item?.labels ?? []).filter((label) => this.list.byId.has(label.class)); // not of an archived class
-    const states = new Map(labels.map((label) => [label.class, label.state]));
-    this.list.mark(states);
+    const states = statesOf(labels);
+    const implied = this.session.relations.implied(states);
+    this.list.mark(states, undefined, implied);
     this.states.mark(states);
     const other = item?.with && `${item.with} has it open, too`;
-    const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summary(labels, this.session.classes.length);
+    const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summary(labels, this.session.classes.length, implied.size);
     this.caption.textContent = [item?.name, said, commentsInWords(item), ...(item?.events ?? []), other].filter(Boolean).join(" · ");
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
@@ -415,6 +444,11 @@ export default class AnnotatePage extends Page {
     }
     return chip;
   }
+}
+
+/** @param {any[]} labels @returns {Map<number, number>} class -> state */
+function statesOf(labels) {
+  return new Map(labels.map((label) => [label.class, label.state]));
 }
 
 /** @param {any} item @param {number} id of a class @returns {number | null} null: unknown */

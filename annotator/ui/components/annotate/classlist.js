@@ -33,6 +33,8 @@ export class ClassList {
     this.marked = new Map();
     /** The probabilities of those of them that are guesses. @type {Map<number, number>} */
     this.guesses = new Map();
+    /** What classes without an answer are implied to be. @type {Map<number, number>} */
+    this.implied = new Map();
     this.list = el("div", { class: "classes", role: "group", "aria-label": "Classes" });
     this.near = el("div", { class: "near", role: "group", "aria-label": "Likely on this image" });
     this.likelyPart = el("section", { class: "likely", hidden: true }, el("h3", {}, "Likely here"), this.near);
@@ -50,7 +52,7 @@ export class ClassList {
     this.classes = classes;
     this.byId = new Map(classes.map((class_) => [class_.id, class_]));
     this.byKey = new Map(classes.filter((class_) => class_.key).map((class_) => [class_.key, class_]));
-    this.marked = this.guesses = new Map();
+    this.marked = this.guesses = this.implied = new Map();
     this.buttons = new Map(classes.map((class_) => [class_.id, classButton(class_, class_.key ? [kbd(class_.key)] : [])]));
     const groups = underHeadings(classes);
     this.list.replaceChildren(el("div", { class: "all" }, ...groups.flatMap((group) => this.#chunks(group))));
@@ -67,14 +69,35 @@ export class ClassList {
   /**
    * @param {Map<number, number>} states class -> state of the image on screen
    * @param {Map<number, number>} [guesses] those of them that nobody has said: class -> the model's probability
+   * @param {Map<number, number>} [implied] classes that are not among them, and what they are implied to be
    */
-  mark(states, guesses = new Map()) {
-    for (const id of this.marked.keys()) if (!states.has(id)) this.#set(this.buttons.get(id), undefined);
+  mark(states, guesses = new Map(), implied = new Map()) {
+    if (implied.size || this.implied.size) this.#markImplied(states, implied);
+    for (const id of this.marked.keys()) if (!states.has(id) && !implied.has(id)) this.#set(this.buttons.get(id), undefined);
     for (const [id, state] of states) {
       if (this.marked.get(id) !== state || this.guesses.get(id) !== guesses.get(id)) this.#set(this.buttons.get(id), state, guesses.get(id));
     }
     this.marked = states;
     this.guesses = guesses;
+  }
+
+  /** @param {Map<number, number>} states @param {Map<number, number>} implied */
+  #markImplied(states, implied) {
+    for (const id of this.implied.keys()) {
+      const button = this.buttons.get(id);
+      if (!button || implied.has(id)) continue;
+      delete button.dataset.implied;
+      this.#set(button, states.get(id));
+    }
+    for (const [id, state] of implied) {
+      const button = this.buttons.get(id);
+      if (!button) continue;
+      this.#set(button, state);
+      button.dataset.implied = "";
+      button.setAttribute("aria-pressed", "mixed");
+      button.ariaDescription = `${STATE_WORDS[state]}, implied by your answers`;
+    }
+    this.implied = implied;
   }
 
   /** The next class is marked unsure, or present again. @param {boolean} on */

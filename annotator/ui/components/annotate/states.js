@@ -39,10 +39,10 @@ export class States {
   }
 }
 
-/** "2 of 3 classes answered: 1 present, 1 absent"; "" when none is. @param {any[]} labels @param {number} classes */
-export function summary(labels, classes) {
+/** "2 of 3 classes answered: 1 present, 1 absent"; "" when none is. @param {any[]} labels @param {number} classes @param {number} [implied] */
+export function summary(labels, classes, implied = 0) {
   if (!labels.length) return "";
   const count = (/** @type {number} */ state) => labels.filter((label) => label.state === state).length;
   const counts = [1, -1, 0].map((state) => [count(state), STATE_WORDS[state]]).filter(([number]) => number);
-  return `${labels.length} of ${counted(classes, "class", "classes")} answered: ${counts.map((part) => part.join(" ")).join(", ")}`;
+  return `${labels.length} of ${counted(classes, "class", "classes")} answered: ${counts.map((part) => part.join(" ")).join(", ")}${implied ? ` · ${implied} implied` : ""}`;
 }

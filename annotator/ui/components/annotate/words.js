@@ -36,6 +36,7 @@ export const KEYS = [
       [["/", "?"], "in the finder: what the selected class means, with examples"],
       ["Enter", "nothing else here: mark every unanswered class absent"],
       ["=", "label it like the previous image in its folder, and stay"],
+      ["F8", "take back the older answer that the newest one contradicts"],
       [".", "“One label” or “All labels” (keys mark, Enter goes on)"],
     ],
   },

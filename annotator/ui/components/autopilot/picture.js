@@ -218,7 +218,9 @@ export class Picture {
     const { item, marks } = this.action;
     const known = new Map(item.labels.map((/** @type {any} */ label) => [label.class, label.state]));
     const scores = new Map(this.action.scores);
+    const { classes: spared } = this.session.relations.spared(marks);
     return this.session.classes
+      .filter(({ id }) => !spared.has(id))
       .map(({ id }) => [item.id, id, marks.get(id) ?? ABSENT, scores.get(id) ?? null])
       .filter(([, id, state]) => known.get(id) !== state);
   }
@@ -235,10 +237,11 @@ export class Picture {
 
   #mark() {
     const { kind, marks, guesses } = this.action;
-    this.list.mark(marks, guesses);
+    const implied = this.session.relations.implied(marks);
+    this.list.mark(marks, guesses, implied);
     const count = (/** @type {number} */ state) => [...marks.values()].filter((mark) => mark === state).length;
     const [yes, unsure] = [count(PRESENT), count(UNSURE)];
-    const no = this.session.classes.length - yes - unsure;
+    const no = this.session.classes.length - yes - unsure - [...implied.values()].filter((mark) => mark === PRESENT).length;
     const single = kind === "click";
     write(this.decideWords, single ? "Nothing else here" : "Save all");
     const said = guesses.size

@@ -15,6 +15,7 @@ import { HISTORY_KEY, HistoryDialog } from "./history.js";
 import { ImageFinder } from "./imagefinder.js";
 import { listen, typing } from "./keys.js";
 import { Outbox } from "./outbox.js";
+import { Relations } from "./relations.js";
 import { Repeats } from "./repeats.js";
 
 const OPINION = "People disagree on that. Your answer is noted; a reviewer decides.";
@@ -205,7 +206,7 @@ export class Session {
     this.renew = () => setTriggerValue("expired", Date.now());
     const renewed = data.token !== this.api.token;
     const changed = this.takeClasses(data);
-    this.#take({ ...data, classes: this.classes, class_version: this.data.class_version });
+    this.#take({ ...data, classes: this.classes, relations: this.data.relations, class_version: this.data.class_version });
     this.api.token = data.token;
     this.outbox.annotator = data.annotator;
     if (renewed) {
@@ -216,9 +217,9 @@ export class Session {
   }
 
   /** Take the classes of an answer, unless the page knows newer ones. @param {any} answer @returns {boolean} whether they are others */
-  takeClasses({ classes, class_version: version }) {
+  takeClasses({ classes, relations, class_version: version }) {
     if (version <= this.data.class_version) return false;
-    this.#take({ ...this.data, classes, class_version: version });
+    this.#take({ ...this.data, classes, relations, class_version: version });
     this.hand?.renewAll();
     return true;
   }
@@ -247,6 +248,7 @@ export class Session {
     this.data = data;
     /** @type {Class[]} */
     this.classes = data.classes;
+    this.relations = new Relations(data.relations);
     /** Also of classes that have been archived since. @type {Map<number, string>} */
     this.names = new Map([...(this.names ?? []), ...data.classes.map((class_) => [class_.id, class_.name])]);
   }

@@ -1,0 +1,177 @@
+"""The command that lists, declares, previews and takes back relations of classes."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from annotator.cli.options import AsJson, By, Project, examples
+from annotator.cli.printing import print_result, print_table, printable
+from annotator.errors import AnnotatorError, several
+from annotator.settings import login
+from annotator.shares import counted
+
+commands = typer.Typer(rich_markup_mode=None)
+SHOWN = 20  # contradictions listed
+
+
+@commands.command(
+    epilog=examples(
+        "annotator relations pets",
+        'annotator relations pets --is-a "spaniel=dog" --is-a "dog=animal" --dry-run',
+        'annotator relations pets --at-most-one "pet=dog,cat" --exactly-one "time=day,night"',
+        "annotator relations pets --from taxonomy.txt --dry-run",
+        "annotator relations pets --undo",
+    )
+)
+def relations(
+    project: Project,
+    is_a: Annotated[list[str] | None, typer.Option(metavar="CHILD=PARENT", help="CHILD is a kind of PARENT.")] = None,
+    from_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Read what is a kind of what: indented lines, COCO, Open Images, taxonomy paths.",
+        ),
+    ] = None,
+    add: Annotated[bool, typer.Option("--add", help="With --from: add the classes that the project lacks.")] = False,
+    at_most_one: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=A,B,...", help="At most one of these classes is present.")
+    ] = None,
+    exactly_one: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=A,B,...", help="Exactly one of these classes is present.")
+    ] = None,
+    remove: Annotated[int | None, typer.Option(metavar="NUMBER", help="Remove a relation, by its number.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo the newest change.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would follow from existing answers, and change nothing.")
+    ] = False,
+    by: By = None,
+    as_json: AsJson = False,
+) -> None:
+    """Declare how classes have to do with each other; answers then imply others.
+
+    "spaniel" implies "dog", "no dog" implies "no spaniel", "day" implies "not night". What is implied is nobody's
+    answer: it is taken back with the answer, gives way to a person's own, and an export calls its source "implied".
+    """
+    from annotator.exchange.files.hierarchy import read_hierarchy
+    from annotator.store.classes import classes
+    from annotator.store.database.database import Database
+    from annotator.store.labels import implied
+    from annotator.store.relations import relations as store
+
+    db = Database(project)
+    if add and from_file is None:
+        raise AnnotatorError("--add goes with --from: it adds the classes that the file names.")
+    read = read_hierarchy(from_file) if from_file else []
+    if read:
+        _know(db, read, add and not dry_run, by)
+    given = {"is_a": is_a or [], "at_most_one": at_most_one or [], "exactly_one": exactly_one or []}
+    wanted = [*_of_file(db, read), *_declared(db, given)]
+    if sum((bool(wanted), remove is not None, undo)) > 1:
+        raise AnnotatorError("One change at a time, so that each can be undone: declare relations, --remove or --undo.")
+    if dry_run and not wanted:
+        raise AnnotatorError("--dry-run goes with --is-a, --at-most-one or --exactly-one: it shows what they would do.")
+    said, person, effect = "", by or login(), None
+    if wanted:
+        effect = store.preview(db, wanted) if dry_run else store.declare(db, wanted, person)
+        said = store.effect_in_words(effect, "would be" if dry_run else "are")
+    elif remove is not None:
+        said = store.effect_in_words(store.remove(db, remove, person), "are")
+    elif undo:
+        said = f"Undid {store.undo(db, person)}."
+    names = classes.names(db)
+    held = store.relations(db).made
+    rows = [
+        {
+            "number": one.id,
+            "kind": one.declared.kind,
+            "name": one.declared.name,
+            "classes": [names[class_id] for class_id in one.declared.class_ids],
+            "annotator": one.annotator,
+        }
+        for one in held
+    ]
+    against = store.contradictions(db, SHOWN + 1)
+    told = ("image", "class", "because_of", "relation")
+    value: dict[str, Any] = {
+        "relations": rows,
+        "implied": implied.counts(db),
+        "contradictions": [dict(zip(told, one, strict=True)) for one in against[:SHOWN]],
+        "effect": effect and asdict(effect),
+    }
+
+    def text() -> None:
+        if said:
+            print(printable(said))
+        if not rows:
+            print("No relations of classes are declared.")
+            return
+        print_table(
+            ("number", "relation", "by"),
+            [(str(one.id), printable(store.in_words(one.declared, names)), printable(one.annotator)) for one in held],
+        )
+        counts = value["implied"]
+        print(f"Implied by answers: {counts['present']:,} present, {counts['absent']:,} absent.")
+        for image, class_, other, relation in against[:SHOWN]:
+            print(printable(f"{image}: the answer to {class_} contradicts the one to {other} ({relation})."))
+        if len(against) > SHOWN:
+            print(f"There are more than {SHOWN} such answers.")
+
+    print_result(value, as_json, text)
+
+
+def _know(db: Any, pairs: list[tuple[str, str]], add: bool, by: str | None) -> None:
+    """Add the classes of these pairs that the project lacks, or refuse them."""
+    from annotator.store.classes import classes
+
+    known = classes.by_name(db)
+    missing = [name for name in dict.fromkeys(name for pair in pairs for name in pair) if name not in known]
+    if missing and not add:
+        shown = ", ".join(map(repr, missing[:SHOWN])) + (" and more" if len(missing) > SHOWN else "")
+        raise AnnotatorError(
+            f"The file names {counted(len(missing), 'class', 'classes')} that the project lacks: {shown}. "
+            "Add them with --add: they have to be answered, too; or leave them out of the file."
+        )
+    if missing:
+        classes.add_classes(db, [(name, "") for name in missing], by or login())
+
+
+def _of_file(db: Any, pairs: list[tuple[str, str]]) -> list[Any]:
+    from annotator.store.classes import classes
+    from annotator.store.relations.edits import IS_A, Declared
+
+    known = classes.by_name(db)
+    return [Declared(IS_A, (known[child].id, known[parent].id)) for child, parent in pairs]
+
+
+def _declared(db: Any, given: dict[str, list[str]]) -> list[Any]:
+    from annotator.store.classes import classes
+    from annotator.store.relations.edits import IS_A, Declared
+
+    found: list[Any] = []
+    problems: list[str] = []
+
+    def find(name: str) -> int:
+        try:
+            return classes.find_class(db, name.strip()).id
+        except AnnotatorError as error:
+            problems.append(str(error))
+            return 0
+
+    for kind, texts in given.items():
+        for text in texts:
+            left, is_named, right = text.partition("=")
+            if not is_named or not left.strip() or not right.strip():
+                how = "CHILD=PARENT, such as spaniel=dog" if kind == IS_A else "NAME=A,B, such as time=day,night"
+                problems.append(f"--{kind.replace('_', '-')} takes {how}, not {text!r}.")
+            elif kind == IS_A:
+                found.append(Declared(kind, (find(left), find(right))))
+            else:
+                ids = tuple(dict.fromkeys(find(part) for part in right.split(",") if part.strip()))
+                found.append(Declared(kind, ids, left.strip()))
+    if problems:
+        raise several("These relations cannot be read:", problems)
+    return found

@@ -1,0 +1,101 @@
+"""Reading which class is a kind of which from a file: indented text, COCO supercategories, Open Images, taxonomy paths.
+
+Nothing is guessed: the kind of a file follows from its content, and what none of these kinds is, is refused.
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from annotator.errors import AnnotatorError
+
+MOST_BYTES = 50_000_000
+DEEPEST = 100  # levels
+
+
+def read_hierarchy(path: Path) -> list[tuple[str, str]]:
+    """Return (child, parent) pairs of names, each once, in the order of the file.
+
+    * JSON with `categories`: COCO; a category is a kind of its supercategory, where that has another name.
+    * JSON with `LabelName` and `Subcategory`: the class hierarchy of Open Images; its names are as they stand there.
+    * Text with semicolons, a path a line: a taxonomy, as SpeciesNet writes it (an id first, empty ranks left out).
+    * Any other text: a class a line, indented below what it is a kind of.
+
+    Args:
+        path: The file.
+
+    Raises:
+        AnnotatorError: The file cannot be read, is too large or too deep, or says of nothing what it is a kind of.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise AnnotatorError(f"{path} has more than {MOST_BYTES:,} bytes: that is no list of classes.")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AnnotatorError(f"{path} cannot be read as text in UTF-8: {error}") from error
+    if text.lstrip().startswith(("{", "[")):
+        pairs = list(_of_json(path, text))
+    elif ";" in text:
+        pairs = list(_of_paths(text))
+    else:
+        pairs = list(_of_lines(path, text))
+    if not pairs:
+        raise AnnotatorError(
+            f"{path} says of no class what it is a kind of. Read are indented lines, COCO's supercategories, the "
+            "hierarchy of Open Images, and paths such as animalia;mammalia;canidae."
+        )
+    return list(dict.fromkeys(pairs))
+
+
+def _of_json(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise AnnotatorError(f"{path} is no JSON: {error}") from error
+    if isinstance(value, dict) and isinstance(value.get("categories"), list):
+        for category in value["categories"]:
+            name, above = (str(category.get(key) or "").strip() for key in ("name", "supercategory"))
+            if name and above and name != above:
+                yield name, above
+    elif isinstance(value, dict) and "LabelName" in value:
+        yield from _of_open_images(value)
+    else:
+        raise AnnotatorError(f"{path} has neither COCO's `categories` nor the `LabelName` of Open Images.")
+
+
+def _of_open_images(value: dict[str, Any], depth: int = 0) -> Iterator[tuple[str, str]]:
+    if depth > DEEPEST:
+        raise AnnotatorError(f"The hierarchy has more than {DEEPEST} levels.")
+    for below in value.get("Subcategory") or []:
+        if isinstance(below, dict) and below.get("LabelName"):
+            yield str(below["LabelName"]), str(value["LabelName"])
+            yield from _of_open_images(below, depth + 1)
+
+
+def _of_paths(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.split(";")]
+        if parts and len(parts[0]) == 36 and parts[0].count("-") == 4:  # SpeciesNet's id of a taxon
+            parts = parts[1:]
+        ranks = [part for part in parts if part]
+        yield from ((child, parent) for parent, child in pairwise(ranks) if child != parent)
+
+
+def _of_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    above: list[tuple[int, str]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        name = line.split("\t#")[0].strip()
+        if not name:
+            continue
+        indent = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+        while above and above[-1][0] >= indent:
+            above.pop()
+        if indent and not above:
+            raise AnnotatorError(f"Line {number} of {path} is indented, but nothing stands above it: {name!r}.")
+        if above:
+            yield name, above[-1][1]
+        above.append((indent, name))
+        if len(above) > DEEPEST:
+            raise AnnotatorError(f"The hierarchy has more than {DEEPEST} levels.")

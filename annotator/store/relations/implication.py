@@ -1,0 +1,215 @@
+"""What one answer implies by the relations of classes, as a pure function.
+
+Present goes up: whoever is a spaniel is a dog, and an animal. Absent goes down: no dog is no spaniel. In a group one
+present class means that the others, and what is one of these, are absent; this concerns whatever the present class is,
+too. Of a group of which exactly one is present, the last one is present once all others are answered absent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from annotator.records import ABSENT, PRESENT
+from annotator.store.relations.edits import EXACTLY_ONE, IS_A, Declared, Relation
+
+
+class Implication(NamedTuple):
+    """An answer to a class means an answer to another one.
+
+    Attributes:
+        class_id, state: The answer.
+        other_id, other_state: What it means.
+        relation_id: The relation to name as the reason; of a chain its last one.
+        needed: How many answers of this relation must mean it together: 1 but for "all others are absent".
+    """
+
+    class_id: int
+    state: int
+    other_id: int
+    other_state: int
+    relation_id: int
+    needed: int = 1
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of classes of which at most one, or exactly one, is present.
+
+    Attributes:
+        id: Of the relation.
+        name: For people.
+        class_ids: Its classes.
+        exactly_one: One of them is always present.
+    """
+
+    id: int
+    name: str
+    class_ids: tuple[int, ...]
+    exactly_one: bool
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The relations of the active classes.
+
+    Attributes:
+        made: All relations that hold, those of archived classes, too, in the order in which they were declared.
+        class_ids: The active classes.
+    """
+
+    made: tuple[Relation, ...]
+    class_ids: frozenset[int]
+
+    @cached_property
+    def parents(self) -> dict[int, dict[int, int]]:
+        """Class id -> its direct parents -> the relation that says so."""
+        result: dict[int, dict[int, int]] = {}
+        for relation in self.made:
+            if relation.declared.kind == IS_A and self.class_ids.issuperset(relation.declared.class_ids):
+                child, parent = relation.declared.class_ids
+                result.setdefault(child, {}).setdefault(parent, relation.id)
+        return result
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of two or more active classes; a group that has lost a class is only one of at most one."""
+        result: list[Group] = []
+        for relation in self.made:
+            declared = relation.declared
+            left = tuple(one for one in declared.class_ids if one in self.class_ids)
+            if declared.kind != IS_A and len(left) > 1:
+                exactly = declared.kind == EXACTLY_ONE and len(left) == len(declared.class_ids)
+                result.append(Group(relation.id, declared.name, left, exactly))
+        return tuple(result)
+
+    def ancestors(self, class_id: int) -> dict[int, int]:
+        """Return all that a class is, near ones first: class id -> the last relation on the way."""
+        found: dict[int, int] = {}
+        waiting = [class_id]
+        while waiting:
+            for parent, relation_id in self.parents.get(waiting.pop(0), {}).items():
+                if parent not in found and parent != class_id:
+                    found[parent] = relation_id
+                    waiting.append(parent)
+        return found
+
+    @cached_property
+    def descendants(self) -> dict[int, dict[int, int]]:
+        """Class id -> all classes that are one -> the last relation on the way up."""
+        result: dict[int, dict[int, int]] = {}
+        for child in self.parents:
+            for ancestor, relation_id in self.ancestors(child).items():
+                result.setdefault(ancestor, {})[child] = relation_id
+        return result
+
+    def implications(self) -> list[Implication]:
+        """Return everything that one answer implies; of several reasons for the same one, the first."""
+        found: dict[tuple[int, int, int, int], Implication] = {}
+
+        def add(implication: Implication) -> None:
+            found.setdefault(implication[:4], implication)
+
+        excluded: dict[int, dict[int, int]] = {}  # class -> classes that are absent where it is present -> the group
+        for group in self.groups:
+            for one in group.class_ids:
+                for other in group.class_ids:
+                    if other != one:
+                        for absent in (other, *self.descendants.get(other, {})):
+                            excluded.setdefault(one, {}).setdefault(absent, group.id)
+        for class_id in sorted(self.class_ids):
+            above = self.ancestors(class_id)
+            for ancestor, relation_id in above.items():
+                add(Implication(class_id, PRESENT, ancestor, PRESENT, relation_id))
+                add(Implication(ancestor, ABSENT, class_id, ABSENT, relation_id))
+            for one in (class_id, *above):
+                for other, group_id in excluded.get(one, {}).items():
+                    add(Implication(class_id, PRESENT, other, ABSENT, group_id))
+        last = [
+            Implication(other, ABSENT, one, PRESENT, group.id, len(group.class_ids) - 1)
+            for group in self.groups
+            if group.exactly_one
+            for one in group.class_ids
+            for other in group.class_ids
+            if other != one
+        ]
+        return [*found.values(), *last]
+
+    def consequences(self, class_id: int, is_present: bool) -> dict[int, bool]:
+        """Return what one answer implies: class id -> whether it is present. No answer of another class is needed."""
+        state = PRESENT if is_present else ABSENT
+        return {
+            one.other_id: one.other_state == PRESENT
+            for one in self.implications()
+            if (one.class_id, one.state, one.needed) == (class_id, state, 1)
+        }
+
+    def implied(self, answers: dict[int, int]) -> dict[int, int]:
+        """Return what the answers of an image imply of its other classes: class id -> state. From scratch, for tests.
+
+        Args:
+            answers: Class id -> state; unsure ones imply nothing.
+        """
+        support: dict[tuple[int, int, int], int] = {}
+        needed: dict[tuple[int, int, int], int] = {}
+        for one in self.implications():
+            if answers.get(one.class_id) == one.state and one.other_id not in answers:
+                key = one.other_id, one.other_state, one.relation_id
+                support[key] = support.get(key, 0) + 1
+                needed[key] = one.needed
+        states: dict[int, set[int]] = {}
+        for key, count in support.items():
+            if count >= needed[key]:
+                states.setdefault(key[0], set()).add(key[1])
+        return {class_id: of.pop() for class_id, of in states.items() if len(of) == 1}
+
+
+def problems(relations: Relations, added: Sequence[Declared], names: dict[int, str]) -> list[str]:
+    """Return what is wrong with relations after some were added: circles, and classes that could never be present.
+
+    Args:
+        relations: With the added ones.
+        added: The added ones.
+        names: Of all classes.
+    """
+    found: list[str] = []
+    for one in added:
+        if one.kind == IS_A:
+            child, parent = one.class_ids
+            if child == parent:
+                found.append(f"{names[child]!r} cannot be a kind of {names[child]!r}.")
+            elif path := _path(relations, parent, child):
+                words = " is a kind of ".join(repr(names[class_id]) for class_id in [child, *path])
+                found.append(f"{words}: that is a circle.")
+        elif len(set(one.class_ids)) < 2:
+            found.append(f"The group {one.name!r} needs at least two different classes.")
+    if found:
+        return found
+    states: dict[tuple[int, int], set[int]] = {}
+    for one in relations.implications():
+        if one.state == PRESENT and one.needed == 1:
+            states.setdefault((one.class_id, one.other_id), set()).add(one.other_state)
+            if one.other_id == one.class_id:
+                states[one.class_id, one.other_id].update((PRESENT, ABSENT))
+    for (class_id, other_id), both in states.items():
+        if len(both) > 1:
+            found.append(
+                f"{names[class_id]!r} could never be present: "
+                f"it would mean that {names[other_id]!r} is present and absent."
+            )
+    return found
+
+
+def _path(relations: Relations, start: int, end: int) -> list[int]:
+    """Return the classes from `start` up to `end`, along "is a"; empty where there is no way."""
+    ways: list[list[int]] = [[start]]
+    seen = {start}
+    while ways:
+        way = ways.pop(0)
+        if way[-1] == end:
+            return way
+        for parent in relations.parents.get(way[-1], {}):
+            if parent not in seen:
+                seen.add(parent)
+                ways.append([*way, parent])
+    return []

@@ -1,0 +1,85 @@
+"""Relations of classes on the Classes page: declared after a look at what follows, listed, removed, undone."""
+
+import streamlit as st
+
+from annotator.errors import AnnotatorError
+from annotator.shares import counted
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import implied
+from annotator.store.relations import relations as store
+from annotator.store.relations.edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declared
+from annotator.ui.parts import frame, one_class
+
+KINDS = {IS_A: "is a kind of", AT_MOST_ONE: "at most one of", EXACTLY_ONE: "exactly one of"}
+SHOWN = 10  # contradictions
+LOOKED = "relations_looked"  # what was looked at, and what would follow, in the session state
+
+
+def class_relations(db: Database, by: str) -> None:
+    """Draw the section about relations."""
+    st.subheader("Relations")
+    st.caption(
+        "One answer can imply others: a spaniel is a kind of dog; of day and night exactly one is present. "
+        "What is implied is nobody's answer and is taken back with the answer."
+    )
+    names = classes.names(db)
+    _declare(db, by)
+    held = store.relations(db).made
+    if not held:
+        return
+    for relation in held:
+        text, button = st.columns([6, 1], vertical_alignment="center")
+        words = store.in_words(relation.declared, names)
+        text.markdown(frame.escaped(words))
+        if button.button("Remove", key=f"relation_{relation.id}", help=f"Remove: {frame.escaped(words)}"):
+            one_class.act(lambda id_=relation.id: store.remove(db, id_, by), f"Removed: {words}.")
+    counts = implied.counts(db)
+    st.markdown(f"Implied by answers: {counts['present']:,} present, {counts['absent']:,} absent.")
+    against = store.contradictions(db, SHOWN + 1)
+    if against:
+        told = f"more than {SHOWN} answers" if len(against) > SHOWN else counted(len(against), "answer")
+        with st.expander(f"Contradictions: {told}"):
+            for image, class_, other, relation in against[:SHOWN]:
+                st.markdown(
+                    frame.escaped(f"{image}: the answer to {class_} contradicts the one to {other} ({relation}).")
+                )
+    if st.button("Undo the newest change of relations", key="relations_undo"):
+        one_class.act(lambda: store.undo(db, by), "Undid the newest change of relations.")
+
+
+def _declare(db: Database, by: str) -> None:
+    known = classes.in_order(db)
+    labels = {class_.id: class_.name for class_ in known}
+    kind = st.segmented_control(
+        "Kind", list(KINDS), format_func=KINDS.__getitem__, default=IS_A, required=True, key="relation_kind"
+    )
+    if kind == IS_A:
+        left, right = st.columns(2)
+        options, words = list(labels), lambda one: frame.escaped(labels[one])
+        child = left.selectbox("Each", options, index=None, format_func=words, key="relation_child")
+        parent = right.selectbox("is a kind of", options, index=None, format_func=words, key="relation_parent")
+        wanted = None if child is None or parent is None else Declared(IS_A, (child, parent))
+    else:
+        left, right = st.columns([1, 2])
+        name = left.text_input("Name of the group", key="relation_name", placeholder="time of day", max_chars=100)
+        chosen = right.multiselect(
+            "Classes", list(labels), format_func=lambda one: frame.escaped(labels[one]), key="relation_classes"
+        )
+        wanted = (
+            Declared(kind or AT_MOST_ONE, tuple(chosen), name.strip()) if len(chosen) > 1 and name.strip() else None
+        )
+    look, declare = st.container(horizontal=True), None
+    with look:
+        if st.button("Show what follows", disabled=wanted is None, key="relation_look"):
+            try:
+                st.session_state[LOOKED] = wanted, store.preview(db, [wanted] if wanted else [])
+            except AnnotatorError as error:
+                frame.error(error)
+        looked, effect = st.session_state.get(LOOKED, (None, None))
+        if wanted is not None and looked == wanted and effect is not None:
+            st.markdown(store.effect_in_words(effect, "would be"), width="content")
+        declare = st.button("Declare", type="primary", disabled=wanted is None, key="relation_declare")
+    if declare and wanted is not None:
+        words = store.in_words(wanted, labels)
+        one_class.act(lambda: store.declare(db, [wanted], by), f"Declared: {words}.")

@@ -1,0 +1,265 @@
+"""Relations of classes: what answers imply is derived, taken back, and never a decision."""
+
+import csv
+import itertools
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.files.hierarchy import read_hierarchy
+from annotator.exchange.setup import set_up
+from annotator.records import Batch, Decision
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted, decisions, implied
+from annotator.store.relations import relations as store
+from annotator.store.relations.edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declared
+from annotator.store.upkeep import consistency
+
+NAMES = ("animal", "dog", "spaniel", "cat", "day", "night")
+PETS = (  # dog and spaniel and cat are animals; a dog is no cat; it is day or night
+    (IS_A, ("dog", "animal"), ""),
+    (IS_A, ("spaniel", "dog"), ""),
+    (IS_A, ("cat", "animal"), ""),
+    (AT_MOST_ONE, ("dog", "cat"), "pet"),
+    (EXACTLY_ONE, ("day", "night"), "time"),
+)
+uuids = (f"uuid-{number}" for number in itertools.count())
+
+
+@pytest.fixture
+def pets(tmp_path: Path, photos: Path) -> Database:
+    """A project with the classes of NAMES, and no relations yet."""
+    set_up(tmp_path / "pets", images_folder=photos, class_text="\n".join(NAMES))
+    return Database(tmp_path / "pets")
+
+
+def ids(db: Database) -> dict[str, int]:
+    return {name: class_.id for name, class_ in classes.by_name(db).items()}
+
+
+def declared(db: Database, relations: tuple = PETS) -> list[Declared]:
+    id_of = ids(db)
+    return [Declared(kind, tuple(id_of[name] for name in names), group) for kind, names, group in relations]
+
+
+def answer(db: Database, name: str, state: int | None, image_id: int = 1, by: str = "Ann") -> str:
+    uuid = next(uuids)
+    action = "clear" if state is None else "label"
+    saved = decisions.decide(db, [Decision(uuid, action, by, "click", image_id, ids(db)[name], state)])
+    assert saved.saved == [uuid], saved.refused
+    return uuid
+
+
+def done(db: Database, image_id: int = 1) -> None:
+    assert decisions.decide(db, [Decision(next(uuids), "done", "Ann", "done", image_id)]).saved
+
+
+def labels(db: Database, image_id: int = 1) -> dict[str, int]:
+    names = {class_id: name for name, class_id in ids(db).items()}
+    return {names[label.class_id]: label.state for label in decisions.labels(db, [image_id])}
+
+
+def follow(db: Database, image_id: int = 1) -> dict[str, int]:
+    names = {class_id: name for name, class_id in ids(db).items()}
+    return {names[row[1]]: row[2] for row in implied.cells(db).tolist() if row[0] == image_id}
+
+
+def stage(db: Database, image_id: int = 1) -> int:
+    return db.value("SELECT stage FROM image WHERE id = ?", [image_id])
+
+
+def test_a_spaniel_is_a_dog_and_an_animal_and_no_cat_until_the_answer_is_taken_back(pets: Database):
+    store.declare(pets, declared(pets), "Ann")
+    uuid = answer(pets, "spaniel", 1)
+    assert follow(pets) == {"dog": 1, "animal": 1, "cat": -1}
+    assert labels(pets) == {"spaniel": 1}, "nobody has said these"
+    assert auto_accepted.counts(pets) == {"present": 0, "absent": 0} and implied.counts(pets) == {
+        "present": 2,
+        "absent": 1,
+    }
+    decisions.decide(pets, [Decision(next(uuids), "undo", "Ann", "click", undoes=uuid)])
+    assert follow(pets) == {} and stage(pets) == 0
+
+
+def test_a_persons_own_answer_goes_before_what_others_imply(pets: Database):
+    store.declare(pets, declared(pets), "Ann")
+    answer(pets, "animal", -1)
+    assert follow(pets) == {"dog": -1, "spaniel": -1, "cat": -1}
+    answer(pets, "spaniel", 1)
+    assert labels(pets) == {"animal": -1, "spaniel": 1}
+    assert follow(pets) == {"cat": -1}, "of the dog one answer says yes and the other no, so it stays open"
+    with pets.reading() as sql:
+        [(image_id, class_id, state, *_)] = implied.contradicted(sql)
+    assert (image_id, class_id, state) == (1, ids(pets)["animal"], -1)
+    answer(pets, "animal", 1)
+    assert follow(pets) == {"dog": 1, "cat": -1} and store.contradictions(pets, 10) == []
+
+
+def test_nothing_else_here_spares_what_is_implied_and_asks_for_the_one_of_a_group(pets: Database):
+    store.declare(pets, declared(pets), "Ann")
+    answer(pets, "spaniel", 1)
+    done(pets)
+    assert labels(pets) == {"spaniel": 1, "cat": -1}
+    assert follow(pets) == {"dog": 1, "animal": 1} and stage(pets) == 2, "day or night is still to be said"
+    answer(pets, "day", -1)
+    assert follow(pets)["night"] == 1 and stage(pets) == 3
+    answer(pets, "spaniel", None)
+    assert labels(pets) == {"cat": -1, "day": -1, "animal": -1, "dog": -1}, "nothing spares these any more"
+    assert follow(pets) == {"spaniel": -1, "night": 1}
+    assert consistency.problems(pets) == []
+
+
+def test_what_holds_already_is_previewed_and_a_removed_relation_takes_back_what_it_implied(pets: Database):
+    answer(pets, "spaniel", 1)
+    done(pets)
+    answer(pets, "cat", 1, image_id=2)
+    answer(pets, "animal", -1, image_id=2)
+    assert stage(pets) == 3 and labels(pets)["dog"] == -1
+    effect = store.preview(pets, declared(pets))
+    assert (effect.present, effect.absent, effect.contradicted) == (2, 2, 1), effect
+    assert store.relations(pets).made == () and labels(pets)["dog"] == -1 and follow(pets) == {}
+    assert store.declare(pets, declared(pets), "Ann") == effect
+    assert follow(pets) == {"dog": 1, "animal": 1} and "dog" not in labels(pets) and stage(pets) == 2
+    for relation in store.relations(pets).made:
+        store.remove(pets, relation.id, "Ann")
+    assert follow(pets) == {} and labels(pets)["dog"] == -1 and stage(pets) == 3
+    assert store.undo(pets, "Ann") == "the removal of time: exactly one of day, night"
+    assert "day" not in labels(pets) and stage(pets) == 2
+    assert consistency.problems(pets) == []
+
+
+def test_circles_and_classes_that_could_never_be_are_refused_all_at_once(pets: Database):
+    store.declare(pets, declared(pets), "Ann")
+    wrong = (IS_A, ("animal", "spaniel"), ""), (IS_A, ("cat", "cat"), ""), (AT_MOST_ONE, ("day",), "alone")
+    with pytest.raises(AnnotatorError) as refused:
+        store.declare(pets, declared(pets, wrong), "Ann")
+    assert "'animal' is a kind of 'spaniel' is a kind of 'dog' is a kind of 'animal': that is a circle." in str(
+        refused.value
+    )
+    assert "'cat' cannot be a kind of 'cat'" in str(refused.value) and "two different classes" in str(refused.value)
+    with pytest.raises(AnnotatorError, match="'spaniel' could never be present"):
+        store.declare(pets, declared(pets, ((AT_MOST_ONE, ("spaniel", "animal"), "no"),)), "Ann")
+    assert len(store.relations(pets).made) == len(PETS)
+
+
+def test_an_archived_class_implies_nothing_and_is_not_implied(pets: Database):
+    store.declare(pets, declared(pets), "Ann")
+    answer(pets, "spaniel", 1)
+    class_changes.archive(pets, "Ann", [ids(pets)["dog"]])
+    assert follow(pets) == {}
+    class_changes.restore(pets, "Ann", [class_.id for class_ in classes.archived(pets)])
+    assert follow(pets) == {"dog": 1, "animal": 1, "cat": -1} and consistency.problems(pets) == []
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("answer"), st.sampled_from(NAMES), st.sampled_from([1, -1, 0, None]), st.integers(1, 2)),
+    st.tuples(st.just("batch"), st.sampled_from(NAMES), st.sampled_from([1, -1])),
+    st.tuples(st.just("done"), st.integers(1, 2)),
+    st.tuples(st.just("undo")),
+    st.tuples(st.just("declare"), st.lists(st.sampled_from(PETS), min_size=1, max_size=3)),
+    st.tuples(st.just("remove"), st.integers(0, 4)),
+    st.tuples(st.just("undo_relation")),
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(STEPS, min_size=3, max_size=14))
+def test_any_sequence_of_answers_undos_and_relations_ends_as_if_derived_from_scratch(pets: Database, steps: list):
+    _empty(pets)
+    for step in steps:
+        _play(pets, *step)
+    now = store.relations(pets)
+    for image_id in (1, 2):
+        answers = {ids(pets)[name]: state for name, state in labels(pets, image_id).items()}
+        names = {class_id: name for name, class_id in ids(pets).items()}
+        wanted = {names[class_id]: state for class_id, state in now.implied(answers).items()}
+        assert follow(pets, image_id) == wanted, steps
+    assert consistency.problems(pets) == [], steps
+
+
+def _play(db: Database, what: str, *how: object) -> None:
+    try:
+        if what == "answer":
+            name, state, image_id = how
+            answer(db, name, state, image_id)
+        elif what == "batch":
+            name, state = how
+            cells = [(image_id, ids(db)[name], state, None) for image_id in (1, 2)]
+            decisions.decide(db, [Batch(next(uuids), "Ann", "gallery", cells)])
+        elif what == "done":
+            done(db, *how)
+        elif what == "undo":
+            decisions.undo(db)
+        elif what == "declare":
+            store.declare(db, declared(db, tuple(how[0])), "Ann")
+        elif what == "remove":
+            store.remove(db, store.relations(db).made[how[0]].id, "Ann")
+        else:
+            store.undo(db, "Ann")
+    except (AnnotatorError, IndexError):
+        pass  # nothing to undo or to remove
+
+
+def _empty(db: Database) -> None:
+    """Take everything back that the example before has done."""
+    for relation in store.relations(db).made:
+        store.remove(db, relation.id, "Ann")
+    while True:
+        try:
+            decisions.undo(db)
+        except AnnotatorError:
+            return
+
+
+def test_relations_are_stored_whole_or_not_at_all(pets: Database, monkeypatch: pytest.MonkeyPatch):
+    answer(pets, "spaniel", 1)
+
+    def cut_off(sql: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(implied, "derive", cut_off)
+    with pytest.raises((AnnotatorError, sqlite3.OperationalError)):
+        store.declare(pets, declared(pets), "Ann")
+    monkeypatch.undo()
+    assert store.relations(pets).made == () and follow(pets) == {} and consistency.problems(pets) == []
+
+
+def test_hierarchies_of_other_tools_are_read_as_they_say(tmp_path: Path):
+    texts = {
+        "indented.txt": "animal\n  dog\n    spaniel\n  cat\nday\n",
+        "coco.json": json.dumps(
+            {"categories": [{"name": "dog", "supercategory": "animal"}, {"name": "day", "supercategory": "day"}]}
+        ),
+        "images.json": json.dumps(
+            {"LabelName": "animal", "Subcategory": [{"LabelName": "dog", "Subcategory": [{"LabelName": "spaniel"}]}]}
+        ),
+        "taxonomy.txt": "0f1c2d3e-0000-4000-8000-000000000001;animal;;dog;spaniel\nanimal;cat\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    read = {name: read_hierarchy(tmp_path / name) for name in texts}
+    assert read["indented.txt"] == [("dog", "animal"), ("spaniel", "dog"), ("cat", "animal")]
+    assert read["coco.json"] == [("dog", "animal")]
+    assert read["images.json"] == [("dog", "animal"), ("spaniel", "dog")]
+    assert read["taxonomy.txt"] == [("dog", "animal"), ("spaniel", "dog"), ("cat", "animal")]
+    (tmp_path / "flat.txt").write_text("dog\ncat\n")
+    with pytest.raises(AnnotatorError, match="says of no class what it is a kind of"):
+        read_hierarchy(tmp_path / "flat.txt")
+
+
+def test_an_export_calls_them_implied_and_names_who_gave_the_answer(pets: Database, annotator, tmp_path: Path):
+    store.declare(pets, declared(pets), "Ann")
+    answer(pets, "spaniel", 1)
+    annotator("export", tmp_path / "pets", tmp_path / "pets.csv")
+    name = pets.value("SELECT name FROM image WHERE id = 1")
+    rows = [row for row in csv.DictReader((tmp_path / "pets.provenance.csv").open()) if row["image"] == name]
+    told = {row["class"]: (row["state"], row["source"], row["annotator"]) for row in rows}
+    assert told["spaniel"] == ("present", "click", "Ann")
+    assert told["dog"] == ("present", "implied", "Ann") and told["cat"] == ("absent", "implied", "Ann")

@@ -1,0 +1,71 @@
+"""Relations of classes on the pages: declared with a look at what follows, and seen while labeling."""
+
+import pytest
+from contexts import Contexts
+from person import looked, open_page
+from playwright.sync_api import expect
+from served import serving, until
+from streamlit.testing.v1 import AppTest
+
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import implied
+from annotator.store.relations import relations as store
+from annotator.store.relations.edits import AT_MOST_ONE, IS_A, Declared
+from annotator.ui.access import context
+
+SCRIPT = """
+from annotator.ui.pages import classes
+classes.page()
+"""
+
+
+def press(test: AppTest, label: str) -> AppTest:
+    test = next(one for one in test.button if one.label == label).click().run()
+    assert not test.exception, test.exception
+    return test
+
+
+def test_a_relation_is_looked_at_declared_removed_and_brought_back(db: Database):
+    context.open_project(db.paths.project)
+    test = AppTest.from_string(SCRIPT, default_timeout=30)
+    test.session_state["name"] = "Ann"
+    test.run()
+    fox, heron = (classes.by_name(db)[name].id for name in ("fox", "heron"))
+    test.selectbox(key="relation_child").set_value(fox)
+    test.selectbox(key="relation_parent").set_value(heron).run()
+    press(test, "Show what follows")
+    assert any("0 cells would be implied to be present" in one.value for one in test.markdown)
+    press(test, "Declare")
+    assert [one.declared for one in store.relations(db).made] == [Declared(IS_A, (fox, heron))]
+    assert any("fox is a kind of heron" in one.value for one in test.success)
+    press(test, "Remove")
+    assert store.relations(db).made == ()
+    store.undo(db, "Ann")
+    test.run()
+    press(test, "Undo the newest change of relations")
+    assert store.relations(db).made == ()
+
+
+@pytest.mark.browser
+def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(browser: Contexts, project):
+    db = Database(project)
+    fox, heron, deer = (classes.by_name(db)[name].id for name in ("fox", "heron", "deer"))
+    store.declare(db, [Declared(IS_A, (fox, heron)), Declared(AT_MOST_ONE, (fox, deer), "one")], "Ann")
+    with serving(project) as served:
+        page = open_page(browser, served, "Ann", "/annotate")
+        page.get_by_role("button", name="All labels").click()
+        page.locator(f"button.class[data-class='{deer}']").click()
+        page.locator(f"button.class[data-class='{fox}']").click()
+        expect(page.locator(".words")).to_contain_text("Fox present contradicts deer present.")
+        page.keyboard.press("F8")
+        for class_id, word in ((heron, "present"), (deer, "absent")):
+            button = page.locator(f".classes button.class[data-class='{class_id}']")
+            expect(button).to_have_attribute("data-implied", "")
+            expect(button).to_have_attribute("data-state", word)
+        until(lambda: implied.counts(db) == {"present": 1, "absent": 1})
+        looked(page)
+        page.keyboard.press("Enter")
+        labels = "SELECT class_id, state FROM label ORDER BY class_id"
+        until(lambda: db.tuples(labels) == [(fox, 1), (deer, -1)])
+        assert db.value("SELECT count(*) FROM image WHERE stage = 3") == 1, "what is implied counts"
