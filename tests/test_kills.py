@@ -1,4 +1,4 @@
-"""Killed at any moment, a change of classes or events is made or not made, and adding a folder goes on where it was."""
+"""Killed at any moment, a change of classes or an event is made or not, and adding a folder goes on where it was."""
 
 import json
 import random
@@ -15,6 +15,7 @@ from test_class_changes import DEER, FOX, HERON, answer, done, everything, label
 from annotator.exchange.setup import add_folder
 from annotator.store.classes import history as class_history
 from annotator.store.database.database import Database
+from annotator.store.events import events
 from annotator.store.images import images
 from annotator.store.upkeep import consistency
 
@@ -26,8 +27,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from annotator.__main__ import main
 from annotator.cli import app
+from annotator.store.events.answers import EventBatch
 from annotator.store.classes import changes as class_changes
 from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
 from annotator.store.images import registration
 from annotator.store.database.database import Database
 from annotator.ui.work.adding import adding
@@ -54,6 +57,10 @@ def work(words):
         added = adding(Database(Path(words[1])))
         added.start([Path(words[2])])
         added.wait()
+        return
+    if words[0] == "answer event":
+        batch = EventBatch(words[2], "Ann", "event", (), copies=json.loads(words[3]))
+        assert decisions.decide(Database(Path(words[1])), [batch]).saved
         return
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.argv = ["annotator", *words]
@@ -184,3 +191,39 @@ def test_events_whose_finding_or_change_is_killed_are_those_of_before_or_of_afte
             assert of_events(project) == before, f"{change} killed at step {killed_at} of {steps}"
         steps_of("events", project, *change)
         assert of_events(project) == after != before
+
+
+def test_answers_to_an_event_that_is_killed_are_all_stored_or_none_and_are_stored_once_when_sent_again(
+    project, steps_of
+):
+    db = Database(project)
+    with db.writing() as sql:  # a photo each 10 seconds: one event of all but the image in a folder
+        sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id")
+    events.find(db)
+    front = 3
+    answer(db, front, FOX, 1)
+    answer(db, front, DEER, -1)
+    answer(db, 5, FOX, -1, by="Bob")
+    before = everything(db)
+    db.close()
+    copies = [(image, class_id, state, front) for image in range(4, 12) for class_id, state in ((FOX, 1), (DEER, -1))]
+    name, copy = "0123-an-event", project.with_name("copy")
+    send = ["answer event", project, name, json.dumps(copies)]
+    shutil.copytree(project, copy)
+    steps = steps_of(*send)
+    shutil.rmtree(project)
+    copy.rename(project)
+    for killed_at in sorted(random.Random(4).sample(range(1, steps), 5)):
+        steps_of(*send, killed_at=killed_at)
+        db = Database(project)
+        assert everything(db) == before and not db.tuples("SELECT * FROM event_answer"), (
+            f"killed at {killed_at} of {steps}"
+        )
+        assert consistency.problems(db) == []
+        db.close()
+    for _ in range(2):
+        steps_of(*send)
+    db = Database(project)
+    assert labels(db, DEER) == dict.fromkeys((front, *range(4, 12)), -1)
+    assert labels(db, FOX) == {image: -1 if image == 5 else 1 for image in (front, *range(4, 12))}
+    assert len(db.tuples("SELECT * FROM event_answer")) == 15 and consistency.problems(db) == []

@@ -118,6 +118,7 @@ ROUTES = {
     "/api/gallery/place": ("guest", 400, {}),
     "/api/gallery/ids": ("guest", 400, {}),
     "/api/twins": ("guest", 400, {}),
+    "/api/event": ("guest", 200, {"image": 1}),
     "/api/find": ("guest", 200, {"text": "0", "count": 1}),
     "/api/history": ("guest", 200, {"image": 1}),
     "/api/map/select": ("guest", 400, {}),

@@ -20,6 +20,7 @@ from annotator.records import SOURCES, Batch, Decision
 from annotator.snapshot import image_map
 from annotator.store.database import authorization as acting
 from annotator.store.database.database import Database
+from annotator.store.events import events
 from annotator.store.images import twins
 from annotator.store.labels import decisions
 from annotator.store.labels import overlap as readings
@@ -87,6 +88,9 @@ def team(db) -> Iterator[Team]:
     places = np.random.default_rng(4).random((24, 2)).astype(np.float32)
     image_map.save_map(db.paths.map(configuration.backbone(db)), np.arange(1, 25), places)
     twins.keep(db, np.arange(1, 25), np.ones(24, np.int64))
+    with db.writing() as sql:
+        sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id + 100 * ((id - 1) / 3)")
+    events.find(db)
     known_answers.choose(db, [name_of(db, image_id) for image_id in KNOWN], 0.5)
     readings.choose(db, 3, 0.6)
     served = list(context._served)
@@ -139,6 +143,7 @@ def everything(team: Team) -> dict[str, tuple[int, str]]:
     ask("/api/items", {"images": [*IMAGES]})
     for image_id in IMAGES:
         ask("/api/twins", {"image": image_id})
+        ask("/api/event", {"image": image_id})
     ask("/api/classes", {})
     ask("/api/recent", {})
     ask("/api/speed_test", {})

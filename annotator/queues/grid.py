@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 
 import numpy as np
@@ -10,10 +10,12 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.queues import annotate, selection
 from annotator.queues.annotate import BACK, NOT_ALL, Work, open_on_other_pages, with_surroundings
+from annotator.queues.event_tiles import EVEN, EventTiles
 from annotator.records import Image, Run, WantedGrids
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.events import stored as stored_events
 from annotator.store.images import images, selections
 from annotator.store.labels import auto_accepted, cells
 from annotator.store.labels import blind_tallies as apart
@@ -24,7 +26,6 @@ from annotator.store.people.assignment import NOTHING, Aside, Taken
 from annotator.store.runs import runs
 from annotator.store.runs.prediction_evidence import ModelBox, boxes, in_words
 
-EVEN = 0.5  # expected share of positives from which on every tile of a grid starts as "yes"
 DEPTH = 2  # to find the best class, this many grids of tiles are read of every class
 
 _number = count(time.time_ns() // 1_000_000)  # unique also after a restart: pages may still hold older grids
@@ -39,6 +40,7 @@ class Tile:
         state, by: Its answer and who gave it, or None.
         models: What models from elsewhere say of it, (name, score).
         boxes: Where they saw it.
+        others: The other images of its event that the tile stands for: id, probability, name (event_tiles.py).
     """
 
     image: Image
@@ -47,6 +49,7 @@ class Tile:
     by: str | None = None
     models: tuple[tuple[str, float], ...] = ()
     boxes: tuple[ModelBox, ...] = ()
+    others: tuple[tuple[int, float, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -253,15 +256,21 @@ def finds_of(snapshot: Snapshot, out: Out, size: int) -> dict[int, float]:
 
 def _grids(db: Database, wanted: WantedGrids, snapshot: Snapshot | None, class_id: int, out: Out) -> list[Grid]:
     column = snapshot.delta.column(class_id) if snapshot else None
-    excluded = out.images(class_id)
+    excluded, grouped = out.images(class_id), None
     if wanted.selection:
         predictions = snapshot.predictions if snapshot else None
         source = selection.cells_of(db, predictions, wanted.selection, class_id, excluded)
     elif snapshot and column is not None:
         source = ranked(snapshot, column, excluded)
+        if stored_events.are_some(db):
+            room = leases.MOST_HELD - len(wanted.have)
+            grouped = EventTiles(db, snapshot.predictions, class_id, excluded, room)
+            source = grouped.first_of_events(source)
     else:
         source = _unranked(db, class_id, excluded, wanted.size * wanted.want)
     tiles = take_tiles(db, wanted, class_id, source)
+    if grouped:
+        tiles = _with_others(db, wanted, grouped, tiles)
     run_id = snapshot.run.id if snapshot and column is not None else None
     return [
         grid_of(class_id, run_id, tiles[start : start + wanted.size]) for start in range(0, len(tiles), wanted.size)
@@ -344,6 +353,26 @@ def take_tiles(
                 rounded = None if probability is None else round(probability, 4)
                 tiles.append(Tile(records[image_id], rounded, state, by, of_others, drawn))
     return tiles
+
+
+def _with_others(db: Database, wanted: WantedGrids, grouped: EventTiles, tiles: list[Tile]) -> list[Tile]:
+    """Return the tiles with the other images that they stand for, leased; full grids only, while more images wait."""
+    if grouped.is_full and len(tiles) > wanted.size:
+        tiles = tiles[: len(tiles) // wanted.size * wanted.size]
+    class_id, others = grouped.class_id, grouped.others
+    asked = [(image_id, class_id) for tile in tiles for image_id, _ in others.get(tile.image.id, ())]
+    granted = set(leases.take_cells(db, wanted.holder, wanted.annotator, asked, len(asked)))
+    names = images.images(db, [image_id for image_id, _ in granted])
+    answered = cells.states(db, class_id, list(names))  # since their events were looked up
+    stands_for = {
+        first: tuple(
+            (image_id, round(chance, 4), names[image_id].name)
+            for image_id, chance in pairs
+            if image_id in names and image_id not in answered
+        )
+        for first, pairs in others.items()
+    }
+    return [replace(tile, others=given) if (given := stands_for.get(tile.image.id)) else tile for tile in tiles]
 
 
 def grid_of(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:

@@ -15,6 +15,7 @@ from annotator.exchange.formats.view import (
     UNSURE,
     Accepted,
     Block,
+    ImageEvent,
     Note,
     Origin,
 )
@@ -37,6 +38,8 @@ from annotator.records import (
 )
 from annotator.snapshot.predictions import read_predictions
 from annotator.store.database.database import Database
+from annotator.store.events import stored as stored_events
+from annotator.store.events.stored import event_name
 from annotator.store.labels import auto_accepted, blocks, event_labels
 from annotator.store.labels.auto_accepted import Acceptance
 
@@ -143,7 +146,14 @@ class Reader:
             attributes=[attributes.get(row[0], {}) for row in rows],
             splits=[""] * len(rows),
             files=[""] * len(rows),
+            events=self._events(ids),
         )
+
+    def _events(self, ids: np.ndarray) -> list[ImageEvent | None]:
+        if not stored_events.are_some(self.db):
+            return []
+        events = stored_events.of_images(self.db, ids).tolist()
+        return [ImageEvent(event_name(event), frame + 1, images) if event else None for event, frame, images in events]
 
     def answers(self, ids: np.ndarray) -> Cells:
         """Return the answers of people and the auto-accepted cells, without the cells that the choices leave out."""

@@ -25,6 +25,7 @@ from annotator.records import MODEL
 from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.events import stored
 from annotator.store.labels import blocks, event_labels
 
 Progress = Callable[[int, int], None]
@@ -141,7 +142,10 @@ def _taken(db: Database, reader: Reader, image_ids: Sequence[int]) -> Taken:
         event: [replace(label, annotator=reader.shown(label.annotator)) for label in found]
         for event, found in event_labels.of_images(db, image_ids).items()
     }
-    return Taken(times, event_labels.events_of(db, image_ids), labels)
+    found = stored.of_images(db, image_ids)[:, 0].tolist() if stored.are_some(db) else []
+    events = {image_id: stored.event_name(event) for image_id, event in zip(image_ids, found, strict=False) if event}
+    # The names that sources gave come first: labels of events go by them.
+    return Taken(times, events | event_labels.events_of(db, image_ids), labels)
 
 
 def _choose(reader: Reader, ids: np.ndarray, choices: Choices) -> tuple[np.ndarray, OpenCells]:

@@ -68,6 +68,7 @@ class Tallies:
             "missing": any(block.missing),
             "notes": any(block.notes),
             "attributes": any(block.attributes),
+            "events": any(block.events),
         }
         self.has |= {name for name, is_there in facts.items() if is_there}
 

@@ -338,6 +338,8 @@ def _entries(view: View, block: Block) -> Iterator[tuple[str, str, list[str]]]:
         for name, listed in zip(names, lists, strict=True):
             if listed[row] or name == "neg_category_ids":
                 fields += f', "{name}": [{listed[row]}]'
+        if event := block.event(row):  # as COCO Camera Traps has it
+            fields += f', "seq_id": "{event.id}", "frame_num": {event.frame}, "seq_num_frames": {event.images}'
         if block.splits[row]:
             fields += f', "split": {json.dumps(block.splits[row], ensure_ascii=False)}'
         region, annotations = _region(image), []

@@ -14,7 +14,7 @@ from annotator.exchange.formats.shared.cell_columns import LONG, VALUES, cell_co
 from annotator.exchange.formats.shared.label_table import read, read_as, recognise
 from annotator.exchange.formats.view import Block, Columns, Output, View
 
-OF_IMAGE = ("image", "sha256", "width", "height", "split", "missing")
+OF_IMAGE = ("image", "sha256", "width", "height", "split", "missing", "event", "frame")
 OF_CELL = ("class", "state", "value", "source", "annotator", "decided_at", "seconds", "probability")
 
 
@@ -101,6 +101,9 @@ def _of_image(name: str, block: Block, field: Field) -> list[str]:
         return [field(text) for text in (block.splits if name == "split" else block.missing)]
     if name == "image":
         return [field(image.name) for image in block.images]
+    if name in ("event", "frame"):
+        events = [block.event(row) for row in range(len(block.images))]
+        return ["" if event is None else str(event.id if name == "event" else event.frame) for event in events]
     if name in OF_IMAGE:
         return [str(getattr(image, name)) for image in block.images]
     return [field(facts.get(name, "")) for facts in block.attributes]

@@ -17,9 +17,9 @@ def write_lines(view: View, out: Output) -> None:
     """Write one JSON object a line for each image.
 
     {"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}}, and where
-    they exist: "split"; "attributes"; "flag" with the note of a flagged image, "flagged_by" and "flagged_at";
-    "comments" with [{"text", "annotator", "written_at"}]; "missing" with the reason why the image cannot be shown any
-    more.
+    they exist: "split"; "event" and "frame", the image's event and its place in it from 1; "attributes"; "flag" with
+    the note of a flagged image, "flagged_by" and "flagged_at"; "comments" with [{"text", "annotator", "written_at"}];
+    "missing" with the reason why the image cannot be shown any more.
     """
     keys = [json.dumps(class_.name, ensure_ascii=False) for class_ in view.classes]
     pairs = [[f"{key}: {word}" for word in WORDS] for key in keys]
@@ -43,6 +43,8 @@ def _facts(view: View, block: Block, row: int) -> tuple[str, str]:
     }
     if view.splits:
         head["split"] = block.splits[row] or None
+    if event := block.event(row):
+        head |= {"event": event.id, "frame": event.frame}
     if block.attributes[row]:
         head["attributes"] = dict(block.attributes[row])
     tail: dict[str, Any] = {}

@@ -68,6 +68,7 @@ def _images(view: View, block: Block) -> Any:
     }
     if view.splits:
         facts["split"] = pa.array([split or None for split in block.splits], pa.string())
+    facts |= _events(view, block)
     labels = {
         class_.name: pa.array(block.values[:, column], pa.int8(), mask=block.values[:, column] < 0)
         for column, class_ in enumerate(view.classes)
@@ -100,6 +101,7 @@ def _cells(view: View, block: Block) -> Any:
     facts = {"image": pa.array([image.name for image in block.images], pa.string()).take(pa.array(rows))}
     if view.splits:
         facts["split"] = pa.array([split or None for split in block.splits], pa.string()).take(pa.array(rows))
+    facts |= {name: values.take(pa.array(rows)) for name, values in _events(view, block).items()}
     answers = _answers(view, block)
     values = block.values[rows, columns]
     return pa.table(facts | answers | {"value": pa.array(values, pa.int8(), mask=values < 0)})
@@ -137,6 +139,19 @@ def _answers(view: View, block: Block) -> dict[str, Any]:
         at = [np.nan if origin is None or origin.decided_at is None else origin.decided_at for origin in origins]
         answers[ORIGIN[2]] = _times(np.array(at, np.float64))
     return answers
+
+
+def _events(view: View, block: Block) -> dict[str, Any]:
+    """Return the columns of events, none where no image is in one."""
+    import pyarrow as pa
+
+    if "events" not in view.has:
+        return {}
+    events = [block.event(row) for row in range(len(block.images))]
+    return {
+        "event": pa.array([event and event.id for event in events], pa.string()),
+        "frame": pa.array([event and event.frame for event in events], pa.int32()),
+    }
 
 
 def _times(seconds: np.ndarray) -> Any:

@@ -75,6 +75,20 @@ class Origin(NamedTuple):
     decided_at: float | None
 
 
+class ImageEvent(NamedTuple):
+    """The event that an image was found to belong to.
+
+    Attributes:
+        id: The same for all images of the event.
+        frame: The place of the image in it, from 1.
+        images: The number of images of the event, also of those that are not exported.
+    """
+
+    id: str
+    frame: int
+    images: int
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Some images with all their cells; n images, C classes, in the order of View.classes.
@@ -97,6 +111,7 @@ class Block:
         splits: Of each image its split in this export, "" without splits.
         files: Of each image a file name that every system allows, without folders, its stem unique in the export
             whatever the case; "" for a format that is one file. Output.image writes the image itself.
+        events: Of each image its event, None without one; [] where no events were found.
     """
 
     images: list[Image]
@@ -114,6 +129,18 @@ class Block:
     attributes: list[Mapping[str, str]]
     splits: list[str]
     files: list[str]
+    events: Sequence[ImageEvent | None] = ()
+
+    def event(self, row: int) -> ImageEvent | None:
+        """Return the event of an image.
+
+        Args:
+            row: The row of the image.
+
+        Returns:
+            The event, None without one.
+        """
+        return self.events[row] if self.events else None
 
     def first(self, images: int) -> "Block":
         """Return a block of the first images.
@@ -145,8 +172,8 @@ class Columns:
 
     Attributes:
         long: One row a cell instead of one row an image.
-        chosen: (column, its name in the file) in their order: image, sha256, width, height, split, missing, an
-            attribute or a class; of long: image, class, state, value, source, annotator, decided_at, seconds,
+        chosen: (column, its name in the file) in their order: image, sha256, width, height, split, missing, event,
+            frame, an attribute or a class; of long: image, class, state, value, source, annotator, decided_at, seconds,
             probability, split; () for all columns that the format writes unless a person chooses.
         seconds: Also write how long each answer took.
     """
@@ -187,8 +214,8 @@ class View:
         raw: Text in a CSV is written unescaped, even where a spreadsheet takes it for a formula.
         columns: The columns of tables.
         written: What becomes of image files: none, link, copy or resize.
-        has: The facts that any cell or image has: of "accepted", "origins", "missing", "notes", "attributes", and
-            "unknown" where a cell has no value.
+        has: The facts that any cell or image has: of "accepted", "origins", "missing", "notes", "attributes", "events",
+            and "unknown" where a cell has no value.
         taken: Reads when some images, named by their ids, were taken and in what events.
         deployments: Deployment -> facts of it (place, start, end), as a person gave them for this export.
         said: Sentences for the person that a format adds while it writes.

@@ -21,6 +21,7 @@ class Event:
         models: The scores that models from elsewhere gave the cell then: (name, score).
         undone_by, undone_at: Who took it back, and when; None while it holds.
         is_opinion: Whether people differed on the cell and this person could not settle that.
+        front: Of an answer to a whole event, the name of the image whose answer it repeats; else "".
     """
 
     id: int
@@ -41,6 +42,7 @@ class Event:
     is_opinion: bool
     models: tuple[tuple[str, float], ...] = ()
     origin: tuple[str, str, float | None] | None = None
+    front: str = ""
 
 
 def history_of(db: Database, image_id: int, notes_of: str = "") -> list[Event]:
@@ -57,7 +59,9 @@ def history_of(db: Database, image_id: int, notes_of: str = "") -> list[Event]:
             f"""SELECT d.id, d.uuid, d.decided_at AS at, d.annotator, d.action, d.class_id, d.state, d.note, d.source,
             d.score, coalesce(c.name, '') AS class_name,
             coalesce((SELECT name FROM class WHERE id = c.merged_into AND c.archived), '') AS merged_into,
-            u.annotator AS undone_by, u.decided_at AS undone_at, o.decision_id IS NOT NULL AS is_opinion
+            u.annotator AS undone_by, u.decided_at AS undone_at, o.decision_id IS NOT NULL AS is_opinion,
+            coalesce((SELECT i.name FROM event_answer e JOIN decision f ON f.id = e.from_id
+                JOIN image i ON i.id = f.image_id WHERE e.decision_id = d.id), '') AS front
             FROM decision d LEFT JOIN decision u ON u.undoes = d.id LEFT JOIN class c ON c.id = d.class_id
             LEFT JOIN opinion o ON o.decision_id = d.id
             WHERE d.image_id = ? AND d.action != 'undo' {only} ORDER BY d.id""",

@@ -6,7 +6,7 @@ decision too. derivation.py derives the labels.
 
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from annotator.store.database import authorization as acting
 from annotator.store.database import database
 from annotator.store.database.database import Database, new_id
 from annotator.store.database.invalid_rows import STATES
+from annotator.store.events import answers as event_answers
+from annotator.store.events.answers import EventAnswer, EventBatch
 from annotator.store.labels import implied, refusals, revealed
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.archived import Archive
@@ -38,7 +40,8 @@ from annotator.store.runs import prediction_sources
 ANSWERING = ("label", "clear", "done")  # actions after which a person sees what others have said
 
 _ACTIVE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
-    d.run_id, d.score, d.milliseconds FROM decision d
+    d.run_id, d.score, d.milliseconds, (SELECT f.image_id FROM event_answer e JOIN decision f ON f.id = e.from_id
+    WHERE e.decision_id = d.id) AS front_id FROM decision d
     WHERE d.action != 'undo' AND d.source NOT IN ('import', 'merge')
       AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"""
 _ACTIVE_OF_ONE = f"{_ACTIVE} AND d.annotator = ? ORDER BY d.id DESC"
@@ -67,8 +70,8 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
                 refused[decision.uuid] = problem
                 continue
             if not known:
-                answered += [cell for part in parts if (cell := _append(sql, part))]
-                if parts[0].action in ANSWERING:
+                parts = _append_all(sql, parts, decision.away if isinstance(decision, EventBatch) else (), answered)
+                if parts and parts[0].action in ANSWERING:
                     revealed.by_answering(sql, parts[0].annotator, {part.image_id for part in parts if part.image_id})
                 read += [part for part in parts if part.source == readings.SOURCE]
             saved.append(decision.uuid)
@@ -81,6 +84,33 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
             [before],
         ).fetchall()
     return Saved([uuid for uuid in saved if uuid not in refused], refused, _given(opinions))
+
+
+def _append_all(
+    sql: sqlite_utils.Database, parts: Sequence[Decision], away: Collection[int], answered: list[tuple[int, int, int]]
+) -> list[Decision]:
+    """Store decisions and return them without the answers to an event that are left out (events/answers.py).
+
+    Args:
+        sql: The database, in a transaction.
+        parts: One decision, or those of a batch.
+        away: Images that get no answer of the image in front.
+        answered: Gets (decision, image, class) of each answered cell.
+    """
+    appended: list[Decision] = []
+    for part in parts:
+        from_id = None
+        if isinstance(part, EventAnswer):
+            from_id = None if part.image_id in away else event_answers.original(sql, part)
+            if from_id is None:
+                continue
+        cell = _append(sql, part)
+        if cell:
+            answered.append(cell)
+            if from_id is not None:
+                event_answers.keep_original(sql, cell[0], from_id)
+        appended.append(part)
+    return appended
 
 
 def _given(rows: Sequence[tuple[str]]) -> list[str]:
@@ -218,7 +248,7 @@ def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decis
 
     At most `limit` steps are returned, of at most `cells` cells together. The newest step is always returned whole.
     """
-    newest = [Decision(**row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
+    newest = [_decision(row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
     steps: dict[str, list[Decision]] = {}
     for decision in newest[:cells]:
         key = decision.batch if decision.action in (*OF_A_CELL, "flag") and decision.batch else decision.uuid
@@ -227,22 +257,29 @@ def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decis
         steps.pop(cut_off, None)  # not all of its cells were read
         if not steps:
             whole = db.rows(f"{_ACTIVE} AND d.batch = ? AND +d.annotator = ? ORDER BY d.id DESC", [cut_off, annotator])
-            steps = {cut_off: [Decision(**row) for row in whole]}
+            steps = {cut_off: [_decision(row) for row in whole]}
     return [_step(key, step[::-1]) for key, step in list(steps.items())[:limit]][::-1]
+
+
+def _decision(row: dict[str, Any]) -> Decision:
+    front_id = row.pop("front_id")
+    return Decision(**row) if front_id is None else EventAnswer(**row, front_id=front_id)
 
 
 def _step(key: str, parts: list[Decision]) -> Decision | Batch:
     first = parts[0]
     if first.uuid == key or first.action == "flag":  # the flags of a batch are undone together, by any of them
         return first
-    return Batch(
-        uuid=key,
-        annotator=first.annotator,
-        source=first.source,
-        cells=[_cell(part) for part in parts],
-        run_id=first.run_id,
-        milliseconds=sum(part.milliseconds or 0 for part in parts),
-    )
+    shared: dict[str, Any] = {
+        "uuid": key,
+        "annotator": first.annotator,
+        "source": first.source,
+        "run_id": first.run_id,
+        "milliseconds": sum(part.milliseconds or 0 for part in parts),
+    }
+    cells = [_cell(part) for part in parts if not isinstance(part, EventAnswer)]
+    copies = event_answers.copies_in(parts)
+    return EventBatch(**shared, cells=cells, copies=copies) if copies else Batch(**shared, cells=cells)
 
 
 def _cell(decision: Decision) -> tuple[int, int, int | None, float | None]:
@@ -252,9 +289,9 @@ def _cell(decision: Decision) -> tuple[int, int, int | None, float | None]:
 
 
 def _parts(batch: Batch) -> list[Decision]:
-    """Return one decision per cell of the batch; the milliseconds are divided among them and keep their sum."""
+    """Return one decision per cell of the batch; the milliseconds are divided among `cells` and keep their sum."""
     count, taken = len(batch.cells), refusals.time_within(batch.milliseconds)
-    return [
+    cells = [
         Decision(
             uuid=f"{batch.uuid}:{number}",
             action="clear" if state is None else "label",
@@ -270,6 +307,7 @@ def _parts(batch: Batch) -> list[Decision]:
         )
         for number, (image_id, class_id, state, score) in enumerate(batch.cells)
     ]
+    return [*cells, *event_answers.parts(batch)]
 
 
 def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, int] | None:

@@ -10,6 +10,7 @@ from typing import TypeGuard
 import sqlite_utils
 
 from annotator.records import ACTIONS, OF_A_CELL, SOURCES, STATE_NAMES, Decision
+from annotator.store.events import answers as event_answers
 
 LONGEST_NOTE = 2000  # letters
 LONGEST_NAME = 1000  # letters of a uuid, a batch or an annotator
@@ -59,7 +60,10 @@ def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> 
     if len(parts) == 1 and parts[0].action == "undo":
         same = uuid in known and _same_undo(sql, known[uuid], parts[0])
     else:
-        same = known.keys() == {part.uuid for part in parts} and all(_same(sql, part) for part in parts)
+        # Answers to an event may have been left out when it was stored.
+        needed = {part.uuid for part in parts if not isinstance(part, event_answers.EventAnswer)}
+        same = needed <= known.keys() <= {part.uuid for part in parts}
+        same = same and all(_same(sql, part) for part in parts if part.uuid in known)
     return True, None if same else "its uuid belongs to another decision; each needs its own"
 
 
@@ -93,12 +97,14 @@ def _out_of_bounds(decision: Decision) -> str | None:
             return f"its {what} {value!r} cannot be stored as text"
         if value is not None and len(value) > most:
             return f"the {what} has {len(value):,} characters; the limit is {most:,}"
-    for what, value in (("an image", decision.image_id), ("a class", decision.class_id), ("a run", decision.run_id)):
+    front_id = decision.front_id if isinstance(decision, event_answers.EventAnswer) else None
+    ids = (decision.image_id, "an image"), (front_id, "an image"), (decision.class_id, "a class")
+    for value, what in (*ids, (decision.run_id, "a run")):
         if value is not None and not (_is_whole(value) and 1 <= value <= LARGEST_ID):
             return f"{value!r} is not the id of {what}"
     if decision.score is not None and not (_is_number(decision.score) and 0 <= decision.score <= 1):
         return f"its score {decision.score!r} is not a probability: it must lie between 0 and 1"
-    return None
+    return event_answers.problem(decision)
 
 
 def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:

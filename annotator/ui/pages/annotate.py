@@ -4,6 +4,7 @@ import streamlit as st
 
 from annotator.queues import query_order
 from annotator.store.classes import classes
+from annotator.store.events import stored
 from annotator.store.labels import answering
 from annotator.store.labels import counts as overview
 from annotator.ui.access import context
@@ -26,4 +27,5 @@ def page() -> None:
         {"name": order.name, "title": order.title, "about": order.about} for order in query_order.QUERY_ORDERS.values()
     ]
     order, adds = query_order.chosen(db), class_adding.is_allowed(db)
-    mount("annotate", orders=choices, order=order, adds_classes=adds, mode=answering.chosen_by(db, name))
+    mode = answering.chosen_by(db, name)
+    mount("annotate", orders=choices, order=order, adds_classes=adds, mode=mode, events=stored.are_some(db))

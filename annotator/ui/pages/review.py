@@ -1,6 +1,7 @@
 """Review: one image at a time, the labels that are probably missing, each with its heat map."""
 
 from annotator.settings import REVIEW_THRESHOLD
+from annotator.store.events import stored
 from annotator.store.labels import counts as overview
 from annotator.store.runs import runs
 from annotator.ui.access import context
@@ -18,4 +19,5 @@ def page() -> None:
         "review",
         threshold=run.threshold if run else REVIEW_THRESHOLD,
         annotators=overview.annotators(context.db()),
+        events=stored.are_some(context.db()),
     )

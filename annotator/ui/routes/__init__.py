@@ -18,8 +18,8 @@ from annotator.ui.routes import (
     metrics,
     pictures,
     predictions,
+    related,
     speed_test,
-    twins,
     uploads,
     work,
 )
@@ -38,7 +38,7 @@ ROUTES = [
     *metrics.ROUTES,
     *pictures.ROUTES,
     *predictions.ROUTES,
+    *related.ROUTES,
     *speed_test.ROUTES,
-    *twins.ROUTES,
     *uploads.ROUTES,
 ]

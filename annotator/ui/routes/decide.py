@@ -7,13 +7,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.records import Batch, Decision, Saved
+from annotator.records import SOURCES, Batch, Decision, Saved
 from annotator.roles import Right
 from annotator.store.database.database import Database
+from annotator.store.events.answers import EventBatch
 from annotator.store.images import images
 from annotator.store.labels import audits, decisions
 from annotator.store.labels import overlap as readings
-from annotator.store.people import known_answers, members
+from annotator.store.people import known_answers, members, others_images
 from annotator.store.people.daily_activity import today
 from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, body_of, guarded
@@ -81,11 +82,16 @@ ROUTES = [
 def _recent(annotator: str) -> tuple[list[Decision | Batch], list[tuple[int, str]]]:
     db = context.db()
     undoable = decisions.undoable(db, annotator, RECENT, RECENT_CELLS)
-    about = [
-        {cell[0] for cell in step.cells} if isinstance(step, Batch) else {step.image_id} - {None} for step in undoable
-    ]
+    about = [_images_of(step) for step in undoable]
     named = images.images(db, sorted({id_ for ids in about if len(ids) == 1 for id_ in ids if id_ is not None}))
     return undoable, [(image_id, image.name) for image_id, image in named.items()]
+
+
+def _images_of(step: Decision | Batch) -> set[int | None]:
+    if not isinstance(step, Batch):
+        return {step.image_id} - {None}
+    copies = step.copies if isinstance(step, EventBatch) else ()
+    return {image_id for image_id, *_ in (*step.cells, *copies)}
 
 
 def _decide(given: list[AnyDecisionRequest], own: str) -> tuple[Saved, dict[str, str]]:
@@ -94,6 +100,8 @@ def _decide(given: list[AnyDecisionRequest], own: str) -> tuple[Saved, dict[str,
         author = _author(decision, own)
         if author is None:
             refused[decision.uuid] = f"given as {decision.annotator!r}; switch to that user to send it"
+        elif isinstance(decision, BatchGiven) and decision.copies and SOURCES[decision.source].blind:
+            refused[decision.uuid] = "blind answers are of one image and are given to no other"
         elif decision.action != "undo" and decision.source == "audit" and (cell := _never_drawn(db, decision)):
             refused[decision.uuid] = f"class {cell[1]} on image {cell[0]} is not part of an audit"
         elif decision.action != "undo" and decision.source in BLIND:
@@ -102,7 +110,7 @@ def _decide(given: list[AnyDecisionRequest], own: str) -> tuple[Saved, dict[str,
             else:
                 accepted.append(replace(_decision(decision, author), source=source))
         else:
-            accepted.append(_decision(decision, author))
+            accepted.append(_for_event(db, _decision(decision, author)))
     return decisions.decide(db, accepted), refused
 
 
@@ -160,7 +168,8 @@ def _decision(given: AnyDecisionRequest, annotator: str) -> Decision | Batch:
         "milliseconds": milliseconds_of(given),
     }
     if isinstance(given, BatchGiven):
-        return Batch(**shared, cells=given.cells, run_id=given.run)
+        shared |= {"cells": given.cells, "run_id": given.run}
+        return EventBatch(**shared, copies=given.copies) if given.copies else Batch(**shared)
     if isinstance(given, UndoGiven):
         return Decision(**shared, action="undo", undoes=given.undoes)
     shared |= {"action": given.action, "image_id": given.image, "batch": given.batch}
@@ -173,10 +182,19 @@ def _decision(given: AnyDecisionRequest, annotator: str) -> Decision | Batch:
     return Decision(**shared)
 
 
+def _for_event(db: Database, decision: Decision | Batch) -> Decision | Batch:
+    """Return the decision; of one that answers a whole event, with the images that are other people's left out."""
+    if not isinstance(decision, EventBatch):
+        return decision
+    image_ids = {image_id for image_id, _, _, _ in decision.copies}
+    return replace(decision, away=others_images.among(db, decision.annotator, image_ids))
+
+
 def _entry(decision: Decision | Batch) -> dict:
     shared = {"uuid": decision.uuid, "source": as_sent(decision.source), "run": decision.run_id}
     if isinstance(decision, Batch):
-        return shared | {"action": "batch", "cells": [list(cell) for cell in decision.cells]}
+        copies = {"copies": [list(copy) for copy in decision.copies]} if isinstance(decision, EventBatch) else {}
+        return shared | {"action": "batch", "cells": [list(cell) for cell in decision.cells]} | copies
     return shared | {
         "action": decision.action,
         "image": decision.image_id,

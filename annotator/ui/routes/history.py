@@ -40,7 +40,8 @@ def _history(image_id: int, blind: str) -> tuple[list[Event], bool]:
     hidden = bool(blind and blindness.show(db, blind, [image_id]))
     events = history_of(db, image_id, notes_of=blind if hidden else "")
     if blind:
-        events = [replace(event, source=as_sent(event.source)) for event in events]
+        # The image in front may be one that this person is still to answer blind.
+        events = [replace(event, source=as_sent(event.source), front="") for event in events]
     return events, hidden
 
 
@@ -56,7 +57,9 @@ def _shape(event: Event, annotator: str) -> dict[str, Any]:
         "state": event.state,
         "note": event.note,
         "source": event.source,
-        "about": _about(event.source) + ("; an opinion, given while people disagreed" if event.is_opinion else ""),
+        "about": _about(event.source)
+        + (f": as on {event.front}" if event.front else "")
+        + ("; an opinion, given while people disagreed" if event.is_opinion else ""),
         "score": event.score,
         "models": event.models,
         "origin": event.origin and [event.origin[0], _about(event.origin[1]), event.origin[2]],

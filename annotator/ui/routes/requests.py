@@ -143,8 +143,8 @@ class HistoryRequest(Struct):
     image: Id
 
 
-class TwinsRequest(Struct):
-    """An image whose twins are wanted."""
+class RelatedRequest(Struct):
+    """An image whose twins, or whose event, are wanted."""
 
     image: Id
 
@@ -254,10 +254,15 @@ class LabelGiven(_Given, kw_only=True, tag="label"):
 
 
 class BatchGiven(_Given, kw_only=True, tag="batch"):
-    """The answers to many cells: image, class, state (null clears the cell), probability."""
+    """The answers to many cells: image, class, state (null clears the cell), probability.
+
+    Attributes:
+        copies: Answers that other images of an event get, as in EventBatch (store/events/answers.py).
+    """
 
     cells: Annotated[list[tuple[Id, Id, State | None, Probability | None]], Meta(max_length=MOST_CELLS)]
     run: Id | None = None
+    copies: Annotated[list[tuple[Id, Id, State, Id]], Meta(max_length=MOST_CELLS)] = []
 
 
 class DoneGiven(_Given, kw_only=True, tag="done"):

@@ -62,7 +62,7 @@ def grid(grid_: Grid) -> dict[str, Any]:
         "tiles": [
             image(tile.image)
             | {"probability": tile.probability, "state": tile.state, "by": tile.by}
-            | {"models": tile.models, "boxes": tile.boxes}
+            | {"models": tile.models, "boxes": tile.boxes, "others": tile.others}
             for tile in grid_.tiles
         ],
     }

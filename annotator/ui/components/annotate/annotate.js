@@ -20,6 +20,7 @@ import { Sequence } from "./sequence.js";
 import { onward, placeholder } from "../shared/placeholder.js";
 import { Stage } from "../shared/stage.js";
 import { States, summary } from "./states.js";
+import { Strip, performForEvent } from "../shared/strip.js";
 import { Typed } from "../shared/typed.js";
 import { typing } from "../shared/keys.js";
 
@@ -52,6 +53,7 @@ export default class AnnotatePage extends Page {
     /** The item that the message is about. @type {any} */
     this.shown = null;
     this.stage = new Stage();
+    this.strip = new Strip(session, { stage: this.stage, onWhole: () => this.answerEvent(), onRest: () => this.answerEvent(true) });
     this.suggestionsReady = new Ready(session);
     this.caption = el("div", { class: "caption" });
     this.chips = el("div", { class: "chips", role: "group", "aria-label": "Labels of this image" });
@@ -92,7 +94,7 @@ export default class AnnotatePage extends Page {
     session.toolbar.append(session.historyButton);
     const about = el("div", { class: "about" }, this.caption, session.words);
     const under = el("div", { class: "under" }, this.sequence.before, el("div", { class: "middle" }, about, this.chips), this.sequence.next);
-    const left = el("div", { class: "left" }, this.stage.element, this.suggestionsReady.element, under,
+    const left = el("div", { class: "left" }, this.stage.element, this.suggestionsReady.element, this.strip.element, under,
       el("div", { class: "row" }, this.opened.button, steps, this.order.element, this.sequence.same, session.toolbar));
     const side = el("div", { class: "side" }, el("div", { class: "picking" }, this.finder.element, this.mode.element), this.list.likelyPart, this.list.list, tools);
     session.element.replaceChildren(el("div", { class: "work" }, left, side), session.foot.element, session.hints.element,
@@ -127,6 +129,7 @@ export default class AnnotatePage extends Page {
   close() {
     this.opened.close();
     clearTimeout(this.pause);
+    this.strip.close();
     this.card.hide();
   }
 
@@ -145,6 +148,7 @@ export default class AnnotatePage extends Page {
       if (key === "Escape") this.order.field.blur();
       return key === "Escape";
     }
+    if (this.strip.key(key, event)) return true;
     return this.typed.press(key, event, () => this.act(key, event));
   }
 
@@ -299,6 +303,32 @@ export default class AnnotatePage extends Page {
     });
   }
 
+  /**
+   * What this person has answered here is said of the other images of the event, too: one step.
+   * @param {boolean} [rest] and nothing else is here, nor on them
+   */
+  answerEvent(rest = false) {
+    const item = this.ready("all");
+    if (!item) return;
+    const answered = new Set(item.labels.map((/** @type {any} */ label) => label.class));
+    const absent = rest ? this.session.classes.filter(({ id }) => !answered.has(id)).map(({ id }) => ({ class: id, state: ABSENT, source: "done" })) : [];
+    const copies = this.strip.copiesOf([...item.labels, ...absent]);
+    if (!copies) return;
+    const before = item.labels;
+    const cells = absent.map((label) => [item.id, label.class, label.state, null]);
+    performForEvent(this, { action: "batch", source: rest ? "click" : "event", cells, copies, milliseconds: this.hand.looked }, {
+      forward: () => {
+        item.labels = [...before, ...absent];
+        if (this.hand.current?.id === item.id) this.goOn();
+        else this.comeTo(item);
+      },
+      back: () => {
+        item.labels = before;
+        this.bringBack(item);
+      },
+    });
+  }
+
   openFlag() {
     const item = this.hand.current;
     if (item) this.flagging.open(item.name, item.flag ?? "");
@@ -341,6 +371,10 @@ export default class AnnotatePage extends Page {
 
   /** @param {import("../shared/repeats.js").Kind} [kind] */
   ready(kind) {
+    if (this.strip.isLooking) {
+      this.session.say("You look at another image. Escape comes back. Nothing was answered.");
+      return null;
+    }
     const item = super.ready(kind);
     if (!this.hand.ready) this.shown = null; // the picture's arrival takes the words away
     return item;
@@ -375,6 +409,7 @@ export default class AnnotatePage extends Page {
       const item = await this.hand.recall(entry.image);
       if (item && this.hand.current?.id === item.id) this.#current(item);
     }
+    this.strip.renew();
     this.told(how, this.inWords(entry), step);
   }
 
@@ -395,6 +430,7 @@ export default class AnnotatePage extends Page {
     else this.stage.empty(placeholder(this.hand), ...(item ? [] : [onward(this.session)]));
     this.list.forgetLikely();
     this.showLabels();
+    this.strip.show(item?.loaded ? item : null);
     if (item && item === this.shown) return; // the same one, now that its picture has come: the words about it stay
     this.shown = item;
     this.sequence.clear();

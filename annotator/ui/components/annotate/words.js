@@ -4,6 +4,7 @@
 import { FIND_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
+import { REST_ROW, STRIP_KEYS } from "../shared/strip.js";
 
 /** What pressing a class does, as the page begins. */
 const PRESS = {
@@ -55,5 +56,6 @@ export const KEYS = [
       ["?", "this list (also F1)"],
     ],
   },
+  { title: "Events", rows: [STRIP_KEYS[0], REST_ROW, ...STRIP_KEYS.slice(1)] },
   { title: "Look closer", rows: STAGE_KEYS },
 ];

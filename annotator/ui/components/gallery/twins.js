@@ -1,6 +1,7 @@
 // @ts-check
 /** The twins of the image that is selected: which they are, and what can be said of them in one step. */
 
+import { missing } from "../shared/copies.js";
 import { counted, el, keyButton } from "../shared/dom.js";
 
 const NAMED = 3; // twins whose names are shown
@@ -10,7 +11,7 @@ const NAMED = 3; // twins whose names are shown
  * @typedef {{twins: Twin[], answers: [number, number][], more: number}} Told
  *   answers   what this person answered on the image: [class, state]
  * @typedef {import("./listing.js").Image} Image
- * @typedef {[number, number, number]} Cell  image, class, state
+ * @typedef {import("../shared/copies.js").Cell} Cell
  */
 
 export class Twins {
@@ -80,8 +81,7 @@ export class Twins {
   answer() {
     const [image, told] = this.#ready();
     if (!image) return;
-    const cells = told.twins.flatMap(({ id, labels }) => told.answers.filter(([class_]) => !labels.includes(class_))
-      .map(([class_, state]) => /** @type {Cell} */ ([id, class_, state])));
+    const cells = missing(told.twins, told.answers);
     if (cells.length) this.onAnswer(image, cells);
     else this.say(told.answers.length ? "Its twins have these answers already." : `You have answered nothing on ${image.name} yet.`);
   }

@@ -6,6 +6,7 @@
 
 import { Ahead } from "./ahead.js";
 import { Below } from "./below.js";
+import { BURST_KEY, Burst } from "./burst.js";
 import { Enlarged } from "./enlarged.js";
 import { fix } from "../shared/fix.js";
 import { HISTORY_KEY } from "../shared/history.js";
@@ -60,6 +61,7 @@ export class Board {
       say: (text) => session.say(text),
       unsay: (text) => session.unsay(text),
     });
+    this.burst = new Burst({ session, onClose: () => this.#burstClosed() });
     this.host = el("div", { class: "host" });
     this.host.addEventListener("pointerover", (event) => this.peek.point(event));
     this.host.addEventListener("pointerleave", () => this.peek.point(null));
@@ -94,12 +96,14 @@ export class Board {
       return true;
     }
     if (this.enlarged.isOpen) return this.enlarged.key(key, event);
+    if (this.burst.isOpen) return this.burst.key(key, event);
     const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.layout.columns, ArrowDown: this.layout.columns };
     const command = {
       " ": () => this.view && this.press(this.view.grid.at),
       [UNSURE_KEY]: () => this.view && this.toggleUnsure(this.peek.pointed ?? this.view.grid.at),
       "\\": () => this.view && this.begin(this.view.grid.start === "yes" ? "no" : "yes"),
       [HISTORY_KEY]: () => this.view && this.session.say("Earlier answers are hidden here."),
+      [BURST_KEY]: () => this.view && this.showEvent(this.peek.pointed ?? this.view.grid.at),
       PageUp: () => this.view && this.enlarge(this.peek.pointed ?? this.view.grid.at),
       "-": () => this.resize(-1),
       "+": () => this.resize(1),
@@ -196,6 +200,24 @@ export class Board {
     this.peek.show();
   }
 
+  /** Show the single images that a tile stands for. @param {number} index */
+  showEvent(index) {
+    const tile = this.view?.grid.tiles[index];
+    if (!tile || !this.loaded() || !this.seen) return;
+    this.view.moveTo(index);
+    if (tile.others?.length) this.burst.open(this.view.grid, tile, this.view.name);
+    else this.session.say("This tile is one image.");
+  }
+
+  /** The tile may be marked otherwise now. */
+  #burstClosed() {
+    const { view } = this;
+    if (!view) return;
+    view.mark(view.grid.at, view.grid.tiles[view.grid.at].mark ?? -1);
+    this.#marked(view.grid.at);
+    view.focus();
+  }
+
   /** Larger or smaller tiles: what is on screen stays, with its marks; the grids that come next have as many as fit. @param {1 | -1} way */
   resize(way) {
     const size = this.layout.next(way);
@@ -215,6 +237,7 @@ export class Board {
       name,
       onPress: (index) => this.press(index),
       onEnlarge: (index) => this.enlarge(index),
+      onBurst: (index) => this.showEvent(index),
     });
     return grid.view.loaded.then(() => this.ahead.prepare());
   }
@@ -267,6 +290,7 @@ export class Board {
     this.seen = false;
     this.below.watch([]);
     if (this.enlarged.isOpen) this.enlarged.dialog.close();
+    if (this.burst.isOpen) this.burst.dialog.close();
   }
 
   /** @param {number} index */

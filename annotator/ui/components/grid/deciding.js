@@ -28,7 +28,7 @@ export class Deciding {
   showMarks(view, name) {
     const [yes, no, unsure] = [1, -1, 0].map((state) => view.count(state));
     const { guesses } = view;
-    write(this.sum, `${yes} yes · ${no} no${unsure ? ` · ${unsure} unsure` : ""}${guesses ? ` · ${guesses} guessed` : ""}`);
+    write(this.sum, `${yes} yes · ${no} no${unsure ? ` · ${unsure} unsure` : ""}${guesses ? ` · ${guesses} guessed` : ""}${view.more ? ` · ${view.more} more of events` : ""}`);
     if (this.button.disabled) this.button.disabled = false;
     for (const button of this.startButtons) {
       const pressed = String(button.dataset.start === view.grid.start);

@@ -32,7 +32,8 @@ export default class GridPage extends Page {
       want: WANT,
       steady: 1,
       request: () => ({ ...this.choice.request, size: this.board.layout.room }),
-      cells: (grid) => grid.tiles.map((/** @type {any} */ tile) => [tile.id, grid.class]),
+      cells: (grid) => grid.tiles.flatMap((/** @type {import("./tiles.js").Tile} */ { id, others = [] }) => [id, ...others.map(([other]) => other)])
+        .map((/** @type {number} */ id) => [id, grid.class]),
       waiting: () => this.session.outbox.cells(),
       first: /** @type {any} */ (takeKept(this.session.data.project, this.choice.request)),
       load: async (/** @type {any} */ grid) => {
@@ -67,7 +68,7 @@ export default class GridPage extends Page {
       onLeave: () => (this.choice.audit ? this.check(false) : this.leaveSelection()),
     });
     this.recount = afterPaint(() => this.counting.ask());
-    this.around.build(this.session, this.board, [this.picker.dialog, this.board.enlarged.dialog]);
+    this.around.build(this.session, this.board, [this.picker.dialog, this.board.enlarged.dialog, this.board.burst.dialog]);
     this.around.setChoice(this.choice);
     this.recount();
   }
@@ -98,7 +99,7 @@ export default class GridPage extends Page {
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
   press(key, event) {
     if (key !== "Shift" && this.picker.dialog.open) return this.picker.key(key, event);
-    if (this.board.enlarged.isOpen) return this.board.key(key, event);
+    if (this.board.enlarged.isOpen || this.board.burst.isOpen) return this.board.key(key, event);
     const command = {
       Enter: () => this.decide(),
       "/": () => this.openPicker(),
@@ -119,11 +120,13 @@ export default class GridPage extends Page {
   decide() {
     if (!this.board.ready("all")) return;
     const { grid } = this.board.view;
-    const cells = this.board.view.cells();
+    const [cells, copies] = [this.board.view.cells(), this.board.view.copies()];
     for (const tile of grid.tiles) if (tile.broken) this.hand.passed.add([tile.id, grid.class]);
     const source = grid.hidesPredictions ? "audit" : "grid";
-    const entry = cells.length ? { action: "batch", source, cells, run: grid.run, milliseconds: this.hand.looked } : null;
-    this.perform(entry, { forward: () => this.goOn(grid, cells), back: () => this.bringBack(grid, cells) });
+    const given = { action: "batch", source, cells, run: grid.run, milliseconds: this.hand.looked };
+    const entry = cells.length ? { ...given, ...(copies.length ? { copies } : {}) } : null;
+    const all = [...cells, ...copies.map((copy) => copy.slice(0, 3))];
+    this.perform(entry, { forward: () => this.goOn(grid, all), back: () => this.bringBack(grid, all) });
     this.board.keep(grid, (old) => old === this.hand.current || this.hand.queue.includes(old));
   }
 

@@ -32,7 +32,7 @@ export function paintable(host, root, { press, paint, on }) {
   const tileAt = (event) => {
     const element = root.elementFromPoint(event.clientX, event.clientY);
     const tile = /** @type {HTMLElement | null | undefined} */ (element?.closest(".tile"));
-    return tile && host.contains(tile) && !element.closest(".enlarge") ? Number(tile.dataset.index) : null;
+    return tile && host.contains(tile) && !element.closest(".enlarge, .burst") ? Number(tile.dataset.index) : null;
   };
   /** @param {number} index */
   const begin = (index) => {

@@ -16,7 +16,9 @@ const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, probability: number | null, state: number | null, by: string | null,
- *            models?: [string, number][], boxes?: import("../shared/boxes.js").Box[], mark?: number, under?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
+ *            models?: [string, number][], boxes?: import("../shared/boxes.js").Box[], mark?: number, under?: number, touched?: boolean, broken?: string,
+ *            others?: [number, number, string][], members?: Tile[]}} Tile  others: the other images of its event that it stands for: id, probability, name; members: the
+ *            same as tiles, once they were shown (burst.js); state, by: what was said before, and who said it; mark is what it
  *            will be decided as; under: the yes or no that it was before it was marked unsure
  * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
  *            waiting?: number | null, hidesPredictions?: boolean, began?: "yes" | "no", at?: number, fixed?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
@@ -27,9 +29,10 @@ export class Tiles {
   /**
    * @param {Grid} grid
    * @param {{url: (path: string) => string, name: string, annotator: string, onPress: (index: number) => void,
-   *          onEnlarge: (index: number) => void}} options  name: of the class; annotator: who looks at it
+   *          onEnlarge: (index: number) => void, onBurst?: (index: number) => void}} options
+   *   name: of the class; annotator: who looks at it; onBurst: the single images of an event are to be shown
    */
-  constructor(grid, { url, name, annotator, onPress, onEnlarge }) {
+  constructor(grid, { url, name, annotator, onPress, onEnlarge, onBurst }) {
     this.grid = grid;
     this.url = url;
     this.name = name;
@@ -41,7 +44,7 @@ export class Tiles {
     grid.began ??= grid.start;
     for (const tile of grid.tiles) tile.mark ??= tile.state ?? (grid.start === "yes" ? 1 : -1);
     /** @type {{box: HTMLElement, button: HTMLButtonElement, picture: HTMLImageElement, badge: HTMLElement}[]} */
-    this.parts = grid.tiles.map((tile, index) => this.#build(tile, index, onPress, onEnlarge));
+    this.parts = grid.tiles.map((tile, index) => this.#build(tile, index, onPress, onEnlarge, onBurst));
     this.element = el("div", { role: "group", "aria-label": `Images to check for ${name}`, "data-grid": grid.id, "data-class": grid.class },
       ...this.parts.map((part) => part.box));
     this.#start();
@@ -122,9 +125,26 @@ export class Tiles {
    * more person sees it so is as well. Of what was answered before the model has learned the answer: no test of it.
    */
   cells() {
-    return this.grid.tiles
+    const members = this.grid.tiles.flatMap((tile) => (tile.members ?? []).filter((member) => !member.broken && saidOf(tile, member)));
+    return [...this.grid.tiles, ...members]
       .filter((tile) => !tile.broken && (tile.mark !== tile.state || tile.by !== this.annotator))
       .map((tile) => [tile.id, this.grid.class, tile.mark, tile.state == null ? tile.probability : null]);
+  }
+
+  /**
+   * What Enter would save of images that were not shown: those that a tile stands for are as the tile is. A tile that is
+   * unsure, or cannot be shown, says nothing of them.
+   * @returns {import("../shared/strip.js").Copy[]}
+   */
+  copies() {
+    return this.grid.tiles
+      .filter((tile) => !tile.broken && tile.mark && !tile.members)
+      .flatMap((tile) => (tile.others ?? []).map(([id]) => /** @type {import("../shared/strip.js").Copy} */ ([id, this.grid.class, tile.mark, tile.id])));
+  }
+
+  /** How many images tiles stand for besides their own. */
+  get more() {
+    return this.grid.tiles.reduce((sum, tile) => sum + (tile.others?.length ?? 0), 0);
   }
 
   /** Whether a tile is marked as the model has it, and the person has said nothing of it. @param {number} index */
@@ -170,8 +190,11 @@ export class Tiles {
     this.element.dataset.start = this.grid.start;
   }
 
-  /** @param {Tile} tile @param {number} index @param {(index: number) => void} onPress @param {(index: number) => void} onEnlarge */
-  #build(tile, index, onPress, onEnlarge) {
+  /**
+   * @param {Tile} tile @param {number} index @param {(index: number) => void} onPress
+   * @param {(index: number) => void} onEnlarge @param {((index: number) => void) | undefined} onBurst
+   */
+  #build(tile, index, onPress, onEnlarge, onBurst) {
     const key = TILE_KEYS[index];
     const picture = pictureOf(tile.id);
     const badge = el("span", { class: "badge", "aria-hidden": "true" });
@@ -192,6 +215,7 @@ export class Tiles {
       onclick: () => onEnlarge(index),
     }, el("span", { "aria-hidden": "true" }, "⤢"));
     const box = el("div", { class: "tile", "data-index": index }, button, larger);
+    if (tile.others?.length && onBurst) box.append(burstButton(tile, () => onBurst(index)));
     return { box, button, picture, badge };
   }
 
@@ -219,6 +243,20 @@ export class Tiles {
     this.#draw(index);
     button.append(el("span", { class: "broken", title: reason }, "Cannot be shown"));
   }
+}
+
+/** Whether an image of an event is answered: it was marked, or its tile is yes or no. @param {Tile} tile @param {Tile} member */
+function saidOf(tile, member) {
+  if (!member.touched) member.mark = tile.mark;
+  return Boolean(member.touched || tile.mark);
+}
+
+/** How many images a tile stands for; it shows them. @param {Tile} tile @param {() => void} act */
+function burstButton({ name, others, probability }, act) {
+  const chances = (others ?? []).map(([, one]) => one);
+  const about = `Event of ${counted(1 + chances.length, "image")}, ${chance(Math.min(...chances))} to ${chance(Math.max(probability ?? 0, ...chances))}`;
+  return el("button", { type: "button", class: "burst", tabindex: "-1", title: `${about}: show them (,)`, "aria-label": `${about}: show them, ${name}`, onclick: act },
+    el("span", {}, `×${1 + chances.length}`));
 }
 
 /** Its elements go; what was decided stays. @param {any} item a grid, or what one is part of */

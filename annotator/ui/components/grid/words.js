@@ -36,6 +36,7 @@ export const KEYS = [
     rows: [
       ["Shift", "hold: heat map or boxes of the tile; again switches"],
       [";", "that tile's history and comments (unless answers are hidden)"],
+      [",", "show the images of the event that a tile stands for (also a click on ×5)"],
       ["PageUp", "enlarge that tile; Page Down or Escape closes it. While it is open:"],
       FIX_ROW,
       ...STAGE_KEYS,

@@ -13,6 +13,7 @@ import { HINTS, KEYS } from "./words.js";
 import { Page } from "../shared/page.js";
 import { withAnswers } from "./known.js";
 import { ReviewScreen, firstOpen, openAbove } from "./screen.js";
+import { performForEvent } from "../shared/strip.js";
 import { typing } from "../shared/keys.js";
 import { Typed } from "../shared/typed.js";
 
@@ -44,7 +45,9 @@ export default class ReviewPage extends Page {
       later: () => this.later(NEWEST),
       add: () => this.openAdder(),
       fix: () => this.fix(),
+      whole: () => this.answerEvent(),
     });
+    this.strip = this.screen.strip;
     this.typed = new Typed({ session: this.session, onWord: (typed) => this.hand.ready && this.adder.open(typed) });
     this.session.element.append(this.adder.dialog);
   }
@@ -80,6 +83,7 @@ export default class ReviewPage extends Page {
     if (this.adder.isOpen) return this.adder.key(key, event);
     if (typing(event)) return this.filter.key(key, event);
     if (onSlider(event) && SLIDER_KEYS.includes(key)) return false;
+    if (this.strip.key(key, event)) return true;
     return this.typed.press(key, event, () => this.act(key, event));
   }
 
@@ -97,9 +101,9 @@ export default class ReviewPage extends Page {
       "]": () => heat.step(1),
     };
     const commands = {
-      y: () => this.answer(1),
-      n: () => this.answer(-1),
-      u: () => this.answer(0),
+      y: () => this.answer(1, undefined, event.shiftKey),
+      n: () => this.answer(-1, undefined, event.shiftKey),
+      u: () => this.answer(0, undefined, event.shiftKey),
       a: () => this.acceptAll(),
       h: () => heat.toggle(),
       m: () => this.screen.ask(),
@@ -119,8 +123,15 @@ export default class ReviewPage extends Page {
     return true;
   }
 
-  /** @param {number} state @param {number} [at] which suggestion; the selected one */
-  answer(state, at = this.screen.at) {
+  /** @param {import("../shared/repeats.js").Kind} [kind] */
+  ready(kind) {
+    if (!this.strip.isLooking) return super.ready(kind);
+    this.session.say("You look at another image. Escape comes back. Nothing was answered.");
+    return null;
+  }
+
+  /** @param {number} state @param {number} [at] which suggestion; the selected one @param {boolean} [whole] also of the event */
+  answer(state, at = this.screen.at, whole = false) {
     const item = this.ready();
     const chip = item?.suggestions[at];
     if (!chip) return;
@@ -130,7 +141,20 @@ export default class ReviewPage extends Page {
       action: "label", source: sourceOf(chip), image: item.id, class: chip.class_id, state, ...shown,
       milliseconds: this.hand.looked,
     };
-    this.decide(item, entry, [at], state);
+    const copies = whole && this.session.data.events ? this.strip.copies([[chip.class_id, state]]) : [];
+    if (!copies) return;
+    const { score = null, run, ...plain } = /** @type {any} */ (entry);
+    const cells = [[item.id, chip.class_id, state, score]];
+    const batch = { ...plain, action: "batch", image: undefined, class: undefined, state: undefined, cells, copies, run };
+    this.decide(item, copies.length ? batch : entry, [at], state);
+  }
+
+  /** What this person has answered here is said of the other images of the event, too: one step. */
+  answerEvent() {
+    const item = this.ready("all");
+    if (!item) return;
+    const copies = this.strip.copiesOf(this.labels());
+    if (copies) this.decide(item, { action: "batch", source: "event", cells: [], copies, milliseconds: this.hand.looked }, [], 0);
   }
 
   /** Everything open at or above the line is present: one decision. */
@@ -157,7 +181,8 @@ export default class ReviewPage extends Page {
    */
   decide(item, entry, places, state) {
     const before = places.map((at) => item.suggestions[at].given ?? null);
-    this.perform(entry, {
+    const perform = (/** @type {any} */ given, /** @type {any} */ screen) => (given.copies ? performForEvent(this, given, screen) : this.perform(given, screen));
+    perform(entry, {
       forward: () => {
         this.comeTo(item);
         this.give(item, places, places.map(() => state));
@@ -166,7 +191,7 @@ export default class ReviewPage extends Page {
       back: () => {
         this.give(item, places, before);
         this.hand.bringBack(item);
-        this.screen.select(places[0]);
+        if (places.length) this.screen.select(places[0]);
         this.screen.rest();
       },
     });
@@ -183,6 +208,7 @@ export default class ReviewPage extends Page {
   /** To the next open suggestion, or image. @param {any} item @param {number[]} places what was answered */
   goOn(item, places) {
     const open = firstOpen(item);
+    if (!places.length && open >= 0) return; // answers to the rest of the event: this image goes on
     if (open < 0) {
       this.leave();
       return;
@@ -282,9 +308,10 @@ export default class ReviewPage extends Page {
    */
   async foreignStep(step, how) {
     const { entry } = step;
+    this.strip.renew();
     const cells = entry.cells ?? (entry.class == null ? [] : [[entry.image, entry.class, entry.state, entry.score]]);
     const id = entry.image ?? cells[0]?.[0];
-    if (cells.some(([image]) => image !== id)) {
+    if (entry.copies || cells.some(([image]) => image !== id)) {
       this.told(how, this.inWords(entry));
       return;
     }

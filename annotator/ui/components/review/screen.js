@@ -14,12 +14,13 @@ import { Known } from "./known.js";
 import { Line } from "./line.js";
 import { onward, placeholder } from "../shared/placeholder.js";
 import { Stage } from "../shared/stage.js";
+import { Strip } from "../shared/strip.js";
 
 const AHEAD = 4; // images whose lists are built and whose heat maps are fetched before they are needed
 
 /**
  * @typedef {{answer: (state: number, at?: number) => void, acceptAll: () => void, done: () => void, pass: () => void,
- *            earlier: () => void, later: () => void, add: () => void, fix: () => void}} Actions
+ *            earlier: () => void, later: () => void, add: () => void, fix: () => void, whole: () => void}} Actions
  */
 
 export class ReviewScreen {
@@ -40,6 +41,7 @@ export class ReviewScreen {
     this.heatmaps = new Heatmaps(session.api, (spot) => this.heat.arrived(spot), (id) => this.className(id));
     this.heat = new Heat(this.heatmaps, (problem) => this.#tellHeat(problem));
     this.stage = new Stage({ onSwipe: (way) => actions.answer(way === "right" ? 1 : -1) });
+    this.strip = new Strip(session, { stage: this.stage, onWhole: actions.whole });
     const { project } = session.data;
     this.line = new Line({ project, onMove: () => this.#drawLine(), onAccept: actions.acceptAll });
     this.known = new Known((id) => this.className(id));
@@ -76,6 +78,7 @@ export class ReviewScreen {
     if (held) this.chips?.rows[this.at]?.pick.focus({ preventScroll: true });
     if (item !== this.item) this.session.shown(); // not again when its picture comes: words about it stay
     this.item = item;
+    this.strip.show(item?.loaded ? item : null);
     this.rest();
   }
 
@@ -139,6 +142,7 @@ export class ReviewScreen {
   }
 
   close() {
+    this.strip.close();
     this.heatmaps.close();
   }
 
@@ -171,7 +175,7 @@ export class ReviewScreen {
     this.askButton = keyButton("What does the model think?", "M", () => this.ask(), { hidden: true });
     const more = el("div", { class: "tools", role: "group", "aria-label": "This image" }, this.askButton,
       adding, fixing, this.session.historyButton);
-    const left = el("div", { class: "left" }, this.stage.element,
+    const left = el("div", { class: "left" }, this.stage.element, this.strip.element,
       el("div", { class: "under" }, el("div", { class: "caption" }, this.name, this.heatNote), words,
         more, this.heat.control));
     const side = el("div", { class: "side" },

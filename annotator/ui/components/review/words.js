@@ -4,6 +4,7 @@
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
+import { STRIP_KEYS } from "../shared/strip.js";
 
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEYS = [
@@ -20,6 +21,10 @@ export const KEYS = [
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
     ],
+  },
+  {
+    title: "Events",
+    rows: [[["Shift", "Y"], "accept it on the whole event (also Shift with N, U)"], ...STRIP_KEYS],
   },
   {
     title: "Look",

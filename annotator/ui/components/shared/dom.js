@@ -25,7 +25,7 @@ export const HIDDEN = 100; // milliseconds after which something counts as drawn
 
 const KEY_SIGNS = {
   " ": "Space", Backspace: "⌫", "Shift+Backspace": "⇧⌫", Enter: "↵", ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→",
-  PageUp: "PgUp", PageDown: "PgDn",
+  PageUp: "PgUp", PageDown: "PgDn", "Shift+Enter": "⇧↵", "Shift+ArrowUp": "⇧↑",
 };
 
 /** @param {string} key */

@@ -337,7 +337,8 @@ export class Hand {
     this.news = news;
     this.session.followClasses(news.class_version);
     // The server does not know of the waiting decisions yet, nor this page of what they complete.
-    const pairs = [...this.session.outbox.waiting.values()].map(({ cells, action }) => cells?.length ?? Number(action === "label"));
+    const pairs = [...this.session.outbox.waiting.values()]
+      .map(({ cells, copies, action }) => (cells ? cells.length + (copies?.length ?? 0) : Number(action === "label")));
     this.count(pairs.reduce((sum, some) => sum + some, 0), 0);
     this.trouble = "";
     if (!this.current && !this.opening) this.#show();

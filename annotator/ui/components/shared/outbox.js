@@ -70,7 +70,7 @@ export class Outbox {
     const ids = new Set();
     for (const entry of this.waiting.values()) {
       if (entry.image != null) ids.add(entry.image);
-      for (const [image] of entry.cells ?? []) ids.add(image);
+      for (const [image] of [...(entry.cells ?? []), ...(entry.copies ?? [])]) ids.add(image);
     }
     return [...ids];
   }
@@ -78,7 +78,7 @@ export class Outbox {
   /** Cells [image, class] with an answer the server may not know yet. @returns {[number, number][]} */
   cells() {
     return [...this.waiting.values()].flatMap((entry) =>
-      entry.cells ? entry.cells.map(([image, class_id]) => [image, class_id]) : entry.class == null ? [] : [[entry.image, entry.class]]);
+      entry.cells ? [...entry.cells, ...(entry.copies ?? [])].map(([image, class_id]) => /** @type {[number, number]} */ ([image, class_id])) : entry.class == null ? [] : [[entry.image, entry.class]]);
   }
 
   /** Send what waits. Concurrent calls share one promise. @returns {Promise<void>} */
@@ -212,8 +212,9 @@ export class Outbox {
 
 /** Whether it has the form of a decision; the server checks the rest. @param {any} entry */
 function makesSense(entry) {
-  const { action, order, cells } = Object(entry);
-  return typeof action === "string" && Number.isFinite(order) && (cells == null || (Array.isArray(cells) && cells.every(Array.isArray)));
+  const { action, order, cells, copies } = Object(entry);
+  const areRows = (/** @type {any} */ rows) => rows == null || (Array.isArray(rows) && rows.every(Array.isArray));
+  return typeof action === "string" && Number.isFinite(order) && areRows(cells) && areRows(copies);
 }
 
 /** Replaces lone surrogates, which cannot be stored, by the replacement character. @param {string} text */

@@ -140,7 +140,7 @@ export class Page {
 
   /** A decision in words, with the name of its image where that is in hand. @param {any} entry null: "" */
   inWords(entry) {
-    const id = entry?.image ?? entry?.cells?.[0]?.[0];
+    const id = entry?.image ?? [...(entry?.cells ?? []), ...(entry?.copies ?? [])][0]?.[0];
     return entry ? inWords(entry, this.session.names, id == null ? "" : this.imageName(id) || this.session.imageNames.get(id)) : "";
   }
 

@@ -15,7 +15,7 @@ export function inWords(entry, names, image = "") {
   const on = where && ` on ${where}`;
   const words = {
     label: () => `${name(entry.class)}${entry.state === 1 ? "" : ` ${STATE_WORDS[entry.state] ?? ""}`}${on}`,
-    batch: () => batch(entry.cells ?? [], name, image),
+    batch: () => batch([...(entry.cells ?? []), ...(entry.copies ?? [])], name, image) + (entry.copies?.length ? " of the event" : ""),
     clear: () => `${name(entry.class)} cleared${on}`,
     done: () => `nothing else${on || " here"}`,
     skip: () => `skip${where && ` of ${where}`}`,

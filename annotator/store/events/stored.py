@@ -1,0 +1,97 @@
+"""The events as they are stored, read for a few images at once: what pages and exports ask."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.store.database.database import Database
+
+AT_ONCE = 10_000  # ids in one SELECT
+
+
+@dataclass(frozen=True)
+class StoredEvent:
+    """The event of an image, or the part of a long one around it.
+
+    Attributes:
+        id: The smallest id of its images.
+        images: The number of its images.
+        first: The frame of the first of `image_ids`, from 0.
+        image_ids: In the order of the event.
+    """
+
+    id: int
+    images: int
+    first: int
+    image_ids: tuple[int, ...]
+
+
+def event_name(event_id: int) -> str:
+    """Return what exports call an event."""
+    return f"event-{event_id}"
+
+
+def are_some(db: Database) -> bool:
+    """Return whether any event of more than one image is stored; looked up again when events were found anew."""
+    found = db.setting("events_found")
+    statement = "SELECT EXISTS (SELECT 1 FROM image_event WHERE frame = 1)"
+    return found is not None and bool(db.caches.get("events of several", tuple(found), lambda: db.value(statement), 1))
+
+
+def of_image(db: Database, image_id: int, most: int) -> StoredEvent | None:
+    """Return the event of an image, of a longer one `most` images around it; None where no event was found."""
+    with db.reading() as sql:
+        row = sql.execute(
+            """SELECT e.event_id, e.frame, (SELECT max(frame) + 1 FROM image_event WHERE event_id = e.event_id)
+            FROM image_event e WHERE e.image_id = ?""",
+            [image_id],
+        ).fetchone()
+        if row is None:
+            return None
+        event_id, frame, images = row
+        first = max(0, min(frame - most // 2, images - most))
+        rows = sql.execute(
+            "SELECT image_id FROM image_event WHERE event_id = ? AND frame >= ? ORDER BY frame LIMIT ?",
+            [event_id, first, most],
+        ).fetchall()
+    return StoredEvent(event_id, images, first, tuple(image_id for (image_id,) in rows))
+
+
+def unanswered(db: Database, image_ids: Sequence[int], class_id: int, most: int) -> dict[int, list[int]]:
+    """Return the images of the events of these images for which a class is open: event -> image ids, in its order.
+
+    An open cell has no label and is not auto-accepted. Left out are events of one image, those of more than `most`, and
+    images that cannot be shown.
+    """
+    found: dict[int, list[int]] = {}
+    for event_id, image_id in db.tuples(
+        f"""SELECT e.event_id, e.image_id FROM image_event e JOIN image i ON i.id = e.image_id AND i.problem = ''
+        WHERE e.event_id IN (SELECT event_id FROM image_event WHERE image_id IN ({",".join("?" * len(image_ids))}))
+        AND EXISTS (SELECT 1 FROM image_event o WHERE o.event_id = e.event_id AND o.frame = 1)
+        AND NOT EXISTS (SELECT 1 FROM image_event o WHERE o.event_id = e.event_id AND o.frame = ?)
+        AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = e.image_id AND class_id = ?)
+        AND NOT EXISTS (SELECT 1 FROM accepted WHERE image_id = e.image_id AND class_id = ?)
+        ORDER BY e.event_id, e.frame""",
+        [*image_ids, most, class_id, class_id],
+    ):
+        found.setdefault(event_id, []).append(image_id)
+    return found
+
+
+def of_images(db: Database, image_ids: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Return (n, 3) int64: the event of each image, its frame from 0, and the number of images; 0, 0, 0 without one."""
+    ids = np.asarray(image_ids, np.int64)
+    rows = np.zeros((len(ids), 3), np.int64)
+    for start in range(0, len(ids), AT_ONCE):
+        part = ids[start : start + AT_ONCE]
+        found = db.numbers(
+            f"""SELECT image_id, event_id, frame, (SELECT max(frame) + 1 FROM image_event WHERE event_id = e.event_id)
+            FROM image_event e WHERE image_id IN ({",".join("?" * len(part))}) ORDER BY image_id""",
+            part.tolist(),
+        )
+        if len(found):
+            places = np.minimum(np.searchsorted(found[:, 0], part), len(found) - 1)
+            is_known = found[places, 0] == part
+            rows[start : start + AT_ONCE][is_known] = found[places[is_known], 1:]
+    return rows

@@ -1,0 +1,95 @@
+"""The routes of the images that belong to one image, its twins and its event, for what can be said of all at once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from annotator.roles import Right
+from annotator.store.database.database import Database
+from annotator.store.events import stored
+from annotator.store.gallery import tiles
+from annotator.store.images import twins
+from annotator.store.labels import decisions
+from annotator.store.people import blindness, others_images
+from annotator.ui.access import context
+from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
+from annotator.ui.routes.requests import RelatedRequest, parsed
+
+MOST = 200  # images that are told: each may get an answer of every class
+
+
+async def twins_of(request: Request, annotator: str) -> Response:
+    """POST {image} -> {twins: [{id, name, flag, labels}], answers: [[class, state]], more}.
+
+    answers    the labels of this image that this person gave
+    labels     those of the twin, whoever gave them: [class, ...]
+    more       further twins, beyond MOST
+
+    A twin that this person is still to answer blind is left out.
+    """
+    asked = parsed(await body_of(request), RelatedRequest)
+    return JSONResponse(
+        await run_sync(_twins, context.db(), asked.image, annotator, blind_as(request, annotator)), headers=FRESH
+    )
+
+
+async def event_of(request: Request, annotator: str) -> Response:
+    """POST {image} -> {event, images, first, frames: [{id, name, flag, labels, away}]}: the event of an image.
+
+    event      its id; null where no event was found
+    images     how many images it has; of more than MOST, those around this one are told
+    first      the place of the first of `frames` in the event, from 0
+    labels     the classes that are answered, whoever did
+    away       the image is somebody else's to answer
+
+    Images that this person is still to answer blind are left out.
+    """
+    asked = parsed(await body_of(request), RelatedRequest)
+    return JSONResponse(
+        await run_sync(_event, context.db(), asked.image, annotator, blind_as(request, annotator)), headers=FRESH
+    )
+
+
+ROUTES = [
+    Route("/api/twins", guarded(twins_of, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/event", guarded(event_of, Right.LOOK), methods=["POST"]),
+]
+
+
+def _twins(db: Database, image_id: int, annotator: str, blind: str) -> dict[str, Any]:
+    others = twins.of(db, image_id)
+    told = _told(db, others[:MOST], blind)
+    answers = [label for label in decisions.labels(db, [image_id]) if label.annotator == annotator] if told else []
+    return {
+        "twins": told,
+        "answers": [(label.class_id, label.state) for label in answers],
+        "more": max(0, len(others) - MOST),
+    }
+
+
+def _event(db: Database, image_id: int, annotator: str, blind: str) -> dict[str, Any]:
+    event = stored.of_image(db, image_id, MOST)
+    if event is None:
+        return {"event": None, "images": 1, "first": 0, "frames": []}
+    told = _told(db, event.image_ids, blind)
+    away = others_images.among(db, annotator, [image["id"] for image in told])
+    frames = [image | {"away": image["id"] in away} for image in told]
+    return {"event": event.id, "images": event.images, "first": event.first, "frames": frames}
+
+
+def _told(db: Database, image_ids: Sequence[int], blind: str) -> list[dict[str, Any]]:
+    """Return what the page is told of these images, without those that the person is still to answer blind."""
+    hidden = blindness.show(db, blind, image_ids) if blind and image_ids else set()
+    return [
+        {
+            "id": tile.image.id,
+            "name": tile.image.name,
+            "flag": tile.flag or None,
+            "labels": [class_id for class_id, _ in tile.labels],
+        }
+        for tile in tiles.read(db, [image_id for image_id in image_ids if image_id not in hidden])
+    ]
