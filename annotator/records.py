@@ -78,6 +78,7 @@ SOURCES = {
         Source("done", "no other class is present", "person"),
         Source("gallery", "a person changed several images at once", "person", unbiased=False),
         Source("event", "an answer to one image of an event, given to others of it", "person", unbiased=False),
+        Source("aside", "a person set the image aside", "person", unbiased=False, claimable=False),
         Source("script", "a person's own program chose the cell", "person", unbiased=False, claimable=False),
         Source("merge", "a class with this answer was merged into this one", "person", unbiased=False, claimable=False),
         Source("import", "read from a file of labels", "file", unbiased=False, claimable=False),
@@ -337,8 +338,7 @@ class Wanted:
         instead: The holder that this page was before a reload, whose leases this one takes over; "": none.
         order: Annotate: the query order; "" for the project's own.
         after: Of an order by name or time: the last image that this person has left; 0: begin anew, None: as before.
-        may_review: False: without images that this person is still to answer blind, and without likely mistakes on
-            which people differ, which others settle.
+        may_review: False: without images that this person is to answer blind, and likely mistakes that others settle.
     """
 
     mode: str

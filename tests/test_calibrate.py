@@ -5,6 +5,7 @@ import uuid
 import numpy as np
 import pytest
 from adaptable import pretend_adapted
+from in_events import in_events
 from made_features import add_features
 
 from annotator.records import Batch, Decision
@@ -62,6 +63,18 @@ def test_a_run_is_calibrated_once_enough_logged_predictions_were_answered(db, ca
     assert calibrate.answered_before(db, "an", "x", [1, 2, 3]).logits.size == 0, "of another method, nothing"
     pretend_adapted(db, "x", "y", np.arange(5, 15))
     assert len(calibrate.answered_before(db, "gr", "x", [1, 2, 3]).logits) == 20, "of images it was fitted to, nothing"
+
+
+def test_answers_about_an_event_of_which_the_run_knew_another_image_do_not_calibrate(db, cache):
+    for image_id in range(1, 8):
+        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+    trained(db, cache)
+    answer_grid(db, 1, range(5, 25))
+    in_events(db, 10)  # images 1 to 10, 11 to 20, 21 to 24
+    assert len(calibrate.answered_before(db, "gr", "x", [1, 2, 3]).logits) == 14
+    trained(db, cache)
+    answer_grid(db, 2, range(11, 25))
+    assert len(calibrate.answered_before(db, "gr", "x", [1, 2, 3]).logits) == 14, "of the second run, none"
 
 
 def test_the_model_is_not_believed_more_than_people_found_it_right(db, cache):

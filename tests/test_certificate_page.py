@@ -7,6 +7,7 @@ import uuid
 import numpy as np
 import pandas as pd
 import pytest
+from in_events import in_events
 from streamlit.testing.v1 import AppTest
 from test_audit import answer, say
 from test_auto_accept import answer_audit, many
@@ -78,6 +79,20 @@ def test_an_audit_is_drawn_and_waits_to_be_answered(db):
     assert "12 pairs to check" in words(test)
     [link] = [link for link in test.page_link if link.proto.page == "grid"]
     assert link.proto.query_string == "audit=1"
+
+
+def test_where_there_are_events_an_audit_may_draw_them_and_their_recall_stands_beside_that_of_images(db):
+    assert "audit_events" not in {box.key for box in shown(db).checkbox}
+    in_events(db, 4)
+    test = shown(db)
+    test.number_input(key="audit_cells").set_value(18)
+    test.checkbox(key="audit_events").check()
+    fine(button(test, "Start an audit").click().run())
+    assert audits.audits(db)[0].by_event and len(audit.open_cells(db)) == 72, "all images of six events, of each class"
+    answer(db)
+    test = shown(db)
+    assert "Of events, each counted once: 100 %" in words(test) and "24 images in 6 events" in words(test)
+    assert "recall of events" in table(test)
 
 
 def test_an_answered_audit_shows_the_certificate_in_full(db):

@@ -12,6 +12,7 @@ from test_twins import find
 
 from annotator.exchange.setup import set_up
 from annotator.store.database.database import Database
+from annotator.store.images import set_aside
 
 pytestmark = pytest.mark.browser
 
@@ -71,25 +72,47 @@ def test_an_address_with_an_unknown_defect_shows_all(browser, looked_at):
     shown(page, *NAMES)
 
 
-def test_one_of_twins_is_kept_and_the_others_are_flagged_in_one_step(browser, looked_at):
+def test_one_of_twins_is_kept_and_the_others_are_set_aside_in_one_step(browser, looked_at):
     page = open_gallery(browser, looked_at, "Keeper", "/gallery?twins=has&sort=twins")
     shown(page, "copy.jpg", "original.png", "small copy.png")
     page.get_by_role("option", name="original.png").click()
     expect(page.get_by_role("group", name="Twins")).to_contain_text("2 twins: copy.jpg, small copy.png")
     page.keyboard.press("k")
     wait_until_saved(page, 2)
-    expect(page.locator(".thumb .mark-flag")).to_have_count(2)
+    expect(page.locator(".thumb .mark-aside")).to_have_count(2)
     rows = [row for row in decided(looked_at, "Keeper") if row["action"] == "flag"]
+    assert set_aside.reasons(Database(looked_at.project)) == [("twin of another image", 2)]
     assert {row["note"] for row in rows} == {"twin of original.png"} and len({row["batch"] for row in rows}) == 1
     page.keyboard.press("Backspace")
     wait_until_saved(page, 3)
-    expect(page.locator(".thumb .mark-flag")).to_have_count(0)
+    expect(page.locator(".thumb .mark-aside")).to_have_count(0)
     page.keyboard.press("Shift+Backspace")
     wait_until_saved(page, 5)
-    expect(page.locator(".thumb .mark-flag")).to_have_count(2)
+    expect(page.locator(".thumb .mark-aside")).to_have_count(2)
     page.keyboard.press("Backspace")
     wait_until_saved(page, 6)
-    expect(page.locator(".thumb .mark-flag")).to_have_count(0)
+    expect(page.locator(".thumb .mark-aside")).to_have_count(0)
+    assert set_aside.count(Database(looked_at.project)) == 0
+
+
+def test_selected_images_are_set_aside_with_a_reason_found_by_a_filter_and_brought_back(browser, looked_at):
+    page = open_gallery(browser, looked_at, "Sorter")
+    page.get_by_role("option", name="dark.png").click()
+    page.keyboard.press(",")
+    page.get_by_role("button", name="Set aside").click()
+    expect(page.get_by_label("Note")).to_be_focused()
+    page.keyboard.type("too dark")
+    page.get_by_role("button", name="Set aside").click()
+    wait_until_saved(page, 1)
+    expect(page.get_by_role("option", name="dark.png: set aside: too dark")).to_be_visible()
+    page.goto(page.url.split("?")[0] + "?aside=yes")
+    shown(page, "dark.png")
+    page.get_by_role("option", name="dark.png").click()
+    page.keyboard.press(",")
+    page.get_by_label("Note").fill("")
+    page.keyboard.press("Enter")
+    wait_until_saved(page, 1)
+    assert set_aside.count(Database(looked_at.project)) == 0
 
 
 def test_ones_answers_go_to_all_twins_and_come_back_in_one_step(browser, looked_at):

@@ -3,10 +3,12 @@
 Each project goes through the steps of a real one: people label likely cells, a model scores the rest well or badly,
 some cells are auto-accepted, an audit is drawn, ordinary work answers some of its cells, people answer others, and the
 intervals are computed by the app's code (models/statistics/stratified_sampling.py, models/statistics/certificate.py).
-In some, people err (erring_people.py), several of them answer some images, and recall allows for their mistakes.
+In some, people err (erring_people.py), several of them answer some images, and recall allows for their mistakes. In
+some, images come in events, and both images and events are certified (models/statistics/event_totals.py).
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +17,15 @@ from annotator.benchmark.erring_people import People, read_twice, say
 from models.labels import ABSENT, PRESENT
 from models.statistics.certificate import Certified, Labels, Strata, certify, count
 from models.statistics.double_reading import DoubleRead, allowing_for_mistakes
-from models.statistics.stratified_sampling import ACCEPTED_PRESENT, UNKNOWN, draw_class, usable
+from models.statistics.event_totals import (
+    EventSample,
+    EventTotals,
+    certify_events,
+    count_events,
+    draw_events,
+    states_of_events,
+)
+from models.statistics.stratified_sampling import ACCEPTED_PRESENT, OUTSIDE, UNKNOWN, Drawn, draw_class, usable
 
 PROJECTS = 1000
 IMAGES, CLASSES = 1500, 6
@@ -23,7 +33,24 @@ CELLS = 40  # drawn of each class
 OPEN, OUT = 2, -1
 FILLED_FROM = 0.97  # probability from which a model fills in, where it does
 DRAWS = 500
-HELD = ("classes", "overall", "precision", "precision_overall")
+HELD = ("classes", "overall", "precision", "precision_overall", "events", "events_overall")
+
+
+@dataclass(frozen=True)
+class Events:
+    """How the images of a simulated project come in events.
+
+    Attributes:
+        largest: Events have 1 to so many images, each number as likely as another.
+        showing: The share of the images of an event that show a class which is in the event; 1: all are alike.
+        answered_whole: Ordinary work answers all images of an event at once.
+        drawn_whole: Audits of images draw events instead of images and count their images as if drawn one by one.
+    """
+
+    largest: int
+    showing: float
+    answered_whole: bool = True
+    drawn_whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +67,7 @@ class Condition:
         filled: Whether likely cells are auto-accepted before the audit is drawn.
         audits: The number of audits, with work in between.
         people: The team that answers; None: one person who is always right.
+        events: How images come in events; None: each on its own.
     """
 
     shares: tuple[float, float]
@@ -50,6 +78,7 @@ class Condition:
     filled: bool = False
     audits: int = 1
     people: People | None = None
+    events: Events | None = None
 
 
 RARE, COMMON = (0.003, 0.02), (0.1, 0.5)
@@ -85,15 +114,36 @@ OVERLOOKED = {
         ERRING["five people, a fifth twice"], people=People(5, (0.7, 0.98), (0.99, 1.0), 0.2, overlooked=0.2)
     )
 }
+IN_EVENTS = {
+    f"events of 1 to {events.largest}, {kind}, {stage}": Condition(shares, model, decided, events=events)
+    for events, kind in (
+        (Events(30, 1.0), "alike"),
+        (Events(30, 0.3), "unalike"),
+        (Events(30, 1.0, answered_whole=False), "alike, answered image by image"),
+        (Events(5, 1.0), "alike"),
+        (Events(1, 1.0), "alone"),
+    )
+    for stage, shares, model, decided in (("early", SOME, 2.0, 0.05), ("late, bad model", SOME, 0.3, 0.6))
+}
+DRAWN_WHOLE = {
+    f"events of 1 to {largest}, drawn whole": Condition(SOME, 2.0, 0.05, events=Events(largest, 1.0, drawn_whole=True))
+    for largest in (5, 30)
+}
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The true values of the certificate's figures; nan where a class has no positive, or nothing is labeled."""
+    """The true values of the certificate's figures; nan where a class has no positive, or nothing is labeled.
+
+    Attributes:
+        event_recall, missing_events: Only where images come in events.
+    """
 
     recall: np.ndarray
     precision: np.ndarray
     missing: np.ndarray
+    event_recall: np.ndarray | None = None
+    missing_events: np.ndarray | None = None
 
 
 def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
@@ -102,9 +152,12 @@ def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
     Each project has IMAGES images and CLASSES classes; CELLS cells are drawn for an audit.
     """
     started = time.perf_counter()
-    rows = {name: coverage(condition, projects, seed) for name, condition in (CONDITIONS | ERRING | OVERLOOKED).items()}
-    # What everybody overlooks is beyond what overlap can show: reported, and not promised.
-    promised = [value for name, row in rows.items() if name not in OVERLOOKED for value in map(row.get, HELD)]
+    every = CONDITIONS | ERRING | IN_EVENTS | OVERLOOKED | DRAWN_WHOLE
+    rows = {name: coverage(condition, projects, seed) for name, condition in every.items()}
+    # Reported, and not promised: what everybody overlooks is beyond what overlap can show, and audits do not draw
+    # events, because then nothing would hold.
+    not_promised = OVERLOOKED | DRAWN_WHOLE
+    promised = [value for name, row in rows.items() if name not in not_promised for value in map(row.get, HELD)]
     return {
         "bench": "certificate",
         "figures": {f"{name}: {kind}": value for name, row in rows.items() for kind, value in row.items()}
@@ -118,23 +171,28 @@ def coverage(condition: Condition, projects: int, seed: int = 0) -> dict:
 
     Returns:
         Classes, overall: of recall and of the missing positives (both must hold; where people err, of the recall that
-        allows for it); precision, precision_overall: only where people do not err; and width, the mean width of the
-        classes' interval of recall.
+        allows for it); precision, precision_overall: only where people do not err; events, events_overall: of recall
+        and missing, counted in events; width, event_width: the mean width of the classes' interval of recall, in images
+        and in events.
     """
-    held, right, widths = [], [], []
+    held, right, of_events, widths, event_widths = [], [], [], [], []
     for number in range(projects):
-        truth, certified = simulate(np.random.default_rng([seed, number]), condition)
+        truth, certified, events = simulate(np.random.default_rng([seed, number]), condition)
         # How many are missing is certified for people who are right.
         missing = condition.people is not None or holds(certified.missing, truth.missing)
         held.append(holds(certified.recall, truth.recall) & missing)
         right.append(holds(certified.precision, truth.precision))
+        if events and truth.event_recall is not None and truth.missing_events is not None:
+            of_events.append(holds(events.recall, truth.event_recall) & holds(events.missing, truth.missing_events))
+            event_widths.append((events.recall.high - events.recall.low)[:-1].mean())
         widths.append((certified.recall.high - certified.recall.low)[:-1].mean())
     shares = {"": np.array(held)} | ({} if condition.people else {"precision": np.array(right)})
+    shares |= {"events": np.array(of_events)} if of_events else {}
     return {
         name: round(float(value), 4)
         for kind, of in shares.items()
         for name, value in ((kind or "classes", of[:, :-1].mean()), (f"{kind}_overall".strip("_"), of[:, -1].mean()))
-    } | {"width": round(float(np.mean(widths)), 3)}
+    } | {name: round(float(np.mean(of)), 3) for name, of in (("width", widths), ("event_width", event_widths)) if of}
 
 
 def holds(bounds, truth: np.ndarray) -> np.ndarray:
@@ -142,10 +200,14 @@ def holds(bounds, truth: np.ndarray) -> np.ndarray:
     return np.isnan(truth) | ((bounds.low <= truth + 1e-9) & (bounds.high >= truth - 1e-9))
 
 
-def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Certified]:
+def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Certified, EventTotals | None]:
     """Simulate one project from its first decision to its certificate."""
     rates = np.exp(rng.uniform(*np.log(condition.shares), size=CLASSES))
-    truth = rng.random((IMAGES, CLASSES)) < rates
+    grouped = condition.events
+    if grouped:
+        event_of, truth = _in_events(rng, rates, grouped)
+    else:
+        event_of, truth = None, rng.random((IMAGES, CLASSES)) < rates
     states = np.full(truth.shape, OPEN)
     said, unsettled, read = truth, np.zeros(truth.shape, bool), None
     in_audits = truth
@@ -155,25 +217,86 @@ def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Cer
         read, unsettled = read_twice(rng, team, truth, states, condition.people)
     accepted = np.zeros(truth.shape, bool)
     parts: list[dict] = []
+    at_once = event_of if grouped and grouped.answered_whole else None
     for drawing in range(condition.audits):
         scores = _scores(rng, truth, rates, condition.model)
-        _work(rng, states, said, scores, condition.decided)
+        _work(rng, states, said, scores, condition.decided, at_once)
         if condition.filled:
             accepted = (scores >= FILLED_FROM) & (states == OPEN)
-        drawn = [_draw(rng, states[:, c], accepted[:, c], scores[:, c]) for c in range(CLASSES)]
-        _work(rng, states, said, _scores(rng, truth, rates, condition.model), condition.since)
+        together = event_of if grouped and grouped.drawn_whole else None
+        drawn = [_draw(rng, states[:, c], accepted[:, c], scores[:, c], together) for c in range(CLASSES)]
+        _work(rng, states, said, _scores(rng, truth, rates, condition.model), condition.since, at_once)
         for column, sample in enumerate(drawn):
             answered = sample.rows[: round(condition.answered * len(sample.rows))]
             unbiased = np.isin(sample.rows, answered) & (states[sample.rows, column] == OPEN)
             rows = sample.rows[unbiased]
             states[rows, column] = np.where(in_audits[rows, column], PRESENT, ABSENT)
             parts.append({"of_class": column, "drawing": drawing, "drawn": sample, "unbiased": unbiased})
-    return _truth(truth, states, accepted), _certificate(states, accepted, parts, unsettled, read)
+    if event_of is None:
+        return _truth(truth, states, accepted), _certificate(states, accepted, parts, unsettled, read), None
+    # An audit of events, for which people answer CELLS events of each class, comes after that of images.
+    events = _events(rng, states, truth, scores, event_of, lambda: _work(rng, states, said, scores, 0.05, at_once))
+    true = _with_events(_truth(truth, states, accepted), truth, states, event_of)
+    return true, _certificate(states, accepted, parts, unsettled, read), events
 
 
-def _draw(rng: np.random.Generator, states: np.ndarray, accepted: np.ndarray, scores: np.ndarray):
+def _in_events(rng: np.random.Generator, rates: np.ndarray, events: Events) -> tuple[np.ndarray, np.ndarray]:
+    """Return the event of each image, (N,) from 0, and which classes each shows: `rates` are of events."""
+    sizes = rng.integers(1, events.largest + 1, IMAGES)
+    event_of = np.repeat(np.arange(IMAGES), sizes)[:IMAGES]
+    is_in = rng.random((IMAGES, CLASSES)) < rates
+    return event_of, is_in[event_of] & (rng.random((IMAGES, CLASSES)) < events.showing)
+
+
+def _draw(
+    rng: np.random.Generator,
+    states: np.ndarray,
+    accepted: np.ndarray,
+    scores: np.ndarray,
+    together: np.ndarray | None = None,
+) -> Drawn:
+    """Draw the audit of one class; `together`: events that are drawn whole instead, until there are CELLS images."""
     kinds = np.where(states != OPEN, OUT, np.where(accepted, ACCEPTED_PRESENT, UNKNOWN))
-    return draw_class(kinds, scores, CELLS, rng)
+    if together is None:
+        return draw_class(kinds, scores, CELLS, rng)
+    open_ = np.flatnonzero(kinds == UNKNOWN)
+    rank = rng.permutation(IMAGES)[together[open_]]
+    return Drawn(
+        np.where(kinds == UNKNOWN, 0, OUTSIDE).astype(np.uint8), open_[np.argsort(rank, kind="stable")][:CELLS]
+    )
+
+
+def _counted(states: np.ndarray, part: dict) -> np.ndarray:
+    """Return which cells of a sample may be counted: (n,) bool."""
+    drawn = part["drawn"]
+    answered = states[drawn.rows, part["of_class"]] != OPEN
+    counted = np.zeros(len(drawn.rows), bool)
+    for code in np.unique(drawn.strata[drawn.rows]):
+        of = np.flatnonzero(drawn.strata[drawn.rows] == code)
+        counted[of] = usable(of, answered[of], part["unbiased"][of])
+    return counted
+
+
+def _events(
+    rng: np.random.Generator,
+    states: np.ndarray,
+    truth: np.ndarray,
+    scores: np.ndarray,
+    event_of: np.ndarray,
+    work: Callable[[], None],
+) -> EventTotals:
+    """Draw an audit of events, let people work, answer it in `states`, and return what it says."""
+    drawn = [draw_events(states[:, c], scores[:, c], event_of, np.unique(event_of), CELLS, rng) for c in range(CLASSES)]
+    work()
+    counts = []
+    for column, sample in enumerate(drawn):
+        in_audit = states[sample.rows, column] == OPEN
+        rows = sample.rows[in_audit]
+        states[rows, column] = np.where(truth[rows, column], PRESENT, ABSENT)
+        answered = EventSample(sample.strata, sample.rows, np.arange(len(sample.rows)), in_audit)
+        counts.append(count_events(answered, states[:, column], event_of))
+    found = [int((states_of_events(states[:, c], event_of) == PRESENT).sum()) for c in range(CLASSES)]
+    return certify_events(counts, np.array(found), DRAWS)
 
 
 def _certificate(
@@ -182,12 +305,7 @@ def _certificate(
     counts = []
     for part in parts:
         column, drawn = part["of_class"], part["drawn"]
-        answered = states[drawn.rows, column] != OPEN
-        counted = np.zeros(len(drawn.rows), bool)
-        for code in np.unique(drawn.strata[drawn.rows]):
-            of = np.flatnonzero(drawn.strata[drawn.rows] == code)
-            counted[of] = usable(of, answered[of], part["unbiased"][of])
-        counted_strata = count(drawn.strata, states[:, column], accepted[:, column], drawn.rows, counted)
+        counted_strata = count(drawn.strata, states[:, column], accepted[:, column], drawn.rows, _counted(states, part))
         many = len(counted_strata["code"])
         counts.append(counted_strata | {"of_class": np.full(many, column), "audit": np.full(many, part["drawing"])})
     strata = Strata(**{name: np.concatenate([part[name] for part in counts]) for name in counts[0]})
@@ -210,6 +328,15 @@ def _truth(truth: np.ndarray, states: np.ndarray, accepted: np.ndarray) -> Truth
         return Truth(right / positives, right / given, (positives - right).astype(float))
 
 
+def _with_events(true: Truth, truth: np.ndarray, states: np.ndarray, event_of: np.ndarray) -> Truth:
+    events = np.zeros((2, IMAGES, CLASSES), bool)
+    for of_event, cells in zip(events, (truth, states == PRESENT), strict=True):
+        np.logical_or.at(of_event, event_of, cells)
+    showing, found = (_with_all(of_event) for of_event in events)
+    with np.errstate(invalid="ignore"):
+        return replace(true, event_recall=found / showing, missing_events=(showing - found).astype(float))
+
+
 def _with_all(cells: np.ndarray) -> np.ndarray:
     by_class = cells.sum(0)
     return np.append(by_class, by_class.sum())
@@ -222,12 +349,26 @@ def _scores(rng: np.random.Generator, truth: np.ndarray, rates: np.ndarray, apar
     return 1 / (1 + np.exp(-logits))
 
 
-def _work(rng: np.random.Generator, states: np.ndarray, said: np.ndarray, scores: np.ndarray, share: float) -> None:
-    """Decide open cells in `states` as ordinary work does: for each class 70 % likely cells, the rest at random."""
+def _work(
+    rng: np.random.Generator,
+    states: np.ndarray,
+    said: np.ndarray,
+    scores: np.ndarray,
+    share: float,
+    event_of: np.ndarray | None = None,
+) -> None:
+    """Decide open cells in `states` as ordinary work does: for each class 70 % likely cells, the rest at random.
+
+    Where there are events, all of each image's event is decided at once, for about as many cells.
+    """
     for column in range(states.shape[1]):
         open_ = np.flatnonzero(states[:, column] == OPEN)
         many = min(round(share * len(states)), len(open_))
         likely = open_[np.argsort(-scores[open_, column])][: round(0.7 * many)]
         rest = rng.permutation(np.setdiff1d(open_, likely))[: many - len(likely)]
         rows = np.concatenate([likely, rest])
+        if event_of is not None and len(rows):
+            size = len(event_of) / (event_of[-1] + 1)
+            some = np.concatenate([part[: round(len(part) / size)] for part in (likely, rest)])
+            rows = open_[np.isin(event_of[open_], event_of[some])]
         states[rows, column] = np.where(said[rows, column], PRESENT, ABSENT)

@@ -1,6 +1,5 @@
 """The commands that measure the quality of the labels: the certificate, and the audits it rests on."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -35,10 +34,12 @@ def certificate(
     def text() -> None:
         # A column without any figure would say nothing.
         allowing = ["allowing for mistakes"] if certified.compared else []
+        of_events = ["recall of events"] if certified.events is not None else []
         titles = (
             "",
             "labeled",
             f"recall {IF_RIGHT}",
+            *of_events,
             *allowing,
             "precision",
             "missing",
@@ -50,6 +51,7 @@ def certificate(
                 row.name,
                 f"{row.people + row.accepted:,}",
                 brief(share_in_words(row.recall)),
+                *([brief(share_in_words(row.events.recall))] if row.events else []),
                 *(brief(share_in_words(row.recall_allowing)) for _ in allowing),
                 brief(share_in_words(row.precision)),
                 brief(count_in_words(row.missing)),
@@ -60,6 +62,8 @@ def certificate(
         ]
         print_table(titles, rows)
         print(f"\n{certified.sentence(target)}.")
+        if words := certified.in_events():
+            print(f"  {words}")
         if certified.compared:
             print(f"  {in_words(certified)}")
         if not certified.overall.unknown and not certified.overall.audited:
@@ -71,26 +75,34 @@ def certificate(
 
 
 @commands.command(
-    epilog=examples("annotator audit birds", "annotator audit birds --cells 500", "annotator audit birds --people 2")
+    epilog=examples(
+        "annotator audit birds",
+        "annotator audit birds --cells 500",
+        "annotator audit birds --people 2",
+        "annotator audit traps --events",
+    )
 )
 def audit(
     project: Project,
     cells: Annotated[int | None, typer.Option(help="Sample size [default: 30 per class, at least 200].", min=1)] = None,
     people: Annotated[int, typer.Option(help="People who answer each pair, blind to each other.", min=1, max=9)] = 1,
+    events: Annotated[
+        bool, typer.Option("--events", help="Draw events: --cells of them, all of whose images are asked.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start an audit: a random sample that people answer with predictions hidden. The certificate rests on it."""
     from annotator.quality.audit import draw
     from annotator.store.database.database import Database
 
-    sample = draw(Database(project), cells, people=people)
+    sample = draw(Database(project), cells, people=people, by_event=events)
 
     def text() -> None:
         each = f" by {counted(people, 'person', 'people')} each" if people > 1 else ""
         print(f"Audit {sample.id}: {counted(sample.cells, 'pair')} to check{each}.")
         print(f"Answer in the audit grid on the Grid page, then: annotator certificate {project}")
 
-    print_result(asdict(sample), as_json, text)
+    print_result(sample.as_json(), as_json, text)
 
 
 def brief(figure: str) -> str:

@@ -50,6 +50,7 @@ def export(
         float | None,
         typer.Option(help="Both at once: present from here on, absent below."),
     ] = None,
+    with_set_aside: Annotated[bool, typer.Option("--with-set-aside", help="Images that were set aside, too.")] = False,
     only_complete: Annotated[
         bool, typer.Option("--only-complete", help="Only images without an unanswered pair.")
     ] = False,
@@ -145,6 +146,7 @@ def export(
         unknown=unknown,
         limits=_limits(unknown, expected_error, (present_from, absent_to), threshold),
         only_complete=only_complete,
+        set_aside=with_set_aside,
         only_labeled=only_labeled,
         classes=tuple(classes or ()),
         states=tuple(states or ()),

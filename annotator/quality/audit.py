@@ -10,6 +10,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.indexing import CellIndex
+from annotator.quality import event_audit
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.predictions import AlignedRows, Predictions, read_predictions
 from annotator.store.classes import classes
@@ -89,6 +90,8 @@ def draw(
     seed: int | None = None,
     class_ids: Sequence[int] | None = None,
     people: int = 1,
+    *,
+    by_event: bool = False,
 ) -> Audit:
     """Draw an audit from the labels as they stand.
 
@@ -102,6 +105,7 @@ def draw(
         seed: None: a different audit every time.
         class_ids: Only these classes; None: all. Each class gets the same number of cells.
         people: How many people answer each cell, blind to each other: 1 to MOST_PEOPLE.
+        by_event: Draw `size` events instead, whose images are all asked (event_audit.py); without relabels.
 
     Raises:
         AnnotatorError: When there is nothing to draw from, for a size below 1, and for another number of people.
@@ -113,8 +117,12 @@ def draw(
     if not 1 <= people <= MOST_PEOPLE:
         raise AnnotatorError(f"Each pair of an audit is answered by 1 to {MOST_PEOPLE} people, not {people}.")
     with db.reading():  # labels are read class by class, as of one moment
-        drawn = _draw(db, size, np.random.default_rng(seed), class_ids)
-    audit_id = audits.publish(db, *drawn, people=people)
+        rng = np.random.default_rng(seed)
+        if by_event:
+            drawn = event_audit.draw_cells(db, size, rng, None if class_ids is None else list(class_ids))
+        else:
+            drawn = _draw(db, size, rng, class_ids)
+    audit_id = audits.publish(db, *drawn, people=people, by_event=by_event)
     return next(audit for audit in audits.audits(db) if audit.id == audit_id)
 
 

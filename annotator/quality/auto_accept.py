@@ -107,7 +107,11 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     reasons: dict[tuple[int | None, int], str] = {}
     if wanted:
         newest = newest or read_predictions(db)
-        answered = [AnsweredAudit(db, drawn, drawn.run_id, newest) for drawn in audits.audits(db) if drawn.run_id]
+        answered = [
+            AnsweredAudit(db, drawn, drawn.run_id, newest)
+            for drawn in audits.audits(db)
+            if drawn.run_id and not drawn.by_event
+        ]
         ruled = auto_accepted.ruled_out(db)
         class_ids = [None] if wanted.together else [class_.id for class_ in classes.all_classes(db)]
         for state, class_id in product(wanted.states, class_ids):

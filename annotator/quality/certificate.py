@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from annotator.indexing import positions
-from annotator.quality import audit, guarantee, rule_out
+from annotator.quality import audit, event_audit, guarantee, rule_out
 from annotator.quality.audit import Sample
-from annotator.quality.certificate_records import TARGET, Certificate, Relabels, Row
+from annotator.quality.certificate_records import TARGET, Certificate, EventFigures, Relabels, Row
 from annotator.quality.double_reading import double_read
 from annotator.quality.evidence import Interval, allowing_reason, missing_reason, precision_reason, recall_reason
 from annotator.quality.shortfall import lacks
@@ -24,14 +24,17 @@ from annotator.snapshot.time_model import time_model_of
 from annotator.store.classes import classes
 from annotator.store.database import versions
 from annotator.store.database.database import Database, newest_decision
+from annotator.store.events import membership
+from annotator.store.images import set_aside
 from annotator.store.labels import audits, auto_accepted
 from annotator.store.labels import counts as overview
-from annotator.store.labels.audits import OPEN, AuditCells
+from annotator.store.labels.audits import OPEN, Audit, AuditCells
 from annotator.store.pictures.decoding_budget import give_back_freed
 from annotator.store.runs import runs
 from models.statistics.bounds import Bounds
 from models.statistics.certificate import Certified, Labels, Strata, certify, count
 from models.statistics.double_reading import allowing_for_mistakes
+from models.statistics.event_totals import certify_events, count_events, states_of_events
 from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE
 
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
@@ -63,11 +66,14 @@ def _certificate(db: Database, target: float) -> Certificate:
     newest = newest_decision(db.sql)
     all_classes = classes.all_classes(db)
     class_ids = np.array([class_.id for class_ in all_classes], np.int64)
-    population = _Population(db, audits.readable_images(db), class_ids)
-    image_ids = population.image_ids
+    image_ids = audits.readable_images(db)
+    event_of = membership.events_of(db, image_ids)
+    events = None if event_of is None else membership.numbered(event_of)
+    population = _Population(db, image_ids, class_ids, events)
     drawn = [(drawn_audit, audits.cells_of(db, drawn_audit)) for drawn_audit in audits.audits(db)]
-    samples = [sample for drawn_audit, cells in drawn for sample in audit.samples_of(db, drawn_audit, cells)]
-    strata, parts, counts = _strata(samples, population)
+    of_images = [pair for pair in drawn if not pair[0].by_event]
+    samples = [sample for drawn_audit, cells in of_images for sample in audit.samples_of(db, drawn_audit, cells)]
+    strata, parts, counts, of_events = _strata(samples, population, [pair for pair in drawn if pair[0].by_event])
     relabels = _relabels(samples)
     labels = _labels(db, class_ids, counts, relabels)
     certified = certify(strata, labels)
@@ -81,10 +87,14 @@ def _certificate(db: Database, target: float) -> Certificate:
     tiles = _tiles(population, strata, parts, certified)
     waiting_of_class = Counter(class_id for class_id, _ in waiting)
     rows = _rows(all_classes, counts, strata, certified, allowing, waiting_of_class, tiles * seconds_a_tile)
+    if events is not None:
+        rows = _with_events(rows, of_events)
     *of_classes, overall = (
         _with_reasons(row, relabels, answers) for row, answers in zip(rows, compared.tolist(), strict=True)
     )
     used = {part.sample.audit.id: part.sample.audit for part in parts if part.sample}
+    if overall.events and overall.events.audited:
+        used |= {drawn_audit.id: drawn_audit for drawn_audit, _ in drawn if drawn_audit.by_event}
     result = Certificate(
         classes=of_classes,
         overall=overall,
@@ -99,6 +109,8 @@ def _certificate(db: Database, target: float) -> Certificate:
         ruled_out=_ruled_out(db, all_classes),
         unsettled=int(labels.disagreed_present.sum() + labels.disagreed_absent.sum()),
         lacks=[],
+        events=None if events is None else int(events.max(initial=-1)) + 1,
+        set_aside=set_aside.count(db),
     )
     result.lacks.extend(lacks(result, target))
     return result
@@ -113,6 +125,7 @@ def stamp(db: Database) -> tuple[object, ...]:
         newest_audit[0].id if newest_audit else None,
         (len(acceptances), sum(bool(acceptance.withdrawn) for acceptance in acceptances), guarantee.chosen(db)),
         tuple(overview.image_counts(db).values()),
+        membership.stamp(db),
     )
 
 
@@ -128,11 +141,13 @@ class _Population:
     Attributes:
         image_ids: (N,) int64, ascending.
         class_ids: (C,) int64.
+        events: (N,) int64 from 0, the event of each image; None in a project without events.
     """
 
     db: Database
     image_ids: np.ndarray
     class_ids: np.ndarray
+    events: np.ndarray | None
 
     def of_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the labels of one class, (N,) int8, and which cells are auto-accepted as present, (N,) bool."""
@@ -195,6 +210,13 @@ def _sharpest(
     return [part for part, cells in zip(counted, blank, strict=True) if cells <= min(blank) + SLACK * images]
 
 
+class _EventCounts(NamedTuple):
+    """The events of one class: the rows of `Strata` of its sample, and how many events are found."""
+
+    strata: dict[str, np.ndarray]
+    found: int
+
+
 class CellCounts(NamedTuple):
     """Counts of cells by class, (C,) each.
 
@@ -207,9 +229,15 @@ class CellCounts(NamedTuple):
     open: np.ndarray
 
 
-def _strata(samples: list[Sample], population: _Population) -> tuple[Strata, list[_Part], CellCounts]:
-    """Return all strata of all classes, the part of each audit in them, and the counts of cells by label."""
+def _strata(
+    samples: list[Sample], population: _Population, of_events: list[tuple[Audit, AuditCells]]
+) -> tuple[Strata, list[_Part], CellCounts, list[_EventCounts]]:
+    """Return all strata of all classes, the part of each audit in them, and the counts of cells by label.
+
+    And what is known of the events of each class, from audits of events; [] in a project without events.
+    """
     strata: list[dict[str, np.ndarray]] = []
+    counts_of_events: list[_EventCounts] = []
     parts: list[_Part] = []
     images, length = len(population.image_ids), 0
     cells = np.zeros((3, len(population.class_ids)), np.int64)
@@ -220,6 +248,10 @@ def _strata(samples: list[Sample], population: _Population) -> tuple[Strata, lis
         of_class = [_aligned(sample, population.image_ids) for sample in samples if sample.class_id == class_id]
         answered = [aligned for aligned in of_class if len(aligned.rows)] or [_unaudited(images)]
         counted = [(aligned, _counts(aligned, states, accepted)) for aligned in answered]
+        if population.events is not None:
+            sample = event_audit.largest_sample(population.db, of_events, class_id, population.image_ids)
+            found = int((states_of_events(states, population.events) == PRESENT).sum())
+            counts_of_events.append(_EventCounts(count_events(sample, states, population.events), found))
         for number, (aligned, counts) in enumerate(_sharpest(counted, images)):
             size = len(counts["code"])
             strata.append(counts | {"of_class": np.full(size, column), "audit": np.full(size, number)})
@@ -228,7 +260,7 @@ def _strata(samples: list[Sample], population: _Population) -> tuple[Strata, lis
     empty = np.zeros(0, np.int64)
     names = Strata.__dataclass_fields__
     joined = {name: np.concatenate([empty, *(counts[name] for counts in strata)]) for name in names}
-    return Strata(**joined), parts, CellCounts(*cells)
+    return Strata(**joined), parts, CellCounts(*cells), counts_of_events
 
 
 def _relabels(samples: list[Sample]) -> Relabels:
@@ -354,14 +386,41 @@ def _rows(
     ]
 
 
+def _with_events(rows: list[Row], counts: list[_EventCounts]) -> list[Row]:
+    """Return the rows with their figures counted in events."""
+    found = np.array([of_class.found for of_class in counts], np.int64)
+    totals = certify_events([of_class.strata for of_class in counts], found)
+    return [
+        replace(
+            row,
+            events=EventFigures(
+                int(totals.found[place]),
+                int(totals.drawn[place]),
+                _interval(totals.recall, place, 4),
+                _interval(totals.missing, place, 1),
+            ),
+        )
+        for place, row in enumerate(rows)
+    ]
+
+
 def _with_reasons(row: Row, relabels: Relabels, compared: int) -> Row:
     labeled = row.people + row.accepted
     recall = recall_reason(row.recall, labeled, row.unknown, row.audited)
     precision = precision_reason(row.precision, row.people, row.accepted, row.audited, relabels.present)
     missing = missing_reason(row.missing, row.recall, labeled, row.unknown, row.audited)
     allowing = recall or allowing_reason(row.recall_allowing, labeled, compared)
+    events = row.events
+    if events:
+        known = (events.found, row.unknown, events.audited)
+        events = replace(
+            events,
+            recall=replace(events.recall, reason=recall_reason(events.recall, *known)),
+            missing=replace(events.missing, reason=missing_reason(events.missing, events.recall, *known)),
+        )
     return replace(
         row,
+        events=events,
         recall=replace(row.recall, reason=recall),
         recall_allowing=replace(row.recall_allowing, reason=allowing),
         precision=replace(row.precision, reason=precision),

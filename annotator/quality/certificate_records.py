@@ -3,13 +3,30 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from annotator.quality.evidence import IF_RIGHT, Interval, ends
+from annotator.quality.evidence import IF_RIGHT, Interval, ends, share_in_words
 from annotator.shares import counted
 from annotator.snapshot.progress import CHANGED, TILES
 from annotator.snapshot.time_model import DEFAULTS
 from annotator.store.labels.audits import Audit
 
 TARGET = 0.98
+
+
+@dataclass(frozen=True)
+class EventFigures:
+    """What is certified of a class, or of all, when each event counts once, whatever its number of images.
+
+    Attributes:
+        found: Events of which a person labeled an image present.
+        audited: Events of audits of events whose answers count.
+        recall: The share of the events showing the class that are found.
+        missing: Events that show the class and are not found.
+    """
+
+    found: int
+    audited: int
+    recall: Interval
+    missing: Interval
 
 
 @dataclass(frozen=True)
@@ -25,6 +42,7 @@ class Row:
         missing: Positives that are not labeled, in cells.
         seconds: Of grid work until 95 % of the missing positives are found, likeliest cells first; None where it is not
             measured.
+        events: The same counted in events; None in a project without events.
     """
 
     class_id: int | None
@@ -39,6 +57,7 @@ class Row:
     precision: Interval
     missing: Interval
     seconds: float | None
+    events: EventFigures | None = None
 
     @property
     def says(self) -> str:
@@ -56,7 +75,12 @@ class Row:
         for name in ("recall", "missing"):
             if "reason" not in figures[name]:
                 figures[name]["assuming"] = IF_RIGHT
-        return asdict(self) | figures
+        fields = asdict(self) | figures
+        del fields["events"]
+        if self.events:
+            of_events = {"recall": self.events.recall.as_json(), "missing": self.events.missing.as_json()}
+            fields["events"] = {"found": self.events.found, "audited": self.events.audited} | of_events
+        return fields
 
 
 @dataclass(frozen=True)
@@ -89,6 +113,8 @@ class Certificate:
         unsettled: Cells on which people differ.
         ruled_out: Class id -> a sentence on who takes it as absent, and after which sample (rule_out.py).
         lacks: Sentences that say what would improve the certificate.
+        events: How many events the images are of; None in a project without events.
+        set_aside: Images that people set aside, which are in no figure.
     """
 
     classes: list[Row]
@@ -104,6 +130,8 @@ class Certificate:
     unsettled: int
     ruled_out: dict[int, str]
     lacks: list[str]
+    events: int | None = None
+    set_aside: int = 0
 
     def reached(self, target: float = TARGET, allowing: bool = False) -> list[int]:
         """Return the ids of the classes whose recall is at least `target` with 95 % confidence.
@@ -134,6 +162,7 @@ class Certificate:
         if self.unmeasured == len(self.classes):
             return ""
         rest = f"; {self.unmeasured:,} not measured" if self.unmeasured else ""
+        rest += f"; without {counted(self.set_aside, 'image')} set aside" if self.set_aside else ""
         allowing = ""
         if self.compared:
             allowing = f". Reached allowing for their mistakes: {len(self.reached(target, allowing=True))}"
@@ -147,6 +176,17 @@ class Certificate:
             parts.append(f"Precision: {precision.reason or ends(precision)}")
         return ". ".join(filter(None, parts))
 
+    def in_events(self) -> str:
+        """Return how many events there are and which of them are found, in words; "" in a project without events."""
+        of_all = self.overall.events
+        if of_all is None:
+            return ""
+        return (
+            f"{counted(self.images, 'image')} in {counted(self.events or 0, 'event')}. "
+            f"{counted(of_all.found, 'pair')} of an event and a class found, by a label of a person. Recall of events, "
+            f"from {counted(of_all.audited, 'audited pair')}: {share_in_words(of_all.recall)}."
+        )
+
     @property
     def time_is_assumed(self) -> bool:
         """Return whether the times are those of the default time model, as no grid has been timed in this project."""
@@ -155,7 +195,10 @@ class Certificate:
     def as_json(self) -> dict[str, Any]:
         """Return all fields as plain values; a figure that was not measured is None, with the reason."""
         rows = {"classes": [row.as_json() for row in self.classes], "overall": self.overall.as_json()}
-        return asdict(self) | rows
+        fields = asdict(self) | rows | {"audits": [audit.as_json() for audit in self.audits]}
+        absent = {"events"} if self.events is None else set()
+        absent |= set() if self.set_aside else {"set_aside"}
+        return {name: value for name, value in fields.items() if name not in absent}
 
 
 def in_words(certificate: Certificate) -> str:

@@ -41,6 +41,9 @@ def lacks(certificate: Certificate, target: float) -> list[str]:
         sentences.append(
             f"Settle {counted(certificate.unsettled, 'pair')} on which people differ; they count either way until then."
         )
+    of_events = certificate.overall.events
+    if of_events and unknown and not of_events.audited and not waiting:
+        sentences.append("Recall of events is not measured yet: start an audit that draws events.")
     below = [row for row in certificate.classes if row.audited and row.recall.low < target]
     needed = [(row.name, _needed(row, target)) for row in below]
     enough = [f"{name} about {cells:,}" for name, cells in needed if cells]

@@ -187,6 +187,7 @@ FILTERS = (
     ),
     Filter("complete", "complete", Kind.SWITCH, lambda db, columns, on: _switched(columns.complete, on), in_front=True),
     Filter("flagged", "flagged", Kind.SWITCH, lambda db, columns, on: _switched(columns.flagged, on), in_front=True),
+    Filter("aside", "set aside", Kind.SWITCH, lambda db, columns, on: _switched(columns.aside, on), in_front=True),
     Filter(
         "source",
         "Source of labels",

@@ -3,8 +3,8 @@
 A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer. What the
 model has accepted is no answer, nor is a pair of a class that a person has ruled out: each is counted separately.
 Archived classes have no pairs. Images whose files are gone have pairs, and their answers count: a project with such
-images is finished when these pairs are answered, too. All counts are tallies (store/labels/counts.py), so a million
-images cost no more than a thousand.
+images is finished when these pairs are answered, too. Images that people set aside have none.
+All counts are tallies (store/labels/counts.py), so a million images cost no more than a thousand.
 """
 
 import math
@@ -16,6 +16,7 @@ from annotator.shares import counted, percent, seconds_in_words
 from annotator.snapshot.time_model import fitted, timed_answers
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.images import set_aside
 from annotator.store.labels import auto_accepted
 from annotator.store.labels import counts as overview
 
@@ -95,15 +96,16 @@ def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | N
         pairs = counts["all"] * classes.count_classes(db)
         answered = sum(overview.labels_by_state(db).values())
         accepted, ruled_out = sum(auto_accepted.counts(db).values()), auto_accepted.count_ruled_out(db)
+        aside = set_aside.settled(db)
     progress = Progress(
-        pairs_answered=answered,
+        pairs_answered=max(0, answered - aside[0]),
         pairs=pairs,
-        pairs_accepted=accepted,
+        pairs_accepted=max(0, accepted - aside[1]),
         images_complete=counts["complete"],
         images_labeled=counts["all"] - counts["without_decision"],
         images=counts["all"],
         seconds_left=None,
-        pairs_ruled_out=ruled_out,
+        pairs_ruled_out=max(0, ruled_out - aside[2]),
     )
     seconds = _seconds_a_pair(db, annotator)
     return progress if seconds is None else replace(progress, seconds_left=progress.pairs_open * seconds)

@@ -29,6 +29,7 @@ from annotator.store.pictures.decoding_budget import give_back_freed
 from annotator.worker.adapting.switching import NextBackbone, Starter
 from annotator.worker.duties.appearances import Appearances
 from annotator.worker.duties.comparing import Candidates
+from annotator.worker.duties.events import EventsAgain
 from annotator.worker.duties.heatmaps import Heatmaps
 from annotator.worker.duties.layout import Mapmaker
 from annotator.worker.duties.name_guesses import NameGuesses
@@ -76,6 +77,7 @@ class Worker:
         self.names = NameGuesses(self.context, self._between)
         self.appearances = Appearances(self.context)
         self.twins = Twins(self.context)
+        self.events = EventsAgain(self.context)
         self.adapting = Starter(self.context)
         self._mapmaker = Mapmaker()
         self.context.say("starting")
@@ -98,6 +100,7 @@ class Worker:
 
     def run_once(self) -> Run:
         """Embed images without features, train, publish. Raises AnnotatorError when nothing can be learned yet."""
+        self.events.find_if_due()
         self.features.embed()
         self.next_backbone.prepare()
         self.names.publish_if_due(all_embedded=True)
@@ -127,6 +130,7 @@ class Worker:
             self.heatmaps.draw_ahead,
             self.appearances.measure_some,
             self.twins.find_if_due,
+            self.events.find_if_due,
             self.names.look_at_patches,
         )
         while not self.context.stop.is_set():

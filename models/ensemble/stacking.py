@@ -77,6 +77,7 @@ def fit_stacked(
     tell: Callable[[], None] = lambda: None,
     outside: Sequence[OutsideScores] = (),
     scoring: Scoring = score_here,
+    groups: np.ndarray | None = None,
 ) -> "StackedModel":
     """Return a training of `auto` that also learns from unbiased answers; iterating its `epochs` trains it.
 
@@ -96,11 +97,12 @@ def fit_stacked(
         tell: As in `fit_ensemble`.
         outside: Scores of models from elsewhere, of all N images.
         scoring: Scores all N images by the trained models.
+        groups: (N,) int64, not negative: images of one group are in one half; None: each image is on its own.
     """
     settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
     return StackedModel(
         method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), settings, outside,
-        scoring,
+        scoring, groups,
     )  # fmt: skip
 
 
@@ -128,6 +130,7 @@ class StackedModel:
         settings,
         outside,
         scoring: Scoring,
+        groups: np.ndarray | None,
     ):
         self.features, self.region_codes = features, region_codes
         self.rows, self.warm_start, self.settings = np.asarray(rows), warm_start, settings
@@ -140,7 +143,7 @@ class StackedModel:
         self.probabilities: np.ndarray | None = None
         self.calibrated = False
         self.outside, self.outside_weights = tuple(outside), None
-        self.scoring = scoring
+        self.scoring, self.groups = scoring, groups
 
     @cached_property
     def _place(self) -> np.ndarray:
@@ -151,8 +154,9 @@ class StackedModel:
 
     @cached_property
     def _half_of(self) -> np.ndarray:
-        """Return the half of each image, (N,), the same in every training."""
-        return np.random.default_rng(0).integers(0, HALVES, len(self.features))
+        """Return the half of each image, (N,), the same in every training; images of one group are in one half."""
+        groups = np.arange(len(self.features)) if self.groups is None else self.groups
+        return np.random.default_rng(0).integers(0, HALVES, int(groups.max(initial=0)) + 1)[groups]
 
     @cached_property
     def _order(self) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Comparison of two scorings of the same images by a paired bootstrap over images.
 
-Images are drawn with replacement, each with all of its answers, and both scorings are judged on the same draws (Efron
-and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13; paired as in Koehn, EMNLP 2004).
+Images, or whole groups of them, are drawn with replacement, each with all of its answers, and both scorings are judged
+on the same draws (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13; paired as in
+Koehn, EMNLP 2004).
 """
 
 from dataclasses import dataclass
@@ -51,7 +52,14 @@ class Comparison:
         return self.ap.low > 0 and self.log_loss.low <= 0
 
 
-def compare(first: np.ndarray, second: np.ndarray, labels: np.ndarray, seed: int = 0, draws: int = DRAWS) -> Comparison:
+def compare(
+    first: np.ndarray,
+    second: np.ndarray,
+    labels: np.ndarray,
+    seed: int = 0,
+    draws: int = DRAWS,
+    groups: np.ndarray | None = None,
+) -> Comparison:
     """Compare two scorings of N images.
 
     Args:
@@ -61,6 +69,8 @@ def compare(first: np.ndarray, second: np.ndarray, labels: np.ndarray, seed: int
             state.
         seed: Decides which images are drawn.
         draws: The number of bootstrap draws.
+        groups: (N,) int64 from 0: images of one group are drawn together (cluster bootstrap, Davison and Hinkley,
+            "Bootstrap Methods", 1997, sec. 3.8); None: each image on its own.
 
     Raises:
         ValueError: The shapes differ, or no class can be judged.
@@ -75,7 +85,9 @@ def compare(first: np.ndarray, second: np.ndarray, labels: np.ndarray, seed: int
     images = np.flatnonzero(known.any(1))
     first, second, labels = (array[images][:, judged] for array in (first, second, labels))
     random = np.random.default_rng(seed)
-    weights = random.multinomial(len(images), np.full(len(images), 1 / len(images)), draws).astype(np.float64)
+    of_image = np.arange(len(images)) if groups is None else np.unique(groups[images], return_inverse=True)[1]
+    units = int(of_image.max()) + 1
+    weights = random.multinomial(units, np.full(units, 1 / units), draws).astype(np.float64)[:, of_image]
     weights = np.concatenate([np.ones((1, len(images))), weights])  # the first: as it is
     ap, losses = (np.stack([figure(s, labels, weights) for s in (first, second)]) for figure in (_mean_ap, _log_loss))
     return Comparison(_difference(ap), _difference(losses), len(images), int((labels != 0).sum()), len(judged))

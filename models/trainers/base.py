@@ -124,6 +124,8 @@ class TrainingLabels:
         mask: (n, C) bool, True where a cell may be used; None: everywhere.
         unbiased: (n, C) bool, answers to questions that were not chosen by their answer; None: there are none.
         pool: (m,) int64, ascending: images that may be learned from, labeled or not; None: all N.
+        groups: (N,) int64, not negative, of all N images: images of one group are on one side of every split that a
+            training makes; None: each image is on its own.
     """
 
     rows: np.ndarray
@@ -131,6 +133,7 @@ class TrainingLabels:
     mask: np.ndarray | None = None
     unbiased: np.ndarray | None = None
     pool: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,9 @@ class RegionTrainer(Trainer):
         labels, settings = self.labels, self.settings
         features, codes, rows = self.images.features, self.images.region_codes(self.progress), labels.rows
         self.codes = codes
+        groups = labels.groups
         if labels.pool is not None:
+            groups = None if groups is None else groups[labels.pool]
             features, codes = features[labels.pool], codes[labels.pool]
             rows = np.searchsorted(labels.pool, rows)
         self.model = fit_stacked(
@@ -51,6 +53,7 @@ class RegionTrainer(Trainer):
             tell=self._tell,
             outside=self.outside,
             scoring=self.scoring,
+            groups=groups,
         )
 
     @override

@@ -58,6 +58,7 @@ class Choices:
         event_labels: Each image of an event (burst) gets the classes that the event was labeled with, where nobody has
             answered; at least one image of the event shows them, not every one.
         deployments: Of camera traps: a table with the columns deploymentID, latitude, longitude; "" for none.
+        set_aside: Images that people set aside are in the export, too.
     """
 
     unknown: str = "keep"
@@ -84,6 +85,7 @@ class Choices:
     cite: str = ""
     event_labels: bool = False
     deployments: str = ""
+    set_aside: bool = False
 
     @property
     def takes_accepted(self) -> bool:

@@ -20,7 +20,11 @@ def command(
         words.append(f"--unknown={choices.unknown}")
     if choices.unknown == "model":
         words += _limits(choices.limits)
-    for name, option in (("only_complete", "--only-complete"), ("only_labeled", "--only-labeled")):
+    for name, option in (
+        ("only_complete", "--only-complete"),
+        ("only_labeled", "--only-labeled"),
+        ("set_aside", "--with-set-aside"),
+    ):
         words += [option] if getattr(choices, name) else []
     for name, option in (
         ("classes", "--class"),

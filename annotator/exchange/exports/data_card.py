@@ -163,8 +163,9 @@ def card(
                 certified.ruled_out[class_.id] for class_ in view.classes if class_.id in certified.ruled_out
             ],
             "last_decision": certified.last_decision_id,
-        },
-        "audits": [asdict(audit) for audit in certified.audits],
+        }
+        | ({} if certified.events is None else {"events": certified.events, "in_events": certified.in_events()}),
+        "audits": [audit.as_json() for audit in certified.audits],
         "how_audits_are_drawn": drawn_in_words(certified),
         "assumed": [*ASSUMED, *([BLIND] if certified.audits else [])],
         "limits": [*LIMITS, *([CONFIDENCE] if _has_intervals(certified) else [])],
@@ -270,6 +271,7 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
         "",
         *_by_class(card, text),
         "",
+        *([certified["in_events"], ""] if "in_events" in certified else []),
         *(f"* {text(sentence)}" for sentence in certified["lacks"]),
         "",
         "## How this is known",
@@ -277,7 +279,8 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
         card["how_audits_are_drawn"],
         "",
         *(
-            f"* Audit {audit['id']}: {counted(audit['cells'], 'pair')}, sampled "
+            f"* Audit {audit['id']}: {counted(audit['cells'], 'pair')}"
+            f"{' of whole events' * ('by_event' in audit)}, sampled "
             f"{time.strftime('%Y-%m-%d', time.gmtime(audit['drawn_at']))}."
             for audit in card["audits"]
         ),
@@ -419,7 +422,7 @@ def _safe(text: str) -> str:
 
 def _certified(row: Row) -> dict[str, Any]:
     keys = ("people", "accepted", "unknown", "audited", "recall", "recall_allowing", "precision", "missing", "seconds")
-    return {name: value for name, value in row.as_json().items() if name in keys}
+    return {name: value for name, value in row.as_json().items() if name in (*keys, "events")}
 
 
 def _by_class(card: dict[str, Any], text: Text) -> list[str]:

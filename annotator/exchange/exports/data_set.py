@@ -26,6 +26,7 @@ from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.events import stored
+from annotator.store.images import set_aside
 from annotator.store.labels import blocks, event_labels
 
 Progress = Callable[[int, int], None]
@@ -90,6 +91,10 @@ def _read(db: Database, choices: Choices, names_files: bool, progress: Progress)
     ids = blocks.image_ids(db)
     fill = None
     said: list[str] = []
+    if aside := set_aside.image_ids(db):
+        said.append(_aside_in_words(db, len(aside), choices.set_aside))
+        if not choices.set_aside:
+            ids = ids[~np.isin(ids, list(aside))]
     if choices.only_complete or choices.only_labeled or choices.unknown == "model":
         ids, open_cells = _choose(reader, ids, choices)
         if choices.unknown == "model" and reader.predictions is not None:
@@ -129,6 +134,12 @@ def _read(db: Database, choices: Choices, names_files: bool, progress: Progress)
     )
     counts = splits.counts(split_names, split_of, tallies, [class_.name for class_ in chosen])
     return DataSet(view, tallies, fill, said, counts, ids)
+
+
+def _aside_in_words(db: Database, images: int, included: bool) -> str:
+    why = "; ".join(f"{reason}: {count:,}" for reason, count in set_aside.reasons(db))
+    words = "in the export, as chosen" if included else "left out"
+    return f"{counted(images, 'image')} set aside, {words} ({why})."
 
 
 def _taken(db: Database, reader: Reader, image_ids: Sequence[int]) -> Taken:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports import near_duplicates
@@ -19,6 +21,7 @@ from annotator.exchange.files.safe_names import safe_names
 from annotator.indexing import positions
 from annotator.shares import counted
 from annotator.store.database.database import Database
+from annotator.store.events import membership
 from annotator.store.labels import blocks
 
 MOST_EXISTING = 100  # values of an attribute that names splits; an attribute with more is not about splits
@@ -51,7 +54,20 @@ def assign(
         groups = near_duplicates.groups(db, ids, progress)
     else:
         groups = _groups(db, choices.split_by, ids)
+    if (events := membership.events_of(db, ids)) is not None:
+        groups = _joined(membership.numbered(events), groups)
     return tuple(wanted), stratified(starts, classes, list(wanted.values()), choices.seed, groups)
+
+
+def _joined(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
+    """Return the groups that keep together what either does, (N,) from 0 on."""
+    if second is None or not len(first):
+        return first
+    many = int(first.max()) + 1
+    ones = np.ones(len(first), bool)
+    size = many + int(second.max()) + 1
+    _, component = connected_components(coo_matrix((ones, (first, many + second)), (size, size)), directed=False)
+    return np.unique(component[first], return_inverse=True)[1]
 
 
 def counts(

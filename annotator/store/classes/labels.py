@@ -15,7 +15,7 @@ from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.database.database import newest_decision
 from annotator.store.labels import auto_accepted
 from annotator.store.labels.archived import COUNT_ACTIVE, Archive
-from annotator.store.labels.derivation import COMPLETE, LABELED, rebuild, set_disagreements
+from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED, rebuild, set_disagreements
 
 FEW = 2_000  # images that are rebuilt one by one rather than all of a class at once
 
@@ -150,7 +150,7 @@ def set_stages(sql: sqlite_utils.Database) -> None:
         f"""WITH answers AS (SELECT image_id, count(*) AS n, max(decision_id) AS newest FROM label GROUP BY image_id)
         UPDATE image SET stage = {reached},
             stage_decision = CASE WHEN stage >= {LABELED} THEN stage_decision ELSE newest END
-        FROM answers WHERE image_id = image.id AND stage != {reached}""",
+        FROM answers WHERE image_id = image.id AND stage NOT IN ({reached}, {ASIDE})""",
         {"classes": classes},
     )
     # An untouched image returns to its place in the order, a skipped one to where it was skipped.
@@ -158,7 +158,8 @@ def set_stages(sql: sqlite_utils.Database) -> None:
         f"""UPDATE image SET stage = newest > 0, stage_decision = newest FROM (
             SELECT id AS image_id, coalesce((SELECT max(id) FROM decision d
                 WHERE d.image_id = image.id AND d.action = 'skip' AND {_HOLDS}), 0) AS newest
-            FROM image WHERE stage >= {LABELED} AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id))
+            FROM image WHERE stage IN ({LABELED}, {COMPLETE})
+                AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id))
         WHERE image_id = image.id"""
     )
 

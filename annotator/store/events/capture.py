@@ -59,7 +59,9 @@ class Captures:
 
 def stamp(db: Database) -> tuple[int, ...]:
     """Return a key that changes with the images, their names and times, and the facts of imports."""
-    of_images = "SELECT (SELECT coalesce(max(id), 0) FROM image), (SELECT coalesce(max(id), 0) FROM image_change)"
+    # Times of files that were not read when their images were added come later.
+    of_images = """SELECT (SELECT coalesce(max(id), 0) FROM image), (SELECT coalesce(max(id), 0) FROM image_change),
+        (SELECT count(*) FROM image WHERE capture_read = 0 AND problem = '')"""
     return (*db.tuples(of_images)[0], *attributes.stamp(db))
 
 

@@ -19,9 +19,10 @@ from annotator.store.events import capture, edits
 from annotator.store.events.capture import Captures
 from annotator.store.events.edits import GAP, MERGE, MOST_SECONDS, SHIFT, SPLIT, Change, Edit
 from annotator.store.events.finding import Arrangement, Boundary, arrange, event_starts, events_and_frames
+from annotator.store.events.membership import FOUND
 
-FOUND = "events_found"  # setting: the newest edit and the stamp of the images that the stored events follow from
 AT_ONCE = 50_000  # rows
+KEPT = 2  # events in memory: those of now, and of the change before or of a preview
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,35 @@ def are_current(db: Database) -> bool:
     """Return whether the stored events follow from the images and edits of now."""
     with db.reading() as sql:
         return db.setting(FOUND) == _stamp(db, sql)
+
+
+def odd_rows(db: Database) -> list[str]:
+    """Return a sentence for each row of `image_event` that does not follow from the images and edits, or is missing.
+
+    Where images were added or facts imported since, nothing is compared: the worker finds events again.
+    """
+    with db.reading() as sql:
+        if are_found(db) and not are_current(db):
+            return []
+        stored = set(db.tuples("SELECT image_id, event_id, frame FROM image_event"))
+        expected: set[tuple[int, ...]] = set()
+        if are_found(db):
+            now = _derive(db, sql, edits.in_force(sql))
+            expected = set(map(tuple, np.stack([now.captures.image_ids, now.events, now.frames], 1).tolist()))
+    missing, odd = sorted(expected - stored), sorted(stored - expected)
+    return [
+        *(f"event: {row} is missing" for row in missing),
+        *(f"event: {row} follows from nothing" for row in odd),
+    ]
+
+
+def repair(db: Database) -> None:
+    """Store the events anew as they follow; in a project that never asked for events there are none."""
+    if are_found(db):
+        find(db)
+    else:
+        with db.writing() as sql:
+            sql.execute("DELETE FROM image_event")
 
 
 def set_gap(db: Database, seconds: float, by: str, uuid: str | None = None) -> Events:
@@ -236,7 +266,12 @@ def _stamp(db: Database, sql: sqlite_utils.Database) -> list[int]:
 
 def _derive(db: Database, sql: sqlite_utils.Database, made: Sequence[Edit]) -> Events:
     """Return the events that follow from the images and these edits, inside a transaction."""
-    stamp, shifts = capture.stamp(db), edits.shifts(made)
+    key = capture.stamp(db), tuple(made)
+    return db.caches.get("events", key, lambda: _found(db, sql, made, key[0]), KEPT)
+
+
+def _found(db: Database, sql: sqlite_utils.Database, made: Sequence[Edit], stamp: tuple[int, ...]) -> Events:
+    shifts = edits.shifts(made)
     captures = db.caches.get("event captures", stamp, lambda: capture.read(sql), 1)
     arrangement = db.caches.get("event arrangement", (stamp, shifts), lambda: _arranged(captures, shifts), 2)
     starts = event_starts(arrangement, edits.gap(made), _boundaries(captures, made))

@@ -27,7 +27,7 @@ from annotator.store.gallery.class_states import ClassStates, places_of
 from annotator.store.gallery.names import ImageNames
 from annotator.store.gallery.twin_column import TwinColumn
 from annotator.store.gallery.values import Membership, Texts, grown
-from annotator.store.labels.derivation import COMPLETE
+from annotator.store.labels.derivation import COMPLETE, SET_ASIDE
 from annotator.store.pictures.decoding_budget import give_back_freed
 from annotator.store.pictures.exif import CAPTURE, Capture
 
@@ -88,7 +88,7 @@ class ImageColumns:
         newest_at: (N,) float64: the time of that decision, nan without one.
         people: The people with a decision on the image that was not taken back.
         sources: The sources of these decisions.
-        flagged: (N,) bool.
+        flagged, aside: (N,) bool: the image has a flag, and one that sets it aside.
     """
 
     def __init__(self):
@@ -104,7 +104,7 @@ class ImageColumns:
         }
         self.looks, self.twins = AppearanceColumns(), TwinColumn()
         self.newest_at = np.zeros(0)
-        self.complete, self.flagged = np.zeros(0, bool), np.zeros(0, bool)
+        self.complete, self.flagged, self.aside = (np.zeros(0, bool) for _ in range(3))
         self.positives, self.newest = np.zeros(0, np.int16), np.zeros(0, np.int64)
         self.people, self.sources = Membership(), Membership()
         self._class_ids: list[int] = []  # without archived ones, so the newest class may be missing
@@ -270,7 +270,9 @@ class ImageColumns:
 
     def _grow(self) -> None:
         count = len(self)
-        self.complete, self.flagged = grown(self.complete, count, False), grown(self.flagged, count, False)
+        self.complete, self.flagged, self.aside = (
+            grown(column, count, False) for column in (self.complete, self.flagged, self.aside)
+        )
         self.positives, self.newest = grown(self.positives, count, 0), grown(self.newest, count, 0)
         self.newest_at = grown(self.newest_at, count, np.nan)
         self.people.grow(count)
@@ -288,7 +290,8 @@ class ImageColumns:
         Older decisions are read too: when one is taken back, an older one becomes the newest.
         """
         cleared = slice(None) if rows is None else rows
-        self.newest[cleared], self.newest_at[cleared], self.flagged[cleared] = 0, np.nan, False
+        self.newest[cleared], self.newest_at[cleared] = 0, np.nan
+        self.flagged[cleared] = self.aside[cleared] = False
         self.people.clear(cleared)
         self.sources.clear(cleared)
         if rows is None:
@@ -310,7 +313,10 @@ class ImageColumns:
             # Of several decisions on an image the last one assigned stays, which is the newest.
             self.newest[rows], self.newest_at[rows] = ids, times
             are_flags = np.array(are_flags, bool)
-            self.flagged[rows[are_flags]] = np.array(have_notes, bool)[are_flags]
+            have_notes = np.array(have_notes, bool)
+            self.flagged[rows[are_flags]] = have_notes[are_flags]
+            of_people = are_flags & (np.array(sources) != "import")
+            self.aside[rows[of_people]] = (have_notes & (np.array(sources) == SET_ASIDE))[of_people]
             self.people.add(rows, people, count)
             self.sources.add(rows, sources, count)
 

@@ -7,7 +7,7 @@ from annotator.records import Image
 from annotator.store.database.database import Database
 from annotator.store.labels import counts as overview
 from annotator.store.labels.comments import comment_counts
-from annotator.store.labels.derivation import COMPLETE
+from annotator.store.labels.derivation import ASIDE, COMPLETE
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Tile:
         flag: The note of its flag, "" without one.
         comments: The number of comments.
         complete: Whether every class has an answer.
+        aside: Whether it is set aside; its flag says why.
     """
 
     image: Image
@@ -26,6 +27,7 @@ class Tile:
     flag: str
     comments: int
     complete: bool
+    aside: bool
 
 
 def read(db: Database, image_ids: Sequence[int]) -> list[Tile]:
@@ -56,6 +58,7 @@ def read(db: Database, image_ids: Sequence[int]) -> list[Tile]:
             notes.get(image_id, ""),
             comments.get(image_id, 0),
             images[image_id][5] == COMPLETE,
+            images[image_id][5] == ASIDE,
         )
         for image_id in ids
         if image_id in images

@@ -36,6 +36,24 @@ def keep(db: Database, image_ids: np.ndarray, firsts: np.ndarray) -> int:
     return len(changed)
 
 
+def odd_groups(db: Database) -> list[int]:
+    """Return the images whose group is not named after an image of it; [] while groups are to be made anew."""
+    if db.setting(GROUPED, 0) != db.value("SELECT coalesce(max(id), 0) FROM appearance"):
+        return []
+    rows = db.tuples(
+        """SELECT t.image_id FROM twin t LEFT JOIN twin f ON f.image_id = t.first_id
+        WHERE f.first_id IS NOT t.first_id ORDER BY t.image_id"""
+    )
+    return [image_id for (image_id,) in rows]
+
+
+def forget(db: Database) -> None:
+    """Let the worker make the groups anew."""
+    with db.writing() as sql:
+        sql.execute("DELETE FROM twin")
+    db.set_setting(GROUPED, 0)
+
+
 def of(db: Database, image_id: int) -> list[int]:
     """Return the ids of the other images of an image's group, ascending; [] where it has no twin."""
     rows = db.tuples(

@@ -33,7 +33,7 @@ from annotator.store.imports.staging import Staging
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import implied
 from annotator.store.labels.archived import COUNT_ACTIVE
-from annotator.store.labels.derivation import COMPLETE, LABELED
+from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED
 from annotator.store.labels.event_labels import import_events
 
 NUMBERS = 10_000_000_000
@@ -322,6 +322,7 @@ def _complete(sql: sqlite_utils.Database, first: int, changes: Changes, labels: 
 def _set_stages(sql: sqlite_utils.Database, first: int) -> None:
     sql.execute(
         f"""CREATE TEMP TABLE staged_stage AS SELECT d.image_id, max(d.id) AS newest, i.stage AS before, CASE
+            WHEN i.stage = {ASIDE} THEN {ASIDE}
             WHEN (SELECT count(*) FROM label l WHERE l.image_id = d.image_id) >= ({COUNT_ACTIVE})
             THEN {COMPLETE} ELSE {LABELED} END AS stage
         FROM decision d JOIN image i ON i.id = d.image_id WHERE d.id > ? GROUP BY d.image_id""",

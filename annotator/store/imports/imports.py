@@ -28,7 +28,7 @@ from annotator.store.imports.commit import (
 )
 from annotator.store.labels import implied
 from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE
-from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED, rebuild
+from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED, rebuild
 from annotator.store.labels.event_labels import take_back_events
 from annotator.store.pictures.files import escaped
 
@@ -232,6 +232,7 @@ def _follow(sql: sqlite_utils.Database, first: int, low: int, high: int) -> list
         f"""CREATE TEMP TABLE staged_stage AS
         SELECT image_id, iif(stage = {UNTOUCHED}, 0, newest) AS newest, before, stage FROM (
             SELECT t.image_id, t.newest, i.stage AS before, CASE
+            WHEN i.stage = {ASIDE} THEN {ASIDE}
             WHEN answered >= ({COUNT_ACTIVE}) THEN {COMPLETE} WHEN answered THEN {LABELED}
             WHEN {skipped} THEN {SKIPPED} ELSE {UNTOUCHED} END AS stage
         FROM (SELECT image_id, newest, (SELECT count(*) FROM label l WHERE l.image_id = z.image_id) AS answered

@@ -7,8 +7,9 @@ not at all.
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from annotator.roles import Right
 from annotator.store.database.arrays import open_array, save_array, save_rows
 from annotator.store.database.database import Database, new_id, newest_decision
 from annotator.store.database.invalid_rows import STATES, SURE
+from annotator.store.labels.derivation import ASIDE
 from models.rows import Rows
 
 KEPT = 5  # audits whose arrays are kept; answers of older ones count as labels only
@@ -34,6 +36,7 @@ class Audit:
         drawn_at: Time of the sampling, unix seconds.
         cells: Number of sampled cells, without those of archived classes.
         people: Number of people who are to answer each cell, blind to each other.
+        by_event: Whether events were drawn, whose images are all asked, and not images.
     """
 
     id: int
@@ -42,6 +45,11 @@ class Audit:
     drawn_at: float
     cells: int
     people: int = 1
+    by_event: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all fields; `by_event` only where it is True."""
+        return {name: value for name, value in asdict(self).items() if name != "by_event" or value}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +93,7 @@ def publish(
     run_id: int | None,
     newest: int,
     people: int = 1,
+    by_event: bool = False,
 ) -> int:
     """Store an audit and return its id.
 
@@ -97,13 +106,14 @@ def publish(
         run_id: The run that the scores come from; None without a run.
         newest: The newest decision that the population includes.
         people: Number of people who are to answer each cell.
+        by_event: Whether events were drawn.
 
     Raises:
         DiskFull: The arrays do not fit on the disk.
     """
     with db.writing(right=Right.REVIEW) as sql:
-        statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at, people) VALUES (?, ?, ?, ?)"
-        audit_id = new_id(sql.execute(statement, [run_id, newest, time.time(), people]))
+        statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at, people, by_event) VALUES (?, ?, ?, ?, ?)"
+        audit_id = new_id(sql.execute(statement, [run_id, newest, time.time(), people, by_event]))
     folder = _folder(db, audit_id)
     save_array(folder / "image_ids.npy", drawn_from.image_ids)
     save_array(folder / "class_ids.npy", drawn_from.class_ids)
@@ -151,10 +161,10 @@ def cells_of(db: Database, audit: Audit) -> AuditCells:
     Cells outside of the audit's population (rows edited by hand) and cells of archived classes are left out.
     """
     rows = db.tuples(
-        """SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
+        f"""SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
         coalesce(d.source = 'audit' OR (d.source = 'settlement' AND EXISTS (SELECT 1 FROM decision b
             WHERE b.image_id = a.image_id AND b.class_id = a.class_id AND b.source = 'audit' AND b.id > ?)), 0),
-        i.problem = ''
+        i.problem = '' AND i.stage != {ASIDE}
         FROM audit_cell a JOIN image i ON i.id = a.image_id
         LEFT JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id AND l.decision_id > ?
         LEFT JOIN decision d ON d.id = l.decision_id
@@ -237,8 +247,8 @@ def class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> np.nda
 
 
 def readable_images(db: Database) -> np.ndarray:
-    """Return the ids of the images that can be shown: (n,) int64, ascending."""
-    ids = db.value("SELECT group_concat(id) FROM image WHERE problem = ''")
+    """Return the ids of the images that can be shown and are not set aside: (n,) int64, ascending."""
+    ids = db.value(f"SELECT group_concat(id) FROM image WHERE problem = '' AND stage != {ASIDE}")
     return np.sort(np.fromstring(ids or "", np.int64, sep=","))
 
 
@@ -280,11 +290,11 @@ def _newest(db: Database, limit: int) -> list[Audit]:
     rows = db.rows(
         """SELECT id, run_id, last_decision_id, drawn_at,
         (SELECT count(*) FROM audit_cell WHERE audit_id = audit.id
-            AND class_id NOT IN (SELECT id FROM class WHERE archived = 1)) AS cells, people
+            AND class_id NOT IN (SELECT id FROM class WHERE archived = 1)) AS cells, people, by_event
         FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?""",
         [min(limit, KEPT)],
     )
-    return [Audit(**row) for row in rows]
+    return [Audit(**(row | {"by_event": bool(row["by_event"])})) for row in rows]
 
 
 def _readable(db: Database, audit_id: int) -> bool:

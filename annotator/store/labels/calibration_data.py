@@ -15,7 +15,8 @@ NO_IMAGES = np.zeros(0, np.int64)
 def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGES) -> tuple[np.ndarray, int]:
     """Return the newest scored answers (present or absent) to predictions of this method and backbone.
 
-    Answers that were taken back are left out.
+    Answers that were taken back are left out, and in a project with events those about an event of which an image had
+    been answered when the run was trained: its other images look alike.
 
     Args:
         db: The project's database.
@@ -28,7 +29,8 @@ def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGE
         out for an invalid class, score or state.
     """
     rows = db.tuples(
-        f"""SELECT d.run_id, d.class_id, d.score, d.state, d.image_id FROM decision d JOIN run r ON r.id = d.run_id
+        f"""SELECT d.run_id, d.class_id, d.score, d.state, d.image_id, r.last_decision_id
+        FROM decision d JOIN run r ON r.id = d.run_id
         WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND d.action = 'label' AND d.score NOT NULL
           AND d.source IN {in_sql(scored=True)} AND d.state != 0 AND r.method = ? AND r.backbone = ?
           AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
@@ -37,8 +39,34 @@ def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGE
     )
     known = {row[0] for row in db.tuples("SELECT id FROM class")}
     sound = [row for row in rows if row[1] in known and _is_probability(row[2]) and row[3] in (1, -1)]
-    wanted = ~np.isin(np.array([row[4] for row in sound], np.int64), but)
+    image_ids, trained = np.array([row[4:] for row in sound], np.int64).reshape(-1, 2).T
+    wanted = ~np.isin(image_ids, but) & (trained < _first_of_others(db, image_ids))
     return np.array([row[:4] for row in sound], np.float64).reshape(-1, 4)[wanted], len(rows) - len(sound)
+
+
+def _first_of_others(db: Database, image_ids: np.ndarray) -> np.ndarray:
+    """Return the first decision about another image of each image's event, (n,) int64; beyond all where there is none.
+
+    Decisions that were taken back since count: a run may have learned from them.
+    """
+    none = np.iinfo(np.int64).max
+    rows = db.numbers(
+        """SELECT event_id, image_id, first FROM (SELECT o.event_id, o.image_id, (SELECT min(d.id) FROM decision d
+            WHERE d.image_id = o.image_id AND d.action IN ('label', 'done')) AS first
+            FROM image_event o WHERE o.event_id IN (SELECT event_id FROM image_event
+                WHERE image_id IN (SELECT value FROM json_each(?)))) WHERE first NOT NULL ORDER BY event_id, first""",
+        [json.dumps(np.unique(image_ids).tolist())],
+    )
+    firsts: dict[int, list[tuple[int, int]]] = {}
+    event_of: dict[int, int] = {}
+    for event, image_id, first in rows.tolist():
+        event_of[image_id] = event
+        firsts.setdefault(event, []).append((first, image_id))
+    found = np.full(len(image_ids), none)
+    for place, image_id in enumerate(image_ids.tolist()):
+        others = firsts.get(event_of.get(image_id, 0), [])[:2]  # an image itself has been answered, so it is among them
+        found[place] = next((first for first, other in others if other != image_id), none)
+    return found
 
 
 def calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[object, object]]:

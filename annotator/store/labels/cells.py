@@ -18,7 +18,7 @@ from annotator.store.database.database import Database, newest_decision
 from annotator.store.database.invalid_rows import STATES
 from annotator.store.images import images
 from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED
+from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
 from annotator.store.labels.implied import with_implied
 
 AT_ONCE = 10_000  # ids in one SELECT
@@ -135,10 +135,12 @@ def labels_with_annotators(db: Database, asked: Sequence[tuple[int, int]]) -> di
 
 
 def unreadable(db: Database, image_ids: Sequence[int]) -> set[int]:
-    """Return the ids of images that cannot be shown: unknown ids, and images whose file can no longer be read."""
+    """Return the ids of images that are not asked: unknown ids, unreadable files, and images that are set aside."""
     readable: set[int] = set()
     for ids in _parts(image_ids):
-        rows = db.tuples(f"SELECT id FROM image WHERE problem = '' AND id IN ({_marks(ids)})", ids)
+        rows = db.tuples(
+            f"SELECT id FROM image WHERE problem = '' AND +stage != {ASIDE} AND id IN ({_marks(ids)})", ids
+        )
         readable |= {row[0] for row in rows}
     return set(image_ids) - readable
 
@@ -274,7 +276,7 @@ def skipped_again(sql: sqlite_utils.Database, taken: Collection[int], want: int)
 def stage_column(db: Database, image_ids: np.ndarray) -> np.ndarray:
     """Return the stage of each image, (n,) uint8 in the order of the ids; 0 for an unknown image.
 
-    Stages: 0 untouched, 1 skipped, 2 has labels, 3 complete.
+    Stages: 0 untouched, 1 skipped, 2 has labels, 3 complete, 4 set aside.
     """
     statement = (
         "SELECT i.id, i.stage FROM json_each(?) wanted CROSS JOIN image i ON i.id = wanted.value WHERE i.stage > 0"

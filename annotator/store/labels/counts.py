@@ -8,8 +8,9 @@ from typing import Any
 
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE, sources
 from annotator.store.database.database import Database
+from annotator.store.images import set_aside
 from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED
+from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
 
 SCORE_BINS = 20  # bins of scores, as in the schema's view `counted`
 NEWEST = 20_000  # decisions read one by one for a chart by the minute
@@ -28,6 +29,8 @@ _FLAGGED = f"""FROM decision d INDEXED BY decision_flag
 def image_counts(db: Database, *, everything: bool | None = None) -> dict[str, int]:
     """Count images by progress: all, without_decision, skipped, incomplete (an answer and an open class), complete.
 
+    Images that are set aside are in none of these; where there are some, `set_aside` counts them.
+
     Args:
         db: The project's database.
         everything: Include images that are answered blind (blind_tallies.py); None: only where the current member may
@@ -39,12 +42,12 @@ def image_counts(db: Database, *, everything: bool | None = None) -> dict[str, i
             stages[stage] = stages.get(stage, 0) - images
             stages[UNTOUCHED] = stages.get(UNTOUCHED, 0) + images
     return {
-        "all": sum(stages.values()),
+        "all": sum(images for stage, images in stages.items() if stage != ASIDE),
         "without_decision": stages.get(UNTOUCHED, 0) + stages.get(SKIPPED, 0),
         "skipped": stages.get(SKIPPED, 0),
         "incomplete": stages.get(LABELED, 0),
         "complete": stages.get(COMPLETE, 0),
-    }
+    } | ({"set_aside": stages[ASIDE]} if stages.get(ASIDE) else {})
 
 
 def has_answers(db: Database) -> bool:
@@ -85,10 +88,10 @@ def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
 def count_unanswered(db: Database, class_id: int) -> int:
     """Count the images that can be shown and on which nobody has answered a class of few answers, which are read."""
     return db.value(
-        """SELECT (SELECT sum(n) FROM tally WHERE kind = 'stage')
-            - (SELECT count(*) FROM image WHERE problem != '')
+        f"""SELECT (SELECT sum(n) FROM tally WHERE kind = 'stage' AND one != {ASIDE})
+            - (SELECT count(*) FROM image WHERE problem != '' AND stage != {ASIDE})
             - (SELECT count(*) FROM label l JOIN image i ON i.id = l.image_id
-                WHERE l.class_id = ? AND i.problem = '')""",
+                WHERE l.class_id = ? AND i.problem = '' AND i.stage != {ASIDE})""",
         [class_id],
     )
 
@@ -99,18 +102,19 @@ def count_open(db: Database) -> int:
     Blind answers count for every member: the number says that they were given, and nothing of what was answered.
     """
     with db.reading():
-        images = db.value("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'stage'")
-        unreadable = db.value("SELECT count(*) FROM image WHERE problem != ''")
+        images = db.value(f"SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'stage' AND one != {ASIDE}")
+        unreadable = db.value(f"SELECT count(*) FROM image WHERE problem != '' AND stage != {ASIDE}")
         classes = db.value("SELECT count(*) FROM class WHERE archived = 0")
         settled = db.value(
             """SELECT coalesce(sum(n), 0) FROM tally WHERE kind IN ('label', 'accepted')
             AND one IN (SELECT id FROM class WHERE archived = 0)"""
-        )
+        ) - sum(set_aside.settled(db))
         count = images * classes - settled
         if not unreadable or count > unreadable * classes:  # more than all pairs of unreadable images: no need to look
             return count - unreadable * classes
         return count - db.value(
-            """SELECT count(*) FROM image i CROSS JOIN class c WHERE i.problem != '' AND c.archived = 0
+            f"""SELECT count(*) FROM image i CROSS JOIN class c
+            WHERE i.problem != '' AND i.stage != {ASIDE} AND c.archived = 0
             AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = i.id AND class_id = c.id)
             AND NOT EXISTS (SELECT 1 FROM accepted WHERE image_id = i.id AND class_id = c.id)"""
         )

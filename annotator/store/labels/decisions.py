@@ -25,10 +25,12 @@ from annotator.store.labels import implied, refusals, revealed
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.archived import Archive
 from annotator.store.labels.derivation import (
+    ASIDE,
     COMPLETE,
     clear_label,
     close,
     is_vote,
+    note_flag,
     rebuild,
     set_disagreements,
     set_label,
@@ -207,8 +209,9 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
 
 
 def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
-    """Return the labels for a training, the number of invalid rows left out, and the newest decision included.
+    """Return the labels for a training, without those of images that are set aside.
 
+    Also the number of invalid rows left out, and the newest decision included.
     All are read at one moment.
 
     Returns:
@@ -225,11 +228,15 @@ def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
         cells = db.numbers(
             f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN {in_sql(unbiased=False)} OR i.stage = ?
             FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id
-            WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class)""",
+            WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class) AND i.stage != {ASIDE}""",
             [COMPLETE],
         )
-        odd = sql.execute("SELECT count(*) FROM label").fetchone()[0] - len(cells)
+        aside = f"SELECT count(*) FROM image i CROSS JOIN label l ON l.image_id = i.id WHERE i.stage = {ASIDE}"
+        every, aside = (sql.execute(query).fetchone()[0] for query in ("SELECT count(*) FROM label", aside))
+        odd = every - aside - len(cells)
         if len(follow := implied.cells(db)):
+            out = db.numbers("SELECT id FROM image WHERE stage = ?", [ASIDE])[:, 0]
+            follow = follow[~np.isin(follow[:, 0], out)]
             cells = np.concatenate([cells, np.c_[follow[:, :3], np.zeros(len(follow), np.int64)]])
         differ = db.numbers("SELECT image_id, class_id FROM contradiction")
     if len(differ):  # matched here, because a join would look up every label for a few rows
@@ -316,6 +323,8 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, i
         _append_undo(sql, decision, _undo_target(sql, decision))
         return None
     decision_id = _insert(sql, decision, image_id=decision.image_id)
+    if decision.action == "flag" and decision.image_id is not None:
+        note_flag(sql, decision.image_id, decision_id)
     if decision.action in ("flag", "comment") or decision.image_id is None:
         return None
     answered = None
@@ -437,11 +446,16 @@ def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | N
         _insert(sql, decision, image_id=None)
         return []
     newest_of_image: dict[int, int] = {}
+    flagged: dict[int, int] = {}
     for number, (decision_id, image_id, action) in enumerate(rows):
         name = decision.uuid if number == 0 else f"{decision.uuid}:{number}"
         newest = _insert(sql, decision, uuid=name, image_id=image_id, undoes=decision_id, batch=None)
-        if action not in ("flag", "comment"):
+        if action == "flag":
+            flagged[image_id] = newest
+        elif action != "comment":
             newest_of_image[image_id] = newest
     for image_id, newest in newest_of_image.items():
         rebuild(sql, image_id, newest)
+    for image_id, newest in flagged.items():
+        note_flag(sql, image_id, newest)
     return [row[0] for row in rows]

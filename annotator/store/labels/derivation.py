@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import sqlite_utils
 
 from annotator.records import ABSENT, OF_A_CELL, PRESENT, SOURCES, UNSURE
+from annotator.store.images.set_aside import ASIDE, SET_ASIDE
 from annotator.store.labels import implied
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE, Archive, Target
 
-UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
+UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage; a further one is ASIDE
 
 
 def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> bool:
@@ -49,7 +50,10 @@ def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
 
 
 def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Set the image's stage from its labels and what they imply; without labels, from whether it was skipped."""
+    """Set the image's stage: aside, or from its labels and what they imply; without labels, whether it was skipped."""
+    if is_aside(sql, image_id):
+        sql.execute("UPDATE image SET stage = ?, stage_decision = ? WHERE id = ?", [ASIDE, decision_id, image_id])
+        return
     answered = sql.execute("SELECT count(*) FROM label WHERE image_id = ?", [image_id]).fetchone()[0]
     if answered:
         answered += implied.count_of(sql, image_id)
@@ -61,6 +65,26 @@ def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> No
     # An untouched image returns to its place in the order, a skipped one queues behind those skipped earlier.
     since = 0 if stage == UNTOUCHED else decision_id
     sql.execute("UPDATE image SET stage = ?, stage_decision = ? WHERE id = ?", [stage, since, image_id])
+
+
+def is_aside(sql: sqlite_utils.Database, image_id: int) -> bool:
+    """Return whether the image's flag, a person's newest one that holds, sets it aside."""
+    # INDEXED BY: an image has few flags and may have many decisions.
+    newest = sql.execute(
+        """SELECT source = ? AND note != '' FROM decision d INDEXED BY decision_flag
+        WHERE action = 'flag' AND source != 'import' AND image_id = ?
+            AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        ORDER BY id DESC LIMIT 1""",
+        [SET_ASIDE, image_id],
+    ).fetchone()
+    return bool(newest and newest[0])
+
+
+def note_flag(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
+    """Bring the stage up to date after a flag was set or taken back: most flags leave the image where it is."""
+    (stage,) = sql.execute("SELECT stage FROM image WHERE id = ?", [image_id]).fetchone()
+    if is_aside(sql, image_id) != (stage == ASIDE):
+        set_stage(sql, image_id, decision_id)
 
 
 def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:

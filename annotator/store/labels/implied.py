@@ -126,7 +126,7 @@ def _set_stages(sql: sqlite_utils.Database) -> None:
             (SELECT count(*) FROM label l WHERE l.image_id = image.id)
             + (SELECT count(*) FROM accepted a WHERE a.image_id = image.id AND a.decision_id NOT NULL) >= ?
             THEN {COMPLETE} ELSE {LABELED} END
-        WHERE id IN (SELECT image_id FROM temp.implied_before) AND stage >= {LABELED}
+        WHERE id IN (SELECT image_id FROM temp.implied_before) AND stage IN ({LABELED}, {COMPLETE})
             AND EXISTS (SELECT 1 FROM label l WHERE l.image_id = image.id)""",
         [classes],
     )

@@ -130,7 +130,7 @@ def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> 
     """Return chosen images that this person can answer, except `but`; images that others have answered come first."""
     rows = db.tuples(
         """SELECT r.image_id FROM reading r CROSS JOIN image i ON i.id = r.image_id
-        WHERE r.due > 0 AND i.problem = ''
+        WHERE r.due > 0 AND i.problem = '' AND i.stage < 4 -- 4: set aside
         AND NOT EXISTS (SELECT 1 FROM revealed v WHERE v.image_id = r.image_id AND v.annotator IN (?, ?))
         ORDER BY r.had DESC, r.image_id DESC LIMIT ?""",
         [annotator, revealed.EVERYBODY, limit + len(but)],

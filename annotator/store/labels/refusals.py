@@ -117,6 +117,8 @@ def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:
         return None
     if not sql.execute("SELECT 1 FROM image WHERE id = ?", [decision.image_id]).fetchone():
         return f"there is no image {decision.image_id} in this project"
+    if decision.source == "aside" and decision.action != "flag":
+        return f"the source 'aside' is of flags alone, and this is a {decision.action}"
     if decision.action == "comment" and not decision.note.strip():
         return "a comment without text"
     if decision.action not in OF_A_CELL:

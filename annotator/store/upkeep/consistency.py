@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import sqlite_utils
 
 from annotator.store.database.database import Database
+from annotator.store.events import events
+from annotator.store.images import twins
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import derivation as history
 from annotator.store.labels import implied
@@ -68,7 +70,8 @@ def differences(db: Database, progress: Progress | None = None) -> Differences:
     """Compare the derived tables with the decisions, and check the integrity of the database.
 
     The checks are SQLite's integrity check, foreign keys, tallies against counts, remains of archived classes, and
-    labels, stages and annotator disagreements against a rebuild from the decisions. After a failed integrity check the
+    labels, stages and annotator disagreements against a rebuild from the decisions. Events are compared with what
+    follows from images and their edits, and groups of twins with themselves. After a failed integrity check the
     others are left out.
 
     Args:
@@ -98,11 +101,15 @@ def differences(db: Database, progress: Progress | None = None) -> Differences:
             for one, other in ((statement, stored), (stored, statement)):
                 rows = copy.execute(f"SELECT DISTINCT {image} FROM (SELECT * FROM ({one}) EXCEPT {other})")
                 found.images.update(row[0] for row in rows.fetchall())
+    found.derived += events.odd_rows(db)[:TOLD]
+    found.derived += [f"twins: image {image_id} is of a group of no image" for image_id in twins.odd_groups(db)[:TOLD]]
     return found
 
 
 def repair(db: Database, image_ids: set[int], progress: Progress | None = None) -> None:
     """Derive the labels, stages and disagreements of these images again, and count all tallies, in one transaction.
+
+    Events are stored anew where they differ; groups of twins are forgotten, and the worker makes them again.
 
     Decisions do not change. An image whose stage changes gets the place in the queue of its newest decision.
     """
@@ -117,6 +124,10 @@ def repair(db: Database, image_ids: set[int], progress: Progress | None = None) 
             sql.execute(f"DELETE FROM {table} WHERE class_id IN (SELECT id FROM class WHERE archived = 1)")
         sql.execute("DELETE FROM tally")
         sql.execute(f"INSERT INTO tally (kind, one, two, n) {_COUNTED}")
+        if events.odd_rows(db):
+            events.repair(db)
+        if twins.odd_groups(db):
+            twins.forget(db)
 
 
 def _differing(copy: sqlite3.Connection, name: str, expected: str, stored: str) -> list[str]:

@@ -34,6 +34,7 @@ KINDS = {
     "done": "Nothing else",
     "skip": "Skipped",
     "flag": "Flagged",
+    "aside": "Flagged",
     "gallery": "Gallery",
     "script": "Script",
     "clear": "Cleared",

@@ -16,6 +16,7 @@ from annotator.records import SOURCES, STATES
 from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.images import set_aside
 from annotator.store.labels import blocks
 from annotator.store.labels import disagreement as annotator_disagreement
 from annotator.store.runs import runs
@@ -58,6 +59,10 @@ def choose(db: Database) -> Chosen:
     st.subheader("Images and answers")
     only_complete = st.checkbox("Only images without an unanswered pair", key=kept("only_complete", False))
     only_labeled = st.checkbox("Only images with at least one label", key=kept("only_labeled", False))
+    aside = set_aside.count(db)
+    with_set_aside = bool(aside) and st.checkbox(
+        f"Images that were set aside, too ({aside:,})", key=kept("with_set_aside", False)
+    )
     with st.expander("Classes, people, certificate"):
         answers = _answers(names, people, annotator_disagreement.count(db))
     with st.expander("Splits for training"):
@@ -73,6 +78,7 @@ def choose(db: Database) -> Chosen:
         limits=limits,
         only_complete=only_complete,
         only_labeled=only_labeled,
+        set_aside=with_set_aside,
         **answers,
         **splits,
         **files,

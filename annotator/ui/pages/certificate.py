@@ -118,6 +118,8 @@ def _overall(row: Row) -> None:
                 st.caption(f"Best estimate: {estimate}")
                 if is_recall:
                     st.caption(frame.escaped(row.says))
+                if is_recall and row.events:
+                    st.caption(f"Of events, each counted once: {share_in_words(row.events.recall)}.")
                 if is_recall and row.recall_allowing.reason != NOT_COMPARED:
                     st.caption(f"Allowing for people's mistakes: {share_in_words(row.recall_allowing)}.")
                     if not row.recall_allowing.reason:
@@ -185,10 +187,13 @@ def _audit(db: Database, certified: Certificate) -> None:
                 key="audit_people",
                 help="Blind to each other. The Agreement page shows how far they agree.",
             )
+            by_event = certified.events is not None and st.checkbox(
+                "Draw events", key="audit_events", help="So many events, all of whose images are asked."
+            )
             if not st.form_submit_button("Start an audit", type="secondary" if waiting else "primary"):
                 return
         with st.spinner("Sampling..."):
-            drawn = audit.draw(db, int(cells), people=int(people))
+            drawn = audit.draw(db, int(cells), people=int(people), by_event=by_event)
         st.toast(f"{counted(drawn.cells, 'pair')} to check.")
         st.rerun()
 
@@ -235,6 +240,8 @@ def _numbers(certified: Certificate) -> None:
             "Estimates, with 95 % intervals in brackets. Times: until 95 % of the missing labels are found in grids, "
             f"at {assumed}{certified.seconds_a_tile:.1f} s per image{why}."
         )
+        if words := certified.in_events():
+            st.caption(frame.escaped(words))
         if certified.compared:
             st.caption(frame.escaped(in_words(certified)))
         for sentence in certified.ruled_out.values():
@@ -254,6 +261,7 @@ def _line(row: Row, compared: bool) -> dict[str, str]:
         "class": row.name,
         "labeled": f"{row.people + row.accepted:,}{accepted}",
         f"recall {IF_RIGHT}": share_in_words(row.recall),
+        **({"recall of events": share_in_words(row.events.recall)} if row.events else {}),
         **({"allowing for mistakes": share_in_words(row.recall_allowing)} if compared else {}),
         "precision": share_in_words(row.precision),
         "missing": count_in_words(row.missing),

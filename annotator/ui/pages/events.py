@@ -97,9 +97,13 @@ def _act(db: Database, change: Callable[[], object], said: str) -> None:
     st.rerun()
 
 
+def _numbers(db: Database, found: Events) -> Summary:
+    return db.caches.get("event numbers", (capture.stamp(db), found.edits), lambda: summary(found), 2)
+
+
 def _told(db: Database, by: str, found: Events) -> None:
     """Draw the numbers, what the last press did, and what can be undone."""
-    numbers = summary(found)
+    numbers = _numbers(db, found)
     st.subheader("Events")
     words = f"{counted(numbers.images, 'image')} in {counted(numbers.events, 'event')}."
     if numbers.without_time:
@@ -142,7 +146,7 @@ def _gap(db: Database, by: str, found: Events) -> None:
                 _act(db, lambda: events.set_gap(db, wanted, by), f"The gap is {time_in_units(wanted)}.")
             st.markdown(f"{counted(would, 'event')}, now {now:,}.")
     st.caption("Time between neighbouring images. Above the line they are of one event, below it of different ones.")
-    st.html(_histogram(summary(shown)))
+    st.html(_histogram(_numbers(db, shown)))
 
 
 def _histogram(numbers: Summary) -> str:
@@ -170,7 +174,7 @@ def _histogram(numbers: Summary) -> str:
 
 def _doubtful(db: Database, by: str, found: Events) -> None:
     """Draw the pairs of neighbours nearest to the cut, each with the button that contradicts it."""
-    pairs = doubtful_pairs(found, PAIRS)
+    pairs = db.caches.get("doubtful pairs", (capture.stamp(db), found.edits), lambda: doubtful_pairs(found, PAIRS), 1)
     if not pairs:
         return
     st.subheader("Least certain pairs")

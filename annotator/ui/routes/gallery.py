@@ -100,12 +100,16 @@ def _tile(tile: Tile, part: Window, hidden: bool) -> dict[str, Any]:
     if hidden:
         nothing = {"labels": [], "flag": None, "comments": 0, "complete": False}
         return image | nothing | {"hidden": True}
-    shown = image | {
-        "labels": tile.labels,
-        "flag": tile.flag or None,
-        "comments": tile.comments,
-        "complete": tile.complete,
-    }
+    shown = (
+        image
+        | {
+            "labels": tile.labels,
+            "flag": tile.flag or None,
+            "comments": tile.comments,
+            "complete": tile.complete,
+        }
+        | ({"aside": True} if tile.aside else {})
+    )
     probability = part.probabilities.get(id_)
     return shown if probability is None else shown | {"probability": probability}
 

@@ -33,9 +33,12 @@ Facts = Annotated[list[tuple[Path, Path]], Meta(max_length=100)]
 Images = Annotated[list[Id], Meta(max_length=100_000)]
 Cells = Annotated[list[tuple[Id, IdOrNone]], Meta(max_length=100_000)]
 if TYPE_CHECKING:
-    ClaimableSource = AnySource = str
+    ClaimableSource = str
+    AnySource = str
+    FlagSource = str
 else:
     ClaimableSource, AnySource = Literal[sources(claimable=True)], Literal[tuple(SOURCES)]
+    FlagSource = Literal[(*sources(claimable=True), "aside")]
 
 
 class BadRequest(ValueError):
@@ -278,8 +281,9 @@ class SkipGiven(_Given, kw_only=True, tag="skip"):
 
 
 class FlagGiven(_Given, kw_only=True, tag="flag"):
-    """A note on an image; the store says how long it may be."""
+    """A note on an image, which may set it aside; the store says how long it may be."""
 
+    source: FlagSource = "click"
     image: Id
     note: Annotated[str, Meta(max_length=100_000)] | None = ""
 

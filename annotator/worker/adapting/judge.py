@@ -4,6 +4,7 @@ import numpy as np
 
 from annotator.indexing import positions
 from annotator.store.database.database import Database
+from annotator.store.events import membership
 from annotator.store.features.cache import open_features
 from annotator.worker.adapting.plan import Plan
 from models.finetune.probe import head_scores
@@ -30,4 +31,5 @@ def judge(db: Database, plan: Plan, fitted: np.ndarray, judging: np.ndarray) -> 
     before = cache.features[rows]
     told = plan.labels[plan.fitted], plan.mask[plan.fitted], plan.unbiased[plan.fitted]
     first = head_scores(before[plan.fitted], *told, before[plan.judging])
-    return compare(first, head_scores(fitted, *told, judging), plan.held_out_labels)
+    groups = membership.numbered(membership.kept_together(db, plan.image_ids[plan.judging]))
+    return compare(first, head_scores(fitted, *told, judging), plan.held_out_labels, groups=groups)

@@ -1,7 +1,8 @@
 """The plan of an adapting, settled when it begins: images, their answers, and which images are held out.
 
 The plan is a file, so that later answers change nothing in a training that goes on after a kill. Which images are held
-out follows from their content alone: an image that one adapting has held out is never fitted to by a later one.
+out follows from their content alone: an image that one adapting has held out is never fitted to by a later one. Images
+of one event are held out together, as long as the events stay as they are.
 """
 
 import json
@@ -18,6 +19,7 @@ from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.arrays import replacing
 from annotator.store.database.database import Database
+from annotator.store.events import membership
 from annotator.store.features.cache import open_features
 from annotator.store.images import images
 from annotator.store.networks import adaptation, adapted, configuration
@@ -154,8 +156,9 @@ def check(plan: Plan) -> None:
 
 def _held_out(db: Database, image_ids: np.ndarray) -> np.ndarray:
     held_out = np.zeros(len(image_ids), bool)
+    together = membership.kept_together(db, image_ids)  # an event is held out as the image that it is named after
     for start in range(0, len(image_ids), AT_ONCE):
-        ids = image_ids[start : start + AT_ONCE].tolist()
+        ids = together[start : start + AT_ONCE].tolist()
         registered = images.images(db, ids)
         held_out[start : start + len(ids)] = [int(registered[i].sha256[:12], 16) % ONE_OF == 0 for i in ids]
     return held_out

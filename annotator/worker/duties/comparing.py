@@ -1,8 +1,8 @@
 """Networks compared on a project's own answers: features computed beside those in use, then cross-validation.
 
 A linear head is fitted to the answers of four fifths of the images, on the features of either network, and scores the
-remaining fifth; so every answer is judged by a head that has not seen it. Only unbiased answers are judged, and not
-those of images that an adapted network was fitted to.
+remaining fifth; so every answer is judged by a head that has not seen it, nor another image of its event. Only unbiased
+answers are judged, and not those of images that an adapted network was fitted to.
 """
 
 import time
@@ -14,6 +14,7 @@ from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.indexing import positions
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
+from annotator.store.events import membership
 from annotator.store.features.cache import open_features
 from annotator.store.networks import adapted, configuration
 from annotator.store.networks import comparisons as candidates
@@ -122,7 +123,9 @@ def compare_networks(db: Database, first: str, second: str) -> Compared:
     seen = np.isin(image_ids[chosen], fitted)
     judged = np.where(unbiased & mask & ~seen[:, None], labels, 0).astype(np.int8)
     features = [caches[0].features[known.rows[chosen]], caches[1].features[places[chosen]]]
-    fold = np.random.default_rng(0).permutation(len(chosen)) % FOLDS
+    together = membership.kept_together(db, image_ids[chosen])
+    groups = membership.numbered(together)
+    fold = (np.random.default_rng(0).permutation(int(groups.max(initial=-1)) + 1) % FOLDS)[groups]
     scores = [np.zeros(labels.shape, np.float32) for _ in features]
     try:
         for number in range(FOLDS):
@@ -131,7 +134,7 @@ def compare_networks(db: Database, first: str, second: str) -> Compared:
                 continue
             for of_network, of_images in zip(scores, features, strict=True):
                 of_network[own] = head_scores(of_images[rest], labels[rest], mask[rest], unbiased[rest], of_images[own])
-        result = compare(scores[0], scores[1], judged)
+        result = compare(scores[0], scores[1], judged, groups=groups)
     except ValueError as error:
         raise NothingToLearn(
             f"{second} could not be compared with {first}: {str(error).rstrip('.')}.\n    It takes unbiased answers: "

@@ -13,6 +13,7 @@ import numpy as np
 
 from annotator.indexing import positions
 from annotator.store.database.database import Database
+from annotator.store.events import membership
 from annotator.store.features.cache import FeatureCache, open_features
 from annotator.store.networks import adapted
 from annotator.worker.training.training_set import TrainingSet
@@ -65,7 +66,8 @@ def score_unseen(
     features: Rows = first.features
     if not there[fitted].all():
         features, rows, there = cache.features, known.rows, np.ones(len(known.rows), bool)
-    half_of = np.random.default_rng(SEED).integers(0, HALVES, int(image_ids.max()) + 1)[image_ids]
+    together = membership.kept_together(db, image_ids)
+    half_of = np.random.default_rng(SEED).integers(0, HALVES, int(image_ids.max()) + 1)[together]
     scores = np.full(known.labels.shape, np.nan, np.float32)
     for half in range(HALVES):
         scored = np.flatnonzero(fitted & (half_of == half))

@@ -11,6 +11,7 @@ from annotator.errors import NothingToLearn
 from annotator.records import Run
 from annotator.store.database.arrays import scratch_array
 from annotator.store.database.database import Database
+from annotator.store.events import membership
 from annotator.store.features.cache import FeatureCache
 from annotator.store.networks import adapted
 from annotator.store.runs import runs
@@ -86,7 +87,8 @@ def train(
     )
     images = ProjectImages(db, cache, backbone, load, regions or RegionCache(), known.class_ids)
     mask = None if known.mask.all() else known.mask
-    labels = TrainingLabels(known.rows, known.labels, mask, known.unbiased)
+    events = membership.events_of(db, cache.image_ids)
+    labels = TrainingLabels(known.rows, known.labels, mask, known.unbiased, groups=events)
     scores = [of_source for _, of_source in others.scores]
     scoring = scoring or partial(score_here, empty=partial(scratch_array, cache.folder))
     trainer = make_trainer(method, images, labels, seed=run_id, progress=between, outside=scores, scoring=scoring)

@@ -10,6 +10,7 @@ from annotator.records import PRESENT, UNSURE
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
+from annotator.store.images import set_aside
 from annotator.store.labels import decisions
 
 
@@ -18,7 +19,8 @@ class TrainingSet:
     """People's decisions in the form that training code takes.
 
     Attributes:
-        rows: (n,) rows of the feature cache: images with at least one label that is not 0.
+        rows: (n,) rows of the feature cache: images with at least one label that is not 0, and images that are set
+            aside, which have no label and of which no cell is trained on.
         labels: (n, C) int8, 1 present, -1 absent, 0 unanswered; where people differ, the probable state by how often
             each of them errs, if it is sure enough (quality/differing.py).
         mask: (n, C) bool, False where somebody was unsure, or people differ and the state is not sure enough: such a
@@ -56,20 +58,25 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     with db.reading():  # classes come and go
         class_ids = [class_.id for class_ in classes.all_classes(db)]
         cells, odd, newest = decisions.training_cells(db)
+        aside = set_aside.image_ids(db)
         _take(cells, differing.consensus_states(db))
     place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     cells, place = cells[embedded], place[embedded]
     sure = cells[:, 2] != UNSURE
-    rows = np.unique(place[sure])
+    rows, is_aside = np.unique(place[sure]), np.zeros(0, bool)
+    if aside:
+        is_aside = np.isin(cache.image_ids, list(aside))
+        rows = np.union1d(rows, np.flatnonzero(is_aside))
     labels = np.zeros((len(rows), len(class_ids)), np.int8)
     used = np.isin(place, rows)
     at, _ = positions(place[used], rows)
     columns, _ = positions(cells[used, 1], np.array(class_ids, np.int64))
     labels[at, columns] = np.where(sure[used], cells[used, 2], 0)
     mask = np.broadcast_to(np.ones((), bool), labels.shape)
-    if not sure[used].all():
+    if aside or not sure[used].all():
         mask = mask.copy()
         mask[at, columns] = sure[used]
+        mask[is_aside[rows] if aside else []] = False
     unbiased = np.zeros(labels.shape, bool)
     unbiased[at, columns] = sure[used] & (cells[used, 3] == 1)
     return TrainingSet(rows, labels, mask, class_ids, unbiased, newest, odd)

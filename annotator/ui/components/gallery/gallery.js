@@ -73,7 +73,7 @@ export default class GalleryPage extends Page {
     this.twins = new Twins({
       ask: (image) => session.outbox.flush().then(() => session.api.post("/api/twins", { image })).catch(() => null),
       isBeside: () => this.filter.request.sort === "twins", onBeside: (image) => this.showBeside(image),
-      onKeep: ({ name }, twins) => this.flag(twins.map(({ id }) => id), `twin of ${name}`, `${counted(twins.length, "twin")} of ${name} flagged`),
+      onKeep: ({ name }, twins) => this.flag(twins.map(({ id }) => id), `twin of ${name}`, `${counted(twins.length, "twin")} of ${name} set aside`, "aside"),
       onAnswer: (image, cells) => this.answer(cells, `${counted(cells.length, "answer")} of ${image.name} on its twins`), say,
       mayAnswer: data.may_answer,
     });
@@ -83,7 +83,8 @@ export default class GalleryPage extends Page {
     }, this.twins.element);
     this.panel.setClasses(session.classes);
     this.panel.element.hidden = !data.may_answer;
-    this.flagging = new FlagDialog((note) => this.flag([...this.selection.ids], note, `${note ? `flag "${note}"` : "flag removed"} on ${counted(this.selection.ids.size, "image")}`));
+    this.flagging = new FlagDialog((note) => this.flag([...this.selection.ids], note, `${note ? `flag "${note}"` : "flag removed"} on ${counted(this.selection.ids.size, "image")}`),
+      (note) => this.flag([...this.selection.ids], note, `${counted(this.selection.ids.size, "image")} set aside: ${note}`, "aside"));
     this.jump = new Jump((index) => this.goTo(index));
     this.saved = afterPaint(() => this.readWhenSaved());
     this.put();
@@ -358,10 +359,14 @@ export default class GalleryPage extends Page {
     this.flagging.open(only?.name ?? counted(ids.size, "image"), only?.flag ?? "");
   }
 
-  /** Flag images with one note as one step. @param {number[]} ids @param {string} note "" removes flags @param {string} words */
-  flag(ids, note, words) {
+  /**
+   * Flag images with one note as one step.
+   * @param {number[]} ids @param {string} note "" removes flags @param {string} words
+   * @param {"gallery" | "aside"} source aside: the images leave the work, and the note says why
+   */
+  flag(ids, note, words, source = "gallery") {
     const batch = crypto.randomUUID();
-    const [first, ...others] = ids.map((image) => ({ action: "flag", image, note, source: "gallery", batch }));
+    const [first, ...others] = ids.map((image) => ({ action: "flag", image, note, source, batch }));
     this.perform(first, {
       // Decisions of one batch are undone together, whichever of them is named.
       forward: () => {

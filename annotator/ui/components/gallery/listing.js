@@ -16,7 +16,7 @@ const RETRY = 1500; // milliseconds
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, labels: [number, number][], flag: string | null,
- *            comments: number, complete: boolean, probability?: number | null, measure?: string, hidden?: boolean}} Image
+ *            comments: number, complete: boolean, probability?: number | null, measure?: string, hidden?: boolean, aside?: boolean}} Image
  *   labels: [class, state]; measure: the number that is sorted by, in words; an image is never changed: what has changed is another object
  * @typedef {{images: Image[], stale: boolean}} Chunk
  */

@@ -208,7 +208,7 @@ export class Tiles {
     const said = this.#ordered(image).map(([id, state]) => `${names.get(id) ?? "a class"} ${STATE_WORDS[state]}`);
     const absent = image.labels.filter(([id, state]) => state === -1 && !this.first.includes(id)).length;
     const marks = [
-      image.complete && "complete", image.flag && `flag: ${image.flag}`,
+      image.complete && "complete", image.flag && `${image.aside ? "set aside" : "flag"}: ${image.flag}`,
       image.comments && counted(image.comments, "comment"),
       image.probability != null && `probability ${chance(image.probability)}`,
       image.measure,
@@ -219,14 +219,14 @@ export class Tiles {
 }
 
 /** @param {Image} image */
-function marksOf({ complete, flag, comments, probability, measure }) {
+function marksOf({ complete, flag, aside, comments, probability, measure }) {
   const mark = (/** @type {string} */ kind, /** @type {string} */ sign, /** @type {string} */ title) =>
     el("span", { class: `mark-${kind}`, title }, sign);
   return [
     ...(probability == null ? [] : [mark("chance", chance(probability), "Probability of the class")]),
     ...(measure ? [mark("chance", measure, "What the list is sorted by")] : []),
     ...(comments ? [mark("comments", String(comments), "Comments")] : []),
-    ...(flag ? [mark("flag", "⚑", flag)] : []),
+    ...(flag ? [aside ? mark("aside", "⊘", `Set aside: ${flag}`) : mark("flag", "⚑", flag)] : []),
     ...(complete ? [mark("complete", "✓✓", "Complete: every class is answered")] : []),
   ];
 }

@@ -37,7 +37,7 @@ export class Twins {
     this.told = null;
     this.words = el("p", { class: "about" });
     this.besideButton = el("button", { type: "button", onclick: () => this.image && onBeside(this.image) }, "Side by side");
-    this.keepButton = keyButton("Keep this one", "k", () => this.keep(), { title: "Flag the others as its twins" });
+    this.keepButton = keyButton("Keep this one", "k", () => this.keep(), { title: "Set the others aside, as its twins" });
     this.answerButton = keyButton("Answer all", "t", () => this.answer(), { title: "Give your answers to the twins, where they have none" });
     this.element = el("div", { class: "twins", role: "group", "aria-label": "Twins", hidden: true }, this.words,
       el("div", { class: "tools" }, this.besideButton, ...(mayAnswer ? [this.keepButton, this.answerButton] : [])));

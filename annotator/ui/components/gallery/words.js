@@ -23,8 +23,8 @@ export const KEYS = [
     rows: [
       [".", "choose classes: Enter marks one present, again absent, unsure, unanswered"],
       ["Ctrl+Enter", "set them on all selected images"],
-      [",", "flag all selected images with a note"],
-      ["k", "keep the image: flag its twins"],
+      [",", "flag all selected images, or set them aside"],
+      ["k", "keep the image: set its twins aside"],
       ["t", "give your answers to its twins"],
       ["Backspace", "undo all of it (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],

@@ -6,9 +6,14 @@ import { el, kbd } from "./dom.js";
 const LONGEST = 300; // characters
 
 export class FlagDialog {
-  /** @param {(note: string) => void} onSave told the note; "" removes the flag */
-  constructor(onSave) {
+  /**
+   * @param {(note: string) => void} onSave told the note; "" removes the flag
+   * @param {((note: string) => void) | null} onAside told the reason to set the image aside; null: that is not offered here
+   */
+  constructor(onSave, onAside = null) {
     this.onSave = onSave;
+    this.onAside = onAside;
+    this.asideButton = el("button", { type: "button", hidden: !onAside, onclick: () => this.setAside(), title: "Out of the work, training and exports, with this note as the reason" }, "Set aside");
     this.field = el("input", { type: "text", "aria-label": "Note", maxlength: LONGEST, placeholder: "What should somebody look at?", autocomplete: "off" });
     this.title = el("h2", { id: "flag-title" });
     this.element = el(
@@ -16,9 +21,10 @@ export class FlagDialog {
       { class: "flagging", "aria-labelledby": "flag-title" },
       this.title,
       this.field,
-      el("p", { class: "quiet" }, "Flags don't affect labels. Clear the note to unflag."),
+      el("p", { class: "quiet" }, onAside ? "Flags don't affect labels. Clear the note to unflag or bring back." : "Flags don't affect labels. Clear the note to unflag."),
       el("div", { class: "tools" },
         el("button", { type: "button", class: "main", onclick: () => this.save() }, "Save", kbd("Enter")),
+        this.asideButton,
         el("button", { type: "button", onclick: () => this.element.close() }, "Cancel", kbd("Esc"))),
     );
   }
@@ -34,6 +40,14 @@ export class FlagDialog {
   save() {
     this.element.close();
     this.onSave(this.field.value.trim());
+  }
+
+  /** The image leaves the work; without a reason the field asks for one. */
+  setAside() {
+    const note = this.field.value.trim();
+    if (!note) return this.field.focus();
+    this.element.close();
+    this.onAside?.(note);
   }
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} false: the browser's own */

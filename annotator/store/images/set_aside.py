@@ -1,0 +1,69 @@
+"""Images that people set aside with a reason: a flag of the source "aside", which takes the image out of the work.
+
+An image is set aside while its flag, a person's newest one that was not taken back, is of this source and has a note:
+its stage is then ASIDE, which no queue asks for. Another flag, an empty one, or an undo brings it back with its
+answers.
+"""
+
+from collections.abc import Collection
+
+from annotator.store.database import versions
+from annotator.store.database.database import Database, newest_decision
+
+ASIDE = 4  # image.stage, beyond those of labels/derivation.py, which imports this
+SET_ASIDE = "aside"  # the source of a flag that takes its image out of the work
+MOST_REASONS = 20  # of an export; further images are counted together
+
+
+def count(db: Database) -> int:
+    """Return the number of images that are set aside."""
+    return db.value("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'stage' AND one = ?", [ASIDE])
+
+
+def image_ids(db: Database) -> set[int]:
+    """Return the ids of the images that are set aside."""
+    return set(db.numbers("SELECT id FROM image WHERE stage = ?", [ASIDE])[:, 0].tolist())
+
+
+def among(db: Database, ids: Collection[int]) -> set[int]:
+    """Return those of these images that are set aside."""
+    marks = ",".join("?" * len(ids))
+    return {row[0] for row in db.tuples(f"SELECT id FROM image WHERE +stage = {ASIDE} AND id IN ({marks})", list(ids))}
+
+
+def settled(db: Database) -> tuple[int, int, int]:
+    """Return how many pairs of these images people have answered, a model has accepted, and people have ruled out."""
+    if not count(db):
+        return 0, 0, 0
+    with db.reading() as sql:
+        key = newest_decision(sql), db.value("SELECT coalesce(max(id), 0) FROM acceptance"), versions.class_version(db)
+    return db.caches.get("pairs set aside", key, lambda: _settled(db), 2)
+
+
+def _settled(db: Database) -> tuple[int, int, int]:
+    answered = db.value(
+        "SELECT count(*) FROM image i CROSS JOIN label l ON l.image_id = i.id WHERE i.stage = ?", [ASIDE]
+    )
+    accepted, ruled_out = db.tuples(
+        """SELECT coalesce(sum(c.annotator = ''), 0), coalesce(sum(c.annotator != ''), 0) FROM image i
+        CROSS JOIN accepted a ON a.image_id = i.id JOIN acceptance c ON c.id = a.acceptance_id WHERE i.stage = ?""",
+        [ASIDE],
+    )[0]
+    return answered, accepted, ruled_out
+
+
+def reasons(db: Database) -> list[tuple[str, int]]:
+    """Return why images are set aside and how many for each reason, the most frequent first.
+
+    Reasons that name the image that was kept ("twin of a.jpg") count as one.
+    """
+    rows = db.tuples(
+        """SELECT CASE WHEN note LIKE 'twin of %' THEN 'twin of another image' ELSE note END, count(*) FROM (
+            SELECT (SELECT note FROM decision d INDEXED BY decision_flag WHERE action = 'flag' AND source = ?
+                AND image_id = i.id AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+                ORDER BY id DESC LIMIT 1) AS note FROM image i WHERE stage = ?)
+        GROUP BY 1 ORDER BY 2 DESC, 1""",
+        [SET_ASIDE, ASIDE],
+    )
+    rest = sum(images for _, images in rows[MOST_REASONS:])
+    return [*rows[:MOST_REASONS], *([("other reasons", rest)] if rest else [])]
