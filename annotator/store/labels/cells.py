@@ -13,13 +13,14 @@ import numpy as np
 import sqlite_utils
 
 from annotator.indexing import positions
-from annotator.records import ABSENT, OF_A_CELL, PRESENT
+from annotator.records import ABSENT, OF_A_CELL, PRESENT, UNSURE
 from annotator.store.database.database import Database, newest_decision
 from annotator.store.database.invalid_rows import STATES
 from annotator.store.images import images
 from annotator.store.labels import blind_tallies as apart
+from annotator.store.labels import implied
 from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
-from annotator.store.labels.implied import with_implied
+from annotator.store.labels.sources import in_sql
 
 AT_ONCE = 10_000  # ids in one SELECT
 NEWEST = 5000  # positives of a class among which examples are looked for
@@ -41,6 +42,42 @@ def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.nd
         [class_id, newest],
     )
     return labels[:, 0], labels[:, 1].astype(np.int8)
+
+
+def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
+    """Return the labels for a training, the number of invalid rows left out, and the newest decision included.
+
+    All are read at one moment. Images that are set aside are left out. Implied cells are among the labels, as biased
+    ones: they follow from answers, and are no sample.
+
+    Returns:
+        (n, 4) int64 of image_id, class_id, state and unbiased; the number of invalid rows (invalid_rows.py); and the id
+        of the newest decision.
+        state: UNSURE also where people disagree and nobody has settled it: in simulations that trained better than
+            using the label (docs/team.md). quality/differing.py estimates the probability of such cells.
+        unbiased: 1 where the choice of the cell did not depend on its answer: for the unbiased sources of
+            records.SOURCES, and for every cell of an image that somebody has called complete.
+    """
+    with db.reading() as sql:
+        newest = newest_decision(sql)
+        cells = db.numbers(
+            f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN {in_sql(unbiased=False)} OR i.stage = ?
+            FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id
+            WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class) AND i.stage != {ASIDE}""",
+            [COMPLETE],
+        )
+        aside = f"SELECT count(*) FROM image i CROSS JOIN label l ON l.image_id = i.id WHERE i.stage = {ASIDE}"
+        every, aside = (sql.execute(query).fetchone()[0] for query in ("SELECT count(*) FROM label", aside))
+        odd = every - aside - len(cells)
+        if len(follow := implied.cells(db)):
+            out = db.numbers("SELECT id FROM image WHERE stage = ?", [ASIDE])[:, 0]
+            follow = follow[~np.isin(follow[:, 0], out)]
+            cells = np.concatenate([cells, np.c_[follow[:, :3], np.zeros(len(follow), np.int64)]])
+        differ = db.numbers("SELECT image_id, class_id FROM contradiction")
+    if len(differ):  # matched here, because a join would look up every label for a few rows
+        wide = 1 + max(int(cells[:, 1].max(initial=0)), int(differ[:, 1].max()))
+        cells[np.isin(cells[:, 0] * wide + cells[:, 1], differ[:, 0] * wide + differ[:, 1]), 2] = UNSURE
+    return cells, odd, newest
 
 
 def changed_since(db: Database, after: int) -> tuple[list[int], int]:
@@ -75,7 +112,7 @@ def changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
         ).fetchall()
         if any(action == "done" for action, _ in rows):
             return None, newest
-        return with_implied(sql, (class_id for action, class_id in rows if action in OF_A_CELL)), newest
+        return implied.with_implied(sql, (class_id for action, class_id in rows if action in OF_A_CELL)), newest
 
 
 def sure_between(db: Database, class_id: int, after: int, newest: int, limit: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,24 +9,20 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
-from annotator.records import OF_A_CELL, SOURCES, UNSURE, Batch, Decision, Label, Saved
+from annotator.records import OF_A_CELL, SOURCES, Batch, Decision, Label, Saved
 from annotator.roles import Right
 from annotator.store.database import authorization as acting
 from annotator.store.database import database
 from annotator.store.database.database import Database, new_id
-from annotator.store.database.invalid_rows import STATES
 from annotator.store.events import answers as event_answers
 from annotator.store.events.answers import EventAnswer, EventBatch
 from annotator.store.labels import implied, refusals, revealed
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.archived import Archive
 from annotator.store.labels.derivation import (
-    ASIDE,
-    COMPLETE,
     clear_label,
     close,
     is_vote,
@@ -36,7 +32,6 @@ from annotator.store.labels.derivation import (
     set_label,
     set_stage,
 )
-from annotator.store.labels.sources import in_sql
 from annotator.store.runs import prediction_sources
 
 ANSWERING = ("label", "clear", "done")  # actions after which a person sees what others have said
@@ -206,43 +201,6 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
     with db.reading() as sql:
         newest = database.newest_decision(sql)
         return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
-
-
-def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
-    """Return the labels for a training, without those of images that are set aside.
-
-    Also the number of invalid rows left out, and the newest decision included.
-    All are read at one moment.
-
-    Returns:
-        (n, 4) int64 of image_id, class_id, state and unbiased; the number of invalid rows (invalid_rows.py); and the id
-        of the newest decision.
-        state: UNSURE also where people disagree and nobody has settled it: in simulations that trained better than
-            using the label (docs/team.md). quality/differing.py estimates the probability of such cells.
-        Implied cells are among them, as biased ones: they follow from answers, and are no sample.
-        unbiased: 1 where the choice of the cell did not depend on its answer: for the unbiased sources of
-            records.SOURCES, and for every cell of an image that somebody has called complete.
-    """
-    with db.reading() as sql:
-        newest = database.newest_decision(sql)
-        cells = db.numbers(
-            f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN {in_sql(unbiased=False)} OR i.stage = ?
-            FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id
-            WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class) AND i.stage != {ASIDE}""",
-            [COMPLETE],
-        )
-        aside = f"SELECT count(*) FROM image i CROSS JOIN label l ON l.image_id = i.id WHERE i.stage = {ASIDE}"
-        every, aside = (sql.execute(query).fetchone()[0] for query in ("SELECT count(*) FROM label", aside))
-        odd = every - aside - len(cells)
-        if len(follow := implied.cells(db)):
-            out = db.numbers("SELECT id FROM image WHERE stage = ?", [ASIDE])[:, 0]
-            follow = follow[~np.isin(follow[:, 0], out)]
-            cells = np.concatenate([cells, np.c_[follow[:, :3], np.zeros(len(follow), np.int64)]])
-        differ = db.numbers("SELECT image_id, class_id FROM contradiction")
-    if len(differ):  # matched here, because a join would look up every label for a few rows
-        wide = 1 + max(int(cells[:, 1].max(initial=0)), int(differ[:, 1].max()))
-        cells[np.isin(cells[:, 0] * wide + cells[:, 1], differ[:, 0] * wide + differ[:, 1]), 2] = UNSURE
-    return cells, odd, newest
 
 
 def recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.store.images import set_aside
-from annotator.store.labels import decisions
+from annotator.store.labels import cells as stored_cells
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TrainingSet:
             memory.
         class_ids: The classes of the columns.
         unbiased: (n, C) bool, answers to questions that were not chosen by their answer
-            (store.decisions.training_cells); a probable state is not unbiased.
+            (store.labels.cells.training_cells); a probable state is not unbiased.
         newest: The newest decision these labels include.
         odd: The number of labels that were left out as invalid (store/database/invalid_rows.py).
     """
@@ -57,7 +57,7 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     """Return the labels as of one moment, for images with cached features."""
     with db.reading():  # classes come and go
         class_ids = [class_.id for class_ in classes.all_classes(db)]
-        cells, odd, newest = decisions.training_cells(db)
+        cells, odd, newest = stored_cells.training_cells(db)
         aside = set_aside.image_ids(db)
         _take(cells, differing.consensus_states(db))
     place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
