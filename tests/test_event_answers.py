@@ -121,6 +121,13 @@ def test_images_of_others_and_those_that_wait_for_blind_answers_are_left_out(bur
     assert of(burst, 5) == [], "two people answer it blind"
 
 
+def test_an_image_that_is_set_aside_is_left_out(burst):
+    answer(burst, 1, FOX)
+    decisions.decide(burst, [Decision("aside", "flag", "Ann", "aside", 2, note="blurred")])
+    whole(burst, [(image, FOX, 1, 1) for image in (2, 3)])
+    assert [len(of(burst, image)) for image in (2, 3)] == [0, 1]
+
+
 def test_images_that_are_assigned_to_others_are_left_out(burst):
     answer(burst, 1, FOX)
     assignment.give_images(burst, "Ben", "his", [burst.value("SELECT name FROM image WHERE id = 3")])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import sqlite_utils
 
 from annotator.records import Batch, Decision
+from annotator.store.images.set_aside import ASIDE
 
 SOURCE = "event"
 
@@ -79,14 +80,15 @@ def original(sql: sqlite_utils.Database, answer: EventAnswer) -> int | None:
     """Return the decision on the image in front that this answer repeats; None where the answer is left out.
 
     The person has answered the class on the image in front; both images are of one event; nobody has answered the cell,
-    no import has a label for it, and its image does not wait for blind answers.
+    no import has a label for it, and its image neither waits for blind answers nor is set aside.
     """
     row = sql.execute(
-        """SELECT d.id FROM image_event f JOIN image_event o ON o.event_id = f.event_id
+        f"""SELECT d.id FROM image_event f JOIN image_event o ON o.event_id = f.event_id
         JOIN label l ON l.image_id = f.image_id JOIN decision d ON d.id = l.decision_id
         WHERE f.image_id = :front AND o.image_id = :image AND l.class_id = :class AND d.annotator = :annotator
         AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = :image AND class_id = :class)
-        AND NOT EXISTS (SELECT 1 FROM reading WHERE image_id = :image AND due > 0)""",
+        AND NOT EXISTS (SELECT 1 FROM reading WHERE image_id = :image AND due > 0)
+        AND NOT EXISTS (SELECT 1 FROM image WHERE id = :image AND stage = {ASIDE})""",
         {
             "front": answer.front_id,
             "image": answer.image_id,
