@@ -1,4 +1,4 @@
-"""Killed at any moment, a change of classes or an event is made or not, and adding a folder goes on where it was."""
+"""Killed at any moment, a change of classes, relations or an event is made or not; adding a folder goes on."""
 
 import json
 import random
@@ -191,6 +191,46 @@ def test_events_whose_finding_or_change_is_killed_are_those_of_before_or_of_afte
             assert of_events(project) == before, f"{change} killed at step {killed_at} of {steps}"
         steps_of("events", project, *change)
         assert of_events(project) == after != before
+
+
+def of_relations(project) -> dict[str, list]:
+    db = Database(project)
+    found = {
+        "edits": db.tuples("SELECT id, action FROM relation_edit ORDER BY id"),
+        "implications": db.tuples("SELECT * FROM implication"),
+        "implied": db.tuples("SELECT image_id, class_id, state, decision_id FROM accepted ORDER BY 1, 2"),
+        "labels": db.tuples("SELECT * FROM label ORDER BY image_id, class_id"),
+        "stages": db.tuples("SELECT id, stage FROM image ORDER BY id"),
+    }
+    assert consistency.problems(db) == []
+    db.close()
+    return found
+
+
+def test_relations_whose_change_is_killed_are_those_of_before_or_of_after_and_so_is_what_they_imply(project, steps_of):
+    db = Database(project)
+    for image in range(1, 9):
+        answer(db, image, (FOX, DEER)[image % 2], 1)
+        if image > 4:
+            done(db, image)
+    db.close()
+    rng, copy = random.Random(3), project.with_name("copy")
+    for change in (["--is-a", "fox=heron"], ["--exactly-one", "kind=fox,deer"], ["--remove", "1"], ["--undo"]):
+        before = of_relations(project)
+        shutil.copytree(project, copy)
+        steps = steps_of("relations", project, *change)
+        after = of_relations(project)
+        assert after != before
+        for killed_at in sorted(rng.sample(range(1, steps), 3)):
+            shutil.rmtree(project)
+            shutil.copytree(copy, project)
+            steps_of("relations", project, *change, killed_at=killed_at)
+            # After its transaction the command still reads what it prints.
+            assert of_relations(project) in (before, after), f"{change} killed at step {killed_at} of {steps}"
+        shutil.rmtree(project)
+        copy.rename(project)
+        steps_of("relations", project, *change)
+        assert of_relations(project) == after
 
 
 def test_answers_to_an_event_that_is_killed_are_all_stored_or_none_and_are_stored_once_when_sent_again(

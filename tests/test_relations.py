@@ -3,7 +3,6 @@
 import csv
 import itertools
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -216,19 +215,6 @@ def _empty(db: Database) -> None:
             decisions.undo(db)
         except AnnotatorError:
             return
-
-
-def test_relations_are_stored_whole_or_not_at_all(pets: Database, monkeypatch: pytest.MonkeyPatch):
-    answer(pets, "spaniel", 1)
-
-    def cut_off(sql: object) -> None:
-        raise sqlite3.OperationalError("disk I/O error")
-
-    monkeypatch.setattr(implied, "derive", cut_off)
-    with pytest.raises((AnnotatorError, sqlite3.OperationalError)):
-        store.declare(pets, declared(pets), "Ann")
-    monkeypatch.undo()
-    assert store.relations(pets).made == () and follow(pets) == {} and consistency.problems(pets) == []
 
 
 def test_hierarchies_of_other_tools_are_read_as_they_say(tmp_path: Path):
