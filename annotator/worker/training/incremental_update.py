@@ -22,8 +22,10 @@ from annotator.store.features.cache import FeatureCache
 from annotator.store.labels import cells, decisions
 from annotator.store.runs import probabilities, runs
 from annotator.worker.features.image_codes import KeptImageCodes
+from annotator.worker.training.relations import of_relations, related_columns
 from models.ensemble.incremental_update import ImageCodes, corrected, fit_correction
 from models.rows import Rows
+from models.statistics.related import Related
 
 ANSWERS = 2000  # the newest of each class and state that an update uses; a training uses all
 
@@ -57,11 +59,14 @@ class Updater:
             return None
         changed, newest = cells.changed_classes(db, run.last_decision_id)
         columns = loaded.columns(changed)
+        related = related_columns(db, loaded.class_ids)
+        if not set(columns).isdisjoint(together := of_relations(related)):
+            columns = sorted({*columns, *together})  # each may follow from the others
         if columns:
             before = stored_predictions(db)
             if before is None or (before.run.id, before.run.version) != (run.id, run.version):
                 return None  # a newer run has just come
-            rankings.save(db.paths.run(run.id, run.version + 1), loaded.publish(db, before, columns, newest))
+            rankings.save(db.paths.run(run.id, run.version + 1), loaded.publish(db, before, columns, newest, related))
         runs.advance(db, run.id, run.version + bool(columns), newest)
         return runs.current_run(db)
 
@@ -111,12 +116,18 @@ class _LoadedRun:
         ranker.go_on(db, run.last_decision_id, stored)
         return ranker
 
+    @property
+    def class_ids(self) -> list[int]:
+        """Return the class of each column."""
+        return self._newest.class_ids.tolist()
+
     def columns(self, class_ids: set[int] | None) -> list[int]:
         """Return the columns of these classes; all for None."""
-        of_run = self._newest.class_ids.tolist()
-        return [column for column, class_id in enumerate(of_run) if class_ids is None or class_id in class_ids]
+        return [column for column, class_id in enumerate(self.class_ids) if class_ids is None or class_id in class_ids]
 
-    def publish(self, db: Database, before: Predictions, columns: list[int], newest: int) -> Rankings:
+    def publish(
+        self, db: Database, before: Predictions, columns: list[int], newest: int, related: Related | None
+    ) -> Rankings:
         """Write the next version's probabilities and return its rankings. Raises DiskFull.
 
         Args:
@@ -124,10 +135,11 @@ class _LoadedRun:
             before: The predictions of the present version.
             columns: The columns to bring up to date; the others stay as they are.
             newest: The newest decision to include.
+            related: The relations of the columns, of which all or none are brought up to date; None: none.
         """
         run = before.run
         corrections = np.stack([self._correction(db, run, column, newest) for column in columns])
-        rows = _Corrected(before.probabilities, self._trained, columns, self._codes, self._images, corrections)
+        rows = _Corrected(before.probabilities, self._trained, columns, self._codes, self._images, corrections, related)
         if probabilities.is_whole_next(db, run.id, run.version, len(columns)):
             probabilities.save_whole(db, run.id, run.version + 1, rows)
             let_go(before.probabilities)
@@ -161,8 +173,10 @@ class _Corrected:
         codes: ImageCodes,
         images: np.ndarray,
         corrections: np.ndarray,
+        related: Related | None,
     ):
         self._before, self._trained, self._columns = before, trained, columns
+        self._related = related if set(of_relations(related)) <= set(columns) else None
         self._codes, self._images, self._corrections = codes, images, corrections
         self.shape, self.dtype, self.ndim = before.shape, before.dtype, before.ndim
 
@@ -184,7 +198,12 @@ class _Corrected:
 
     def _of(self, rows: Any) -> np.ndarray:
         base = self._trained[rows, self._columns]
-        return corrected(self._codes, self._images[rows], base, self._corrections)
+        found = corrected(self._codes, self._images[rows], base, self._corrections)
+        if self._related is None:
+            return found
+        table = np.full((len(found), self.shape[1]), np.nan, np.float32)
+        table[:, self._columns] = found
+        return self._related.obeyed(table)[:, self._columns].astype(found.dtype, copy=False)
 
 
 def _rows_of(wanted: np.ndarray, image_ids: np.ndarray) -> np.ndarray:

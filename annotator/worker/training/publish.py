@@ -23,6 +23,7 @@ from annotator.store.labels import audits
 from annotator.store.networks import configuration
 from annotator.store.runs import runs
 from annotator.worker.training import calibrate
+from annotator.worker.training.relations import Obeying, related_columns
 from annotator.worker.training.training_set import TrainingSet
 from models.linear.training import Head
 from models.methods.base import Method
@@ -70,7 +71,9 @@ def publish_run(
         unusable = answers.left_out
         unknown = known.unknown(len(outcome.probabilities))
         calibration = recorded = calibrate.calibration_of(answers, outcome.probabilities, unknown)
-    scores = calibrate.Calibrated(calibration, outcome.probabilities)
+    scores: Rows = calibrate.Calibrated(calibration, outcome.probabilities)
+    if related := related_columns(db, known.class_ids):
+        scores = Obeying(scores, related)
     write_arrays(db, run_id, outcome.head, scores, cache, known)
     runs.publish(
         db,
