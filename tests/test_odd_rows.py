@@ -155,8 +155,8 @@ ROWS = {
         "audit 7",
     ),
     "a cell accepted with a state that is none": (
-        ["INSERT INTO acceptance VALUES (1, 'a1', 1, 1, 1, 0.9, 0.9, 0.95, 9, 0, 0, '', NULL, '')",
-         "INSERT INTO accepted VALUES (20, 1, 1, 'yes', 0.9)"],
+        ["INSERT INTO acceptance VALUES (1, 'a1', 1, 1, 1, 0.9, 0.9, 0.95, 9, 0, 0, '', NULL, '', NULL)",
+         "INSERT INTO accepted VALUES (20, 1, 1, 'yes', 0.9, NULL)"],
         "1 cell",
     ),
 }  # fmt: skip

@@ -56,21 +56,17 @@ def _declare(db: Database, by: str) -> None:
     )
     if kind == IS_A:
         left, right = st.columns(2)
-        options, words = list(labels), lambda one: frame.escaped(labels[one])
-        child = left.selectbox("Each", options, index=None, format_func=words, key="relation_child")
-        parent = right.selectbox("is a kind of", options, index=None, format_func=words, key="relation_parent")
+        shown = labels.__getitem__
+        child = left.selectbox("Each", list(labels), index=None, format_func=shown, key="relation_child")
+        parent = right.selectbox("is a kind of", list(labels), index=None, format_func=shown, key="relation_parent")
         wanted = None if child is None or parent is None else Declared(IS_A, (child, parent))
     else:
         left, right = st.columns([1, 2])
         name = left.text_input("Name of the group", key="relation_name", placeholder="time of day", max_chars=100)
-        chosen = right.multiselect(
-            "Classes", list(labels), format_func=lambda one: frame.escaped(labels[one]), key="relation_classes"
-        )
-        wanted = (
-            Declared(kind or AT_MOST_ONE, tuple(chosen), name.strip()) if len(chosen) > 1 and name.strip() else None
-        )
-    look, declare = st.container(horizontal=True), None
-    with look:
+        chosen = right.multiselect("Classes", list(labels), format_func=labels.__getitem__, key="relation_classes")
+        is_whole = len(chosen) > 1 and name.strip()
+        wanted = Declared(kind or AT_MOST_ONE, tuple(chosen), name.strip()) if is_whole else None
+    with st.container(horizontal=True):
         if st.button("Show what follows", disabled=wanted is None, key="relation_look"):
             try:
                 st.session_state[LOOKED] = wanted, store.preview(db, [wanted] if wanted else [])
@@ -78,7 +74,7 @@ def _declare(db: Database, by: str) -> None:
                 frame.error(error)
         looked, effect = st.session_state.get(LOOKED, (None, None))
         if wanted is not None and looked == wanted and effect is not None:
-            st.markdown(store.effect_in_words(effect, "would be"), width="content")
+            st.markdown(frame.escaped(store.effect_in_words(effect, "would be")), width="content")
         declare = st.button("Declare", type="primary", disabled=wanted is None, key="relation_declare")
     if declare and wanted is not None:
         words = store.in_words(wanted, labels)
