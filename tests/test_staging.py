@@ -90,7 +90,7 @@ def lived_in(db: Database, play: random.Random) -> None:
             wrong, made_at) VALUES (1, 'a', 1, 1, 1, .5, .9, .9, 1, 0, 1)"""
         )
         for image_id in range(1, 7):
-            sql.execute("INSERT INTO accepted VALUES (?, 1, 1, 1, .9)", [image_id])
+            sql.execute("INSERT INTO accepted VALUES (?, 1, 1, 1, .9, NULL)", [image_id])
     decide_at_random(db, play)
 
 

@@ -42,6 +42,7 @@ KINDS = {
     "merge": "Merged classes",
     "reading": "Blind",
     "known": "Blind",
+    "event": "Whole event",
 }
 """What the page calls the sources of decisions, in the order of the chart."""
 

@@ -51,6 +51,7 @@ LIGHT = Palette(
         "#4d5654",
         "#17b3c1",
         "#8fae1b",
+        "#5b3fa8",
     ),
     ramp=("#eef1f0", "#0b6156"),
 )
@@ -78,6 +79,7 @@ DARK = Palette(
         "#c3cbc8",
         "#1fd0de",
         "#d4f25a",
+        "#8f7df0",
     ),
     ramp=("#212524", "#5fd6c2"),
 )
