@@ -13,6 +13,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.hierarchy import read_hierarchy
 from annotator.exchange.setup import set_up
 from annotator.records import Batch, Decision
+from annotator.snapshot.progress import progress_of
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -83,6 +84,8 @@ def test_a_spaniel_is_a_dog_and_an_animal_and_no_cat_until_the_answer_is_taken_b
         "present": 2,
         "absent": 1,
     }
+    progress = progress_of(pets)
+    assert (progress.pairs_answered, progress.pairs_implied, progress.pairs_open) == (1, 3, progress.pairs - 4)
     decisions.decide(pets, [Decision(next(uuids), "undo", "Ann", "click", undoes=uuid)])
     assert follow(pets) == {} and stage(pets) == 0
 

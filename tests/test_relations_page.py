@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.events import events
 from annotator.store.labels import implied
 from annotator.store.relations import relations as store
 from annotator.store.relations.edits import AT_MOST_ONE, IS_A, Declared
@@ -64,8 +65,29 @@ def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(
             expect(button).to_have_attribute("data-implied", "")
             expect(button).to_have_attribute("data-state", word)
         until(lambda: implied.counts(db) == {"present": 1, "absent": 1})
+        page.keyboard.press("F8")  # nothing is asked any more
         looked(page)
         page.keyboard.press("Enter")
         labels = "SELECT class_id, state FROM label ORDER BY class_id"
         until(lambda: db.tuples(labels) == [(fox, 1), (deer, -1)])
         assert db.value("SELECT count(*) FROM image WHERE stage = 3") == 1, "what is implied counts"
+
+
+@pytest.mark.browser
+def test_a_whole_event_gets_no_answer_that_contradicts_what_is_implied(browser: Contexts, project):
+    db = Database(project)
+    fox, heron, deer = (classes.by_name(db)[name].id for name in ("fox", "heron", "deer"))
+    store.declare(db, [Declared(IS_A, (fox, heron))], "Ann")
+    with db.writing() as sql:  # a photo each 10 seconds
+        sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id")
+    events.find(db)
+    with serving(project) as served:
+        page = open_page(browser, served, "Ann", "/annotate")
+        page.get_by_role("button", name="All labels").click()
+        page.locator(f"button.class[data-class='{fox}']").click()
+        page.locator(".strip").first.wait_for()
+        looked(page)
+        page.keyboard.press("Control+Enter")
+        until(lambda: db.value("SELECT count(DISTINCT image_id) FROM label") > 5)
+        assert set(db.tuples("SELECT class_id, state FROM label")) == {(fox, 1), (deer, -1)}
+        assert implied.counts(db)["absent"] == 0 and store.contradictions(db, 1) == []

@@ -1,7 +1,8 @@
 """The progress of a project: the one measure of it, and its words, for every page, command and program.
 
 A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer. What the
-model has accepted is no answer, nor is a pair of a class that a person has ruled out: each is counted separately.
+model has accepted is no answer, nor is a pair of a class that a person has ruled out, nor what answers imply by the
+relations of classes: each is counted separately.
 Archived classes have no pairs. Images whose files are gone have pairs, and their answers count: a project with such
 images is finished when these pairs are answered, too. Images that people set aside have none.
 All counts are tallies (store/labels/counts.py), so a million images cost no more than a thousand.
@@ -17,7 +18,7 @@ from annotator.snapshot.time_model import fitted, timed_answers
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import set_aside
-from annotator.store.labels import auto_accepted
+from annotator.store.labels import auto_accepted, implied
 from annotator.store.labels import counts as overview
 
 TILES, CHANGED = 24, 2  # of the grid that the stated times are computed from
@@ -37,6 +38,7 @@ class Progress:
         images_labeled: With an answer: a stage on the way, never the progress itself.
         seconds_left: For `pairs_open` in grids of 24, at this person's pace; None while no time of anybody is known.
         pairs_ruled_out: Pairs of classes that a person has ruled out after a random sample; not in the others.
+        pairs_implied: Pairs that answers imply by the relations of classes; not in the others.
     """
 
     pairs_answered: int
@@ -47,11 +49,13 @@ class Progress:
     images: int
     seconds_left: float | None
     pairs_ruled_out: int = 0
+    pairs_implied: int = 0
 
     @property
     def pairs_open(self) -> int:
-        """Return the pairs that are still to be answered: those that were accepted or ruled out are not."""
-        return max(0, self.pairs - self.pairs_answered - self.pairs_accepted - self.pairs_ruled_out)
+        """Return the pairs that are still to be answered: those that were accepted, ruled out or implied are not."""
+        settled = self.pairs_answered + self.pairs_accepted + self.pairs_ruled_out + self.pairs_implied
+        return max(0, self.pairs - settled)
 
     @property
     def share(self) -> float:
@@ -73,6 +77,8 @@ class Progress:
             parts.append(f"{self.pairs_accepted:,} accepted by the model")
         if self.pairs_ruled_out:
             parts.append(f"{self.pairs_ruled_out:,} ruled out after a sample")
+        if self.pairs_implied:
+            parts.append(f"{self.pairs_implied:,} implied by answers")
         if self.seconds_left is not None and self.pairs_open:
             grids = counted(math.ceil(self.pairs_open / TILES), "grid")
             parts.append(f"{grids} to go, about {seconds_in_words(self.seconds_left)}")
@@ -96,6 +102,7 @@ def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | N
         pairs = counts["all"] * classes.count_classes(db)
         answered = sum(overview.labels_by_state(db).values())
         accepted, ruled_out = sum(auto_accepted.counts(db).values()), auto_accepted.count_ruled_out(db)
+        follow = sum(implied.counts(db).values())
         aside = set_aside.settled(db)
     progress = Progress(
         pairs_answered=max(0, answered - aside[0]),
@@ -106,6 +113,7 @@ def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | N
         images=counts["all"],
         seconds_left=None,
         pairs_ruled_out=max(0, ruled_out - aside[2]),
+        pairs_implied=max(0, follow - aside[3]),
     )
     seconds = _seconds_a_pair(db, annotator)
     return progress if seconds is None else replace(progress, seconds_left=progress.pairs_open * seconds)

@@ -75,6 +75,11 @@ def _read(db: Database, example: int) -> tuple[np.ndarray, np.ndarray]:
     codes = _codes(db, folder) if len(ids) > MOST_READ else None
     if codes is not None:
         ids = codes.image_ids
+    elif len(ids) > MOST_READ:
+        raise AnnotatorError(
+            f"With more than {MOST_READ:,} images likeness needs the codes that the worker writes once it has learned "
+            "from answers; there are none yet. Use another order until then."
+        )
     [row], [known] = positions([example], ids, np.argsort(ids, kind="stable"))
     if not known:
         waiting = "The image is not analyzed yet" if len(ids) else "No image is analyzed yet"

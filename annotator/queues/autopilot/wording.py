@@ -153,6 +153,7 @@ def complete_line(complete: Complete) -> str:
         "answered": progress.pairs_answered,
         "accepted by the model": progress.pairs_accepted,
         "ruled out after a sample": progress.pairs_ruled_out,
+        "implied by answers": progress.pairs_implied,
         "not shown": progress.pairs_open,
     }
     settled = ", ".join(f"{pairs:,} {how}" for how, pairs in parts.items() if pairs)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.store.database.database import Database
+from annotator.store.images.set_aside import ASIDE
 
 AT_ONCE = 10_000  # ids in one SELECT
 
@@ -61,12 +62,13 @@ def of_image(db: Database, image_id: int, most: int) -> StoredEvent | None:
 def unanswered(db: Database, image_ids: Sequence[int], class_id: int, most: int) -> dict[int, list[int]]:
     """Return the images of the events of these images for which a class is open: event -> image ids, in its order.
 
-    An open cell has no label and is not auto-accepted. Left out are events of one image, those of more than `most`, and
-    images that cannot be shown.
+    An open cell has no label and is neither auto-accepted nor implied. Left out are events of one image, those of more
+    than `most`, and images that cannot be shown or are set aside.
     """
     found: dict[int, list[int]] = {}
     for event_id, image_id in db.tuples(
-        f"""SELECT e.event_id, e.image_id FROM image_event e JOIN image i ON i.id = e.image_id AND i.problem = ''
+        f"""SELECT e.event_id, e.image_id FROM image_event e JOIN image i ON i.id = e.image_id
+            AND i.problem = '' AND i.stage != {ASIDE}
         WHERE e.event_id IN (SELECT event_id FROM image_event WHERE image_id IN ({",".join("?" * len(image_ids))}))
         AND EXISTS (SELECT 1 FROM image_event o WHERE o.event_id = e.event_id AND o.frame = 1)
         AND NOT EXISTS (SELECT 1 FROM image_event o WHERE o.event_id = e.event_id AND o.frame = ?)

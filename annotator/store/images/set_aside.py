@@ -31,25 +31,26 @@ def among(db: Database, ids: Collection[int]) -> set[int]:
     return {row[0] for row in db.tuples(f"SELECT id FROM image WHERE +stage = {ASIDE} AND id IN ({marks})", list(ids))}
 
 
-def settled(db: Database) -> tuple[int, int, int]:
-    """Return how many pairs of these images people have answered, a model has accepted, and people have ruled out."""
+def settled(db: Database) -> tuple[int, int, int, int]:
+    """Return how many pairs of these images people answered, a model accepted, people ruled out, and answers imply."""
     if not count(db):
-        return 0, 0, 0
+        return 0, 0, 0, 0
     with db.reading() as sql:
         key = newest_decision(sql), db.value("SELECT coalesce(max(id), 0) FROM acceptance"), versions.class_version(db)
     return db.caches.get("pairs set aside", key, lambda: _settled(db), 2)
 
 
-def _settled(db: Database) -> tuple[int, int, int]:
+def _settled(db: Database) -> tuple[int, int, int, int]:
     answered = db.value(
         "SELECT count(*) FROM image i CROSS JOIN label l ON l.image_id = i.id WHERE i.stage = ?", [ASIDE]
     )
-    accepted, ruled_out = db.tuples(
-        """SELECT coalesce(sum(c.annotator = ''), 0), coalesce(sum(c.annotator != ''), 0) FROM image i
+    accepted, ruled_out, implied = db.tuples(
+        """SELECT coalesce(sum(c.annotator = '' AND a.decision_id IS NULL), 0), coalesce(sum(c.annotator != ''), 0),
+            coalesce(sum(a.decision_id NOT NULL), 0) FROM image i
         CROSS JOIN accepted a ON a.image_id = i.id JOIN acceptance c ON c.id = a.acceptance_id WHERE i.stage = ?""",
         [ASIDE],
     )[0]
-    return answered, accepted, ruled_out
+    return answered, accepted, ruled_out, implied
 
 
 def reasons(db: Database) -> list[tuple[str, int]]:

@@ -29,7 +29,7 @@ _ALL = """SELECT image_id, other_id, other_state, relation_id, min(decision_id) 
 # Answers to cells whose other state follows from later answers of the same image. Each contradiction is found from both
 # sides, so only the older answer is named.
 _CONTRADICTED = """SELECT o.image_id, o.class_id, o.state, o.decision_id, m.relation_id, min(l.class_id) AS from_id
-    FROM implication m CROSS JOIN label l ON l.class_id = m.class_id AND l.state = m.state {of_image}
+    FROM implication m CROSS JOIN label l ON l.class_id = m.class_id AND l.state = m.state
     CROSS JOIN label o ON o.image_id = l.image_id AND o.class_id = m.other_id AND o.state = -m.other_state
     GROUP BY o.image_id, o.class_id, m.relation_id
     HAVING count(*) >= m.needed AND o.decision_id < min(l.decision_id)"""
@@ -145,21 +145,17 @@ def cells(db: Database) -> np.ndarray:
     return db.numbers("SELECT image_id, class_id, state, decision_id FROM accepted WHERE decision_id NOT NULL")
 
 
-def contradicted(
-    sql: sqlite_utils.Database, image_id: int | None = None, most: int = -1
-) -> list[tuple[int, int, int, int, int, int]]:
+def contradicted(sql: sqlite_utils.Database, most: int = -1) -> list[tuple[int, int, int, int, int, int]]:
     """Return answers that contradict what later answers of the same image imply.
 
     Args:
         sql: The database.
-        image_id: Of this image only.
         most: The largest number returned; -1 for all.
 
     Returns:
         (image, class, state, decision, relation, class of another answer that implies the other state) of each.
     """
-    of_image = "" if image_id is None else f"AND l.image_id = {int(image_id)}"
-    return sql.execute(f"{_CONTRADICTED.format(of_image=of_image)} LIMIT ?", [most]).fetchall()
+    return sql.execute(f"{_CONTRADICTED} LIMIT ?", [most]).fetchall()
 
 
 def with_implied(sql: sqlite_utils.Database, class_ids: Iterable[int]) -> set[int]:

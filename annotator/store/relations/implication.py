@@ -135,15 +135,6 @@ class Relations:
         ]
         return [*found.values(), *last]
 
-    def consequences(self, class_id: int, is_present: bool) -> dict[int, bool]:
-        """Return what one answer implies: class id -> whether it is present. No answer of another class is needed."""
-        state = PRESENT if is_present else ABSENT
-        return {
-            one.other_id: one.other_state == PRESENT
-            for one in self.implications()
-            if (one.class_id, one.state, one.needed) == (class_id, state, 1)
-        }
-
     def implied(self, answers: dict[int, int]) -> dict[int, int]:
         """Return what the answers of an image imply of its other classes: class id -> state. From scratch, for tests.
 

@@ -47,8 +47,6 @@ export default class AnnotatePage extends Page {
     const { session } = this;
     this.mode = new LabelMode(session, { key: "." });
     this.unsure = false;
-    /** Takes back what the newest answer contradicts. @type {(() => void) | null} */
-    this.overruled = null;
     this.pause = 0;
     /** The item that the message is about. @type {any} */
     this.shown = null;
@@ -169,7 +167,7 @@ export default class AnnotatePage extends Page {
       Enter: once(() => this.done()),
       "-": once(() => this.toggleUnsure()),
       ".": once(() => this.mode.toggle()),
-      [OVERRULE]: once(() => this.overruled?.()),
+      [OVERRULE]: once(() => this.overrule()),
       ",": once(() => this.openFlag()),
       "[": () => this.sequence.visit("before"),
       "]": () => this.sequence.visit("after"),
@@ -225,6 +223,11 @@ export default class AnnotatePage extends Page {
     this.askAbout(item, id);
   }
 
+  /** Take back what the newest answer contradicts, as long as the page asks about it. */
+  overrule() {
+    /** @type {HTMLElement | null} */ (this.session.words.querySelector(`[aria-keyshortcuts="${OVERRULE}"]`))?.click();
+  }
+
   /** An answer that contradicts others is asked about at once. @param {any} item @param {number} id of the class */
   askAbout(item, id) {
     const { relations, names } = this.session;
@@ -235,11 +238,8 @@ export default class AnnotatePage extends Page {
     const before = against.map((other) => `${names.get(other)} ${STATE_WORDS[answers.get(other) ?? UNSURE]}`).join(", ");
     const keep = () => {
       this.session.say("");
-      this.overruled = null;
-      this.answer(item, { action: "clear", class: against[0] }, item.labels.filter((label) => label.class !== against[0]), false);
-      for (const other of against.slice(1)) this.answer(item, { action: "clear", class: other }, item.labels.filter((label) => label.class !== other), false);
+      for (const other of against) this.answer(item, { action: "clear", class: other }, item.labels.filter((label) => label.class !== other), false);
     };
-    this.overruled = keep;
     this.session.say(`${names.get(id)} ${STATE_WORDS[answers.get(id) ?? UNSURE]} contradicts ${before}.`, true, keyButton("Take that back", OVERRULE, keep));
   }
 
@@ -266,15 +266,20 @@ export default class AnnotatePage extends Page {
   done() {
     const item = this.ready("rest");
     if (!item) return;
-    const answered = statesOf(item.labels);
-    const spared = this.session.relations.spared(answered);
-    const rest = this.session.classes.filter((class_) => !answered.has(class_.id) && !spared.classes.has(class_.id));
-    if (spared.asked.length && !rest.length) {
-      this.session.say(`One of ${spared.asked.join(" and ")} is always present: which?`, true);
+    const { absent, asked } = this.restOf(item);
+    if (asked.length && !absent.length) {
+      this.session.say(`One of ${asked.join(" and ")} is always present: which?`, true);
       return;
     }
-    const labels = [...item.labels, ...rest.map((class_) => ({ class: class_.id, state: ABSENT, source: "done" }))];
-    this.answer(item, { action: "done", source: "done" }, labels, true);
+    this.answer(item, { action: "done", source: "done" }, [...item.labels, ...absent], true);
+  }
+
+  /** The labels that "nothing else here" gives, and the groups of which one is to be named. @param {any} item */
+  restOf(item) {
+    const answered = statesOf(item.labels);
+    const { classes: spared, asked } = this.session.relations.spared(answered);
+    const rest = this.session.classes.filter(({ id }) => !answered.has(id) && !spared.has(id));
+    return { absent: rest.map(({ id }) => ({ class: id, state: ABSENT, source: "done" })), asked };
   }
 
   /**
@@ -310,8 +315,7 @@ export default class AnnotatePage extends Page {
   answerEvent(rest = false) {
     const item = this.ready("all");
     if (!item) return;
-    const answered = new Set(item.labels.map((/** @type {any} */ label) => label.class));
-    const absent = rest ? this.session.classes.filter(({ id }) => !answered.has(id)).map(({ id }) => ({ class: id, state: ABSENT, source: "done" })) : [];
+    const { absent } = rest ? this.restOf(item) : { absent: [] };
     const copies = this.strip.copiesOf([...item.labels, ...absent]);
     if (!copies) return;
     const before = item.labels;
