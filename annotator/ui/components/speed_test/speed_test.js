@@ -12,6 +12,7 @@ import { Deciding, write } from "../grid/deciding.js";
 import { Help } from "../shared/help.js";
 import { KEYS, lineOf, taskOf } from "./words.js";
 import { Picture } from "../autopilot/picture.js";
+import { Relations } from "../shared/relations.js";
 import { Repeats } from "../shared/repeats.js";
 import { Sheet } from "./sheet.js";
 import { counted, el, kbd, keyButton } from "../shared/dom.js";
@@ -42,6 +43,7 @@ export default class SpeedTestPage {
       data,
       classes: data.classes,
       hints: { used: () => {} },
+      relations: new Relations(undefined), // each press is counted as it was made: none implies another
       say: (/** @type {string} */ text) => this.words.replaceChildren(text),
       unsay: () => this.words.replaceChildren(),
       showHistory: () => false,
