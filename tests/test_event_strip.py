@@ -1,11 +1,13 @@
 """The film strip of an event, in a real Chromium by keyboard alone: all is answered, and taken back, as one."""
 
+import uuid
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from contexts import Contexts
-from grids import open_grid, shown
+from grids import KIND, open_grid, shown
+from in_events import in_events
 from person import (
     labels_of,
     looked,
@@ -18,11 +20,13 @@ from person import (
     wait_until_saved,
 )
 from playwright.sync_api import Page, expect
-from served import Served
+from served import Served, until
 
 from annotator.benchmark.harness.projects import publish_run
+from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.events import events
+from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.browser
 
@@ -178,12 +182,72 @@ def test_a_grid_answers_events_by_one_tile_each_and_shows_their_images_on_demand
     page.keyboard.press("Enter")
     wait_until_saved(page, 1)
     [(first, _), (second, _), (third, _)] = grid["tiles"]
-    told = {image: labels_of(served, image)[FOX] for image in range(1, 13)}
-    assert told == {image: -1 if image == other or image in event_of(third) else 1 for image in range(1, 13)}
+    told = {image: labels[FOX] for image in range(1, 13) if (labels := labels_of(served, image))}
+    alone = set(event_of(third)) - {third}  # who contradicts the model speaks of the tile alone
+    assert told == {image: -1 if image in (other, third) else 1 for image in range(1, 13) if image not in alone}
     sources = dict(Database(served.project).tuples("SELECT image_id, source FROM decision"))
     assert {sources[image] for image in (first, third, *event_of(second))} == {"grid"}
-    assert list(sources.values()).count("event") == 6
+    assert list(sources.values()).count("event") == 3
     page.keyboard.press("Backspace")
     wait_until_saved(page, 2)
     assert all(labels_of(served, image) == {} for image in range(1, 13))
     assert page.troubles == []
+
+
+def test_autopilot_asks_for_events_by_single_images_and_by_tiles(browser: Contexts, tmp_path):
+    with served_photos(tmp_path, 32, ["fox", "heron", "deer"]) as served:
+        db = Database(served.project)
+        in_events(db, 4)
+        for image in range(13, 33):  # as many as single labels are asked for first
+            decisions.decide(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image)])
+        page = open_page(browser, served, "Cleo", "/autopilot")
+        until(lambda: page.evaluate(KIND) == "image")
+        front = on_screen(page)
+        event = event_of(front)
+        beside = next(image for image in event if abs(image - front) == 1)
+        assert strip_of(page) == {image: "" if image == front else "same" for image in event}
+        looked(page)
+        page.keyboard.press("1")
+        page.keyboard.press("Shift+ArrowRight" if beside > front else "Shift+ArrowLeft")
+        page.keyboard.press("Shift+ArrowDown")
+        page.keyboard.press("2")
+        expect(page.locator(".words")).to_contain_text("Nothing was answered.")
+        assert strip_of(page)[beside] == "left out"
+        looked(page)
+        page.keyboard.press("Shift+Enter")
+        wait_for_another(page, front)
+        wait_until_saved(page, 1)
+        given = {FOX: 1, HERON: -1, 3: -1}
+        assert {image: labels_of(served, image) for image in event} == dict.fromkeys(event, given) | {beside: {}}
+        expect(page.locator(".tally")).to_contain_text("3 labels found")
+        page.keyboard.press("Backspace")
+        wait_for_image(page, front)
+        wait_until_saved(page, 2)
+        assert all(labels_of(served, image) == {} for image in event)
+        expect(page.locator(".tally")).to_have_text("")
+
+        publish_run(db, np.tile([0.9, 0.8, 0.01], (32, 1)) - np.arange(32)[:, None] / 1000)
+        page.reload()
+        until(lambda: page.evaluate(KIND) == "grid")
+        expect(page.locator(".line")).to_contain_text("Which show fox? Probably most of 12 images on 3 tiles")
+        grid = shown(page)
+        looked(page)
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press(",")
+        expect(page.locator("dialog.burst-dialog[open] .tile")).to_have_count(4)
+        page.keyboard.press("Escape")
+        looked(page)
+        page.keyboard.press("3")
+        expect(page.locator(".tiles .burst")).to_have_text(["×4", "×4", "1 of 4"])
+        page.keyboard.press("Enter")
+        wait_until_saved(page, 1)
+        third = event_of(grid["tiles"][2][0])
+        told = {image: labels_of(served, image) for image in range(1, 13)}
+        fox = {image: {FOX: 1} if image not in third else {} for image in told}
+        assert told == fox | {third[0]: {FOX: -1}}, "who contradicts the model speaks of the tile alone"
+        held = db.tuples("SELECT DISTINCT class_id FROM lease WHERE image_id <= 12 AND image_id NOT IN (1, 5, 9)")
+        assert (HERON,) in held, "what the next grid's tiles stand for is nobody else's"
+        page.keyboard.press("Backspace")
+        wait_until_saved(page, 2)
+        assert all(labels_of(served, image) == {} for image in range(1, 13))
+        assert page.troubles == []

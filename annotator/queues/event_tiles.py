@@ -1,10 +1,11 @@
 """One tile an event in a grid: where the model agrees with itself about the event's unanswered images.
 
 These are the images that this page may be given. The model agrees with itself where it has a probability for the class
-on each of them, and all are at least EVEN or all are below. All are leased with the tile.
+on each of them, and all are at least EVEN or all are below. All are leased with the tile. Where a person contradicts
+the model about the tile, the others get no answer: one frame may show what the others do not.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -18,6 +19,9 @@ from annotator.store.people.assignment import Taken
 EVEN = 0.5  # the probability that parts "yes" from "no"; the share of "yes" from which on a grid starts with it
 MOST = 48  # images of an event that one tile stands for; images of a longer event are tiles of their own
 AT_ONCE = 160  # images whose events are looked up in one query
+
+EventTilesOf = Callable[[int, Taken], "EventTiles"]
+"""Returns the tiles of a class, from its id and the images that the page is not given."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Grids: cells of one class on many images, leased together; and the class whose next grid brings most positives."""
 
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 
@@ -17,10 +17,10 @@ from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.events import stored as stored_events
 from annotator.store.images import images, selections
+from annotator.store.images.stages import LABELED, UNTOUCHED
 from annotator.store.labels import auto_accepted, cells
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import counts as overview
-from annotator.store.labels.derivation import LABELED, UNTOUCHED
 from annotator.store.people import assignment, blindness, leases
 from annotator.store.people.assignment import NOTHING, Aside, Taken
 from annotator.store.runs import runs
@@ -270,7 +270,9 @@ def _grids(db: Database, wanted: WantedGrids, snapshot: Snapshot | None, class_i
         source = _unranked(db, class_id, excluded, wanted.size * wanted.want)
     tiles = take_tiles(db, wanted, class_id, source)
     if grouped:
-        tiles = _with_others(db, wanted, grouped, tiles)
+        if grouped.is_full and len(tiles) > wanted.size:  # full grids only, while more images wait
+            tiles = tiles[: len(tiles) // wanted.size * wanted.size]
+        tiles = with_others(db, wanted, class_id, grouped.others, tiles)
     run_id = snapshot.run.id if snapshot and column is not None else None
     return [
         grid_of(class_id, run_id, tiles[start : start + wanted.size]) for start in range(0, len(tiles), wanted.size)
@@ -355,18 +357,29 @@ def take_tiles(
     return tiles
 
 
-def _with_others(db: Database, wanted: WantedGrids, grouped: EventTiles, tiles: list[Tile]) -> list[Tile]:
-    """Return the tiles with the other images that they stand for, leased; full grids only, while more images wait."""
-    if grouped.is_full and len(tiles) > wanted.size:
-        tiles = tiles[: len(tiles) // wanted.size * wanted.size]
-    class_id, others = grouped.class_id, grouped.others
+def with_others(
+    db: Database,
+    wanted: WantedGrids,
+    class_id: int,
+    others: Mapping[int, Sequence[tuple[int, float | None]]],
+    tiles: Sequence[Tile],
+) -> list[Tile]:
+    """Return the tiles with the other images that they stand for, leased.
+
+    Args:
+        db: The project's database.
+        wanted: The request of the page.
+        class_id: The class of the grid.
+        others: As of EventTiles.
+        tiles: The tiles, leased.
+    """
     asked = [(image_id, class_id) for tile in tiles for image_id, _ in others.get(tile.image.id, ())]
     granted = set(leases.take_cells(db, wanted.holder, wanted.annotator, asked, len(asked)))
     names = images.images(db, [image_id for image_id, _ in granted])
     answered = cells.states(db, class_id, list(names))  # since their events were looked up
     stands_for = {
         first: tuple(
-            (image_id, round(chance, 4), names[image_id].name)
+            (image_id, round(chance or 0.0, 4), names[image_id].name)
             for image_id, chance in pairs
             if image_id in names and image_id not in answered
         )

@@ -20,7 +20,8 @@ def point(session: Session) -> dict:
     """Return the point of a curve for the data set at this moment.
 
     `decided` scores the labels that people gave; `filled` adds every unknown cell at or above the single threshold with
-    the largest expected F1 of all labels.
+    the largest expected F1 of all labels. `copied` counts answers to other images of events, `miscopied` the wrong ones
+    of them.
     """
     labels, chances = session.labels(), session.chances()
     decided = labels == PRESENT
@@ -36,6 +37,8 @@ def point(session: Session) -> dict:
         "decided_share": round(float((labels != OPEN).mean()), 4),
         "decided": scores(decided, session.truth),
         "filled": scores(filled, session.truth),
+        "copied": session.copied,
+        "miscopied": session.miscopied,
     }
 
 

@@ -9,13 +9,14 @@ from annotator.benchmark import pace
 from annotator.benchmark.effort.changed_constants import changed, changes
 from annotator.benchmark.effort.session import NAME, Session
 from annotator.benchmark.harness.processes import say
-from annotator.queues import annotate, grid
+from annotator.queues import annotate, event_tiles, grid
 from annotator.queues.autopilot import planner
 from annotator.queues.autopilot.finishing import EXTRAS
 from annotator.records import PRESENT, Filter, Wanted, WantedActions, WantedGrids
 from annotator.snapshot.guesses import LIKELY
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.snapshot.time_model import TESTS
+from annotator.store.events import stored as stored_events
 from annotator.store.labels import cells
 from annotator.store.labels.audits import OPEN
 from annotator.store.networks.adapted import Adapted
@@ -240,7 +241,8 @@ def _autopilot(session: Session) -> Iterator[None]:
         if action.grid:
             grid_ = action.grid
             ids, chances = [tile.image.id for tile in grid_.tiles], [tile.probability for tile in grid_.tiles]
-            session.grid(grid_.class_id, ids, chances, grid_.run_id, grid_.start == "yes", action.source)
+            others = {tile.image.id: [image_id for image_id, _, _ in tile.others] for tile in grid_.tiles}
+            session.grid(grid_.class_id, ids, chances, grid_.run_id, grid_.start == "yes", action.source, others)
         elif action.kind == "click":
             session.click(action.item.image.id, [class_id for class_id, _ in action.scores] or None)
         else:
@@ -252,7 +254,9 @@ def _autopilot(session: Session) -> Iterator[None]:
             chances = [scores.get(class_id) for class_id in class_ids]
             snapshot = read_snapshot(session.db)
             run_id = snapshot.run.id if snapshot else None
-            session.image(action.item.image.id, class_ids, list(action.preset), chances, run_id, action.source)
+            image_id = action.item.image.id
+            others = stored_events.others_of(session.db, [image_id], event_tiles.MOST).get(image_id, [])
+            session.image(image_id, class_ids, list(action.preset), chances, run_id, action.source, others)
         yield
 
 

@@ -1,7 +1,9 @@
 """One made-up person at work on one real project: the engine asks, the store keeps, the worker's own code trains."""
 
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +11,15 @@ import numpy as np
 from annotator.benchmark import pace
 from annotator.benchmark.effort.people import Person
 from annotator.benchmark.effort.project_copy import ProjectCopy
+from annotator.indexing import positions
+from annotator.queues.event_tiles import EVEN
 from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel
+from annotator.store.events.answers import EventBatch
+from annotator.store.labels import cells
 
 NAME = "Bench"
+NO_OTHERS: Mapping[int, Sequence[int]] = {}
 
 
 @dataclass
@@ -34,6 +41,7 @@ class Session(ProjectCopy):
         truth: (N, C) bool in the order of `image_ids` (ascending) and `class_ids`.
         time_model: The seconds that each part of an answer takes the annotator, on average. The project is never told:
             it has only the milliseconds of each answer.
+        copied, miscopied: Answers that were given to other images of events, and those of them that are wrong.
     """
 
     def __init__(
@@ -64,23 +72,56 @@ class Session(ProjectCopy):
         super().__init__(template, folder, learns=learns, seed=seed)
         self.truth, self.person = truth, person
         self.spent, self.time_model = Spent(), times
+        self.copied = self.miscopied = 0
         self._pace = np.random.default_rng([seed, 3]) if varies else None
 
     def grid(self, class_id: int, image_ids: list[int], chances: list[float | None], run: int | None, start: bool,
-             source: str = "grid") -> None:  # fmt: skip
-        """Answer cells of one class together."""
+             source: str = "grid", others: Mapping[int, Sequence[int]] = NO_OTHERS) -> None:  # fmt: skip
+        """Answer cells of one class together.
+
+        Args:
+            class_id: The class.
+            image_ids: The images of the tiles.
+            chances: The probability of each that was shown.
+            run: The run of these probabilities.
+            start: Whether the tiles start as present.
+            source: Of the decisions.
+            others: Image of a tile -> the other images of its event that the tile stands for: nobody looks at them, and
+                they get the tile's answer where it does not contradict the model.
+        """
         rows, columns = self.rows(image_ids), np.full(len(image_ids), self.column(class_id))
         answers, presses = self.person.answer(rows, columns, np.full(len(rows), start))
-        self._batch(source, image_ids, [class_id] * len(rows), answers, chances, run, presses, tile=len(rows), begin=1)
+        speaks = [yes == ((chance or 0.0) >= EVEN) for yes, chance in zip(answers.tolist(), chances, strict=True)]
+        states = np.where(answers, PRESENT, ABSENT).tolist()
+        state_of = dict(compress(zip(image_ids, states, strict=True), speaks))
+        copies = [
+            (other, class_id, state, front) for front, state in state_of.items() for other in others.get(front, ())
+        ]
+        self._batch(
+            source, image_ids, [class_id] * len(rows), answers, chances, run, presses, copies, tile=len(rows), begin=1
+        )
 
     def image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
-              run: int | None, source: str = "suggestion") -> None:  # fmt: skip
-        """Answer these classes of one image together; the classes in `preset` start as present."""
+              run: int | None, source: str = "suggestion", others: Sequence[int] = ()) -> None:  # fmt: skip
+        """Answer these classes of one image together; the classes in `preset` start as present.
+
+        The other images of its event, `others`, get the same answers. The person looks at each and marks those on which
+        they see something else: these get none.
+        """
         columns = np.array([self.column(class_id) for class_id in class_ids])
         start = np.isin(class_ids, preset)
         answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
-        ids = [image_id] * len(columns)
-        self._batch(source, ids, class_ids, answers, chances, run, presses, look=1, check=len(columns))
+        ids, states = [image_id] * len(columns), np.where(answers, PRESENT, ABSENT).tolist()
+        copies, exceptions, known = [], 0, cells.answered(self.db, others)
+        for other in others:
+            seen, _ = self.person.answer(np.full(len(columns), self.row(other)), columns, answers)
+            if (seen != answers).any():
+                exceptions += 1
+                continue
+            given = zip(class_ids, states, strict=True)
+            copies += [(other, id_, state, image_id) for id_, state in given if id_ not in known.get(other, {})]
+        parts = {"look": 1, "check": len(columns), "tile": len(others)}
+        self._batch(source, ids, class_ids, answers, chances, run, presses + exceptions, copies, **parts)
 
     def click(self, image_id: int, open_ids: list[int] | None = None) -> None:
         """Name one class of an image, or answer "nothing else here" if the annotator sees none."""
@@ -120,11 +161,17 @@ class Session(ProjectCopy):
         self.keep(*answered)
         self._took(len(columns) + 1, look=1, check=len(columns), change=len(columns), submit=1)
 
-    def _batch(self, source, image_ids, class_ids, answers, chances, run, presses, **parts) -> None:
+    def _batch(self, source, image_ids, class_ids, answers, chances, run, presses, copies=(), **parts) -> None:
         seconds = self._took(presses + 1, change=presses, submit=1, **parts)
         states = np.where(answers, PRESENT, ABSENT).tolist()
         cells = list(zip(image_ids, class_ids, states, chances, strict=True))
-        self.keep(Batch(_new(), NAME, source, cells, run, self._milliseconds(seconds)))
+        given = (_new(), NAME, source, cells, run, self._milliseconds(seconds))
+        self.keep(EventBatch(*given, copies=copies) if copies else Batch(*given))
+        if copies:
+            image_ids, class_ids, states, _ = map(list, zip(*copies, strict=True))
+            columns = positions(class_ids, self.class_ids)[0]
+            self.copied += len(copies)
+            self.miscopied += int((self.truth[self.rows(image_ids), columns] != (np.array(states) == PRESENT)).sum())
 
     def _took(self, actions: int, **parts: float) -> float:
         self.spent.actions += actions

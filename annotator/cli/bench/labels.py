@@ -211,6 +211,34 @@ def bench_effort(
 
 
 @commands.command(
+    "events",
+    epilog=examples(
+        "annotator bench events",
+        "annotator bench events --images photos --truth truth.csv --events 300 --json",
+    ),
+)
+def bench_events(
+    images: Annotated[Path | None, typer.Option(help="Folder of photos [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    events: Annotated[int, typer.Option(help="Events that are made of them.", min=20)] = 160,
+    frames: Annotated[int, typer.Option(help="Images of each event.", min=1)] = 5,
+    noisy: Annotated[bool, typer.Option(help="Also simulate a person who makes mistakes.")] = True,
+    seed: Annotated[int, typer.Option(help="Random seed of the set.", min=0)] = 0,
+    seeds: Annotated[int, typer.Option(help="Plays of each: means are reported.", min=1)] = 1,
+    work: Annotated[Path | None, typer.Option(help="Keep the images that are made here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what events save: a set like those of camera traps is made of photos, and labeled with and without."""
+    from annotator.benchmark.events.measure import measure
+    from annotator.benchmark.events.scenes import Recipe
+
+    recipe = Recipe(events=events, frames=frames, seed=seed)
+    print_bench(
+        bench.run_benchmark(measure, images, truth, recipe=recipe, noisy=noisy, seeds=seeds, keep=work), as_json
+    )
+
+
+@commands.command(
     "heatmaps",
     epilog=examples(
         "annotator bench heatmaps",

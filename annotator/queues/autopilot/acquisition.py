@@ -6,31 +6,39 @@ needs (snapshot/time_model.py) and by a price per press.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
 
 from annotator.queues import grid
 from annotator.queues.autopilot.account import Account
+from annotator.queues.event_tiles import EVEN, MOST, EventTilesOf
 from annotator.queues.grid import Out
 from annotator.records import PRESENT
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
 from annotator.store.database.database import Database
+from annotator.store.events import stored as stored_events
 from annotator.store.labels import auto_accepted, decisions
 
 SIZES = (12, 24, 48, 96)  # tiles of a grid, unless the person's grid has room for fewer
 NEW = 24  # tiles of the largest grid of a class of which people have answered fewer cells
 PRESS = 1.0  # seconds that a press counts beyond its time
 CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
+EVENT_CLASSES_TRIED = 8  # the same where tiles stand for events, which are looked up for each class
 IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
 RULED_OUT = 0.002  # value of a cell ruled out, in labels
 SURE, SURE_AMONG = 0.8, 5000  # probability from which the model is sure; cells of a class that are read
 FIRST = 2.0  # value, in labels, of the first example of a class: from then on a model looks for the others
 SEARCHED = 3  # classes without an example whose grids are evaluated, the likeliest first
 UNUSUAL = 192  # unusual images that are searched before random ones
+PRIOR_HALF_LIFE = 20  # images that were asked about since an image, after which it counts half
 LEARNING = 0.25  # value, in labels, of an answer to a cell of maximum uncertainty, while nothing is decided
+
+
+Others = Mapping[int, Sequence[tuple[int, float | None]]]
+NOTHING_BEHIND: Mapping[int, Mapping[int, float]] = {}
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,8 @@ class Candidate:
         reason: Why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is. Of a search
             "random" where its images are, "" where they are unusual ones.
         start_present: Relabel: the answers in question are "present".
+        others: Image of a tile -> the other images of its event that the tile stands for, with their probabilities. Of
+            an image answered as a whole: the other images of its event, without probabilities.
     """
 
     kind: str
@@ -62,6 +72,7 @@ class Candidate:
     seconds: float
     reason: str = ""
     start_present: bool = False
+    others: Others = field(default_factory=dict[int, Sequence[tuple[int, float | None]]])
 
     @property
     def value(self) -> float:
@@ -99,6 +110,7 @@ def grid_candidates(
     answers: Mapping[int, int],
     account: Account,
     tiles: int | None = None,
+    event_tiles: EventTilesOf | None = None,
 ) -> Iterator[Candidate]:
     """Yield the best grid of every class with enough expected positives.
 
@@ -113,32 +125,58 @@ def grid_candidates(
             later is chosen by a model that knows twice as much.
         account: What the probabilities are worth.
         tiles: How many tiles a grid may have; None: any of SIZES.
+        event_tiles: Where tiles may stand for events, those of a class.
     """
     sizes = sizes_within(tiles)
-    finds = grid.finds_of(snapshot, out, sizes[0])
-    for class_id in sorted(finds, key=lambda class_id: (-finds[class_id], class_id))[:CLASSES_TRIED]:
+    finds, tried = grid.finds_of(snapshot, out, sizes[0]), EVENT_CLASSES_TRIED if event_tiles else CLASSES_TRIED
+    for class_id in sorted(finds, key=lambda class_id: (-finds[class_id], class_id))[:tried]:
         column = snapshot.delta.column(class_id)
         if column is None:
             continue
-        cells = list(islice(grid.ranked(snapshot, column, out.images(class_id)), sizes[-1]))
+        excluded, others = out.images(class_id), {}
+        source = grid.ranked(snapshot, column, excluded)
+        if event_tiles:
+            grouped = event_tiles(class_id, excluded)
+            source, others = grouped.first_of_events(source), grouped.others
+        cells = list(islice(source, sizes[-1]))
         most = max(NEW, answers.get(class_id, 0))
         front_cells = [cells[:size] for size in sizes if size == sizes[0] or (size <= most and len(cells) > size // 2)]
         candidates = [
-            grid_candidate(class_id, front, time_model, open_share, account) for front in front_cells if front
+            grid_candidate(class_id, front, time_model, open_share, account, others) for front in front_cells if front
         ]
         if candidates:
             yield max(candidates, key=_value_per_second)
 
 
 def grid_candidate(
-    class_id: int, cells: Sequence[tuple[int, float]], time_model: TimeModel, open_share: float, account: Account
+    class_id: int,
+    cells: Sequence[tuple[int, float]],
+    time_model: TimeModel,
+    open_share: float,
+    account: Account,
+    others: Others,
 ) -> Candidate:
-    """Return the candidate of a grid of these cells, (image id, probability)."""
-    probabilities = account.worth_in_grid(class_id, np.array([probability for _, probability in cells]))
-    positives = float(probabilities.sum())
-    changes = min(positives, len(cells) - positives)
-    seconds, learning = time_model.grid(len(cells), changes), _learning(probabilities, open_share)
-    return Candidate("grid", class_id, cells, positives, len(cells), changes, learning, seconds)
+    """Return the candidate of a grid of these cells, (image id, probability).
+
+    Args:
+        class_id: The class of the grid.
+        cells: The tiles.
+        time_model: The seconds of this annotator.
+        open_share: As of `grid_candidates`.
+        account: As of `grid_candidates`.
+        others: As of Candidate; also of images that are not among the tiles. They take no time, and nothing is learned
+            from images that look like one that is answered. Unlikely ones are answered only where their tile is absent.
+    """
+    others = {image_id: others[image_id] for image_id, _ in cells if image_id in others}
+    behind = np.array([chance for pairs in others.values() for _, chance in pairs], np.float64)
+    given = np.concatenate([np.array([chance for _, chance in cells], np.float64), behind])
+    probabilities = account.worth_in_grid(class_id, given)
+    shown = probabilities[: len(cells)]
+    found = float(shown.sum() + probabilities[len(cells) :][behind >= EVEN].sum())
+    changes = min(float(shown.sum()), len(cells) - float(shown.sum()))
+    seconds, learning = time_model.grid(len(cells), changes), _learning(shown, open_share)
+    numbers = (found, len(probabilities), changes, learning, seconds)
+    return Candidate("grid", class_id, cells, *numbers, others=others)
 
 
 Worth = Callable[[Sequence[dict[int, float]]], Sequence[dict[int, float]]]
@@ -214,6 +252,8 @@ def image_candidates(
     prior: "PositivePrior",
     worth: Worth,
     guessed_from: float | None = None,
+    *,
+    in_events: bool = False,
 ) -> Iterator[Candidate]:
     """Yield the best image to answer in every class, and the best image for a single click.
 
@@ -227,6 +267,7 @@ def image_candidates(
         prior: P(a class) of images without a known positive.
         worth: What the probabilities of images' open classes are worth.
         guessed_from: As of `image_candidate`.
+        in_events: The project has events: an image is answered together with the others of its event.
     """
     rows = snapshot.rankings.by_image[:IMAGES_TRIED]
     likeliest = snapshot.predictions.image_ids[rows[rows >= 0]].tolist()
@@ -234,9 +275,10 @@ def image_candidates(
     whole, clicks = [], []
     opened = list(open_cells(db, snapshot, image_ids))
     all_corrected = worth([probabilities for _, probabilities, _ in opened])
+    behind = _behind(db, snapshot, [image_id for image_id, _, _ in opened], images_out, worth) if in_events else {}
     for (image_id, probabilities, has_positive), corrected in zip(opened, all_corrected, strict=True):
         least = 0.0 if has_positive else prior.any_of(probabilities)
-        more = {"least": least, "guessed_from": guessed_from}
+        more = {"least": least, "guessed_from": guessed_from, "behind": behind.get(image_id, {})}
         whole.append(image_candidate(image_id, corrected, time_model, open_share, **more))
         if not has_positive:
             clicks.append(click_candidate(image_id, corrected, time_model, open_share, least=least))
@@ -245,20 +287,37 @@ def image_candidates(
             yield max(candidates, key=_value_per_second)
 
 
+def _behind(
+    db: Database, snapshot: Snapshot, image_ids: Sequence[int], images_out: Collection[int], worth: Worth
+) -> dict[int, dict[int, dict[int, float]]]:
+    """Return what the open cells of other images of events are worth: image -> other image -> class id -> worth."""
+    others = stored_events.others_of(db, image_ids, MOST)
+    free = {image_id for behind in others.values() for image_id in behind if image_id not in images_out}
+    opened = list(open_cells(db, snapshot, sorted(free)))
+    worth_of = dict(zip((image_id for image_id, _, _ in opened), worth([cells for _, cells, _ in opened]), strict=True))
+    return {
+        image_id: {other: worth_of[other] for other in behind if other in worth_of}
+        for image_id, behind in others.items()
+    }
+
+
 class PositivePrior:
     """The probability that an image without known positives contains an unanswered class, by Bayes' rule.
 
-    A share of the images answered in every class had positives. An image that has a positive has it in the open
-    classes in proportion to how often people saw them.
+    A share of the images that were asked about had positives. An image that has a positive has it in the open classes
+    in proportion to how often people saw them.
 
     Args:
-        images: How many images are answered in every class.
-        with_positives: How many of these have at least one positive.
+        had_positive: Of images that were answered in every class, or asked for a single label, newest first: whether
+            they have a positive. Each weighs half as much as one that was answered PRIOR_HALF_LIFE images later: once
+            those with something on them have been labeled, more and more of the others are empty.
         present: Class id -> how often people saw it.
     """
 
-    def __init__(self, images: int, with_positives: int, present: dict[int, int]):
-        self.share = with_positives / (images + 1)  # adds one image without positives, as a prior
+    def __init__(self, had_positive: Sequence[bool], present: dict[int, int]):
+        weights = 0.5 ** (np.arange(len(had_positive)) / PRIOR_HALF_LIFE)
+        # Adds one image without positives, as a prior.
+        self.share = float(weights[np.array(had_positive, bool)].sum() / (weights.sum() + 1))
         self.frequency = {class_id: count + 0.5 for class_id, count in present.items()}
         self.total = sum(self.frequency.values())
 
@@ -309,6 +368,7 @@ def image_candidate(
     *,
     least: float = 0.0,
     guessed_from: float | None = None,
+    behind: Mapping[int, Mapping[int, float]] = NOTHING_BEHIND,
 ) -> Candidate:
     """Return the candidate of answering every open class of one image.
 
@@ -319,14 +379,22 @@ def image_candidate(
         open_share: Fraction of all cells that is undecided, 0 to 1.
         least: Lower bound on the expected positives.
         guessed_from: From this probability on a class starts as present (snapshot/guesses.py); None: none does.
+        behind: The other images of its event, which get the same answers: image id -> class id -> probability, of the
+            open classes. Each is looked at as a tile is.
     """
     values = np.array(list(probabilities.values()))
     preset = values >= (np.inf if guessed_from is None else guessed_from)
     changes = float(np.where(preset, 1 - values, values).sum())
     changes = max(changes, least - float(values[preset].sum()))
-    positives, seconds = max(float(values.sum()), least), time_model.image(len(values), changes)
-    learning = _learning(values, open_share)
-    return Candidate("image", 0, [(image_id, None)], positives, len(values), changes, learning, seconds)
+    others = [
+        probability for cells in behind.values() for class_id, probability in cells.items() if class_id in probabilities
+    ]
+    positives = max(float(values.sum()), least) + sum(others)
+    seconds, learning = time_model.image(len(values), changes), _learning(values, open_share)
+    seconds += len(behind) * time_model.tile
+    numbers = (positives, len(values) + len(others), changes, learning, seconds)
+    pairs = {image_id: [(other, None) for other in behind]} if behind else {}
+    return Candidate("image", 0, [(image_id, None)], *numbers, others=pairs)
 
 
 def click_candidate(

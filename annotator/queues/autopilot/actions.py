@@ -194,14 +194,18 @@ class Leasing:
         return self._described(tiles.id, candidate, others, grid=tiles)
 
     def _grid(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
-        tiles = self._tiles(candidate.class_id, candidate.cells)
+        tiles = self._tiles(candidate.class_id, candidate.cells, others=candidate.others)
         if tiles is None:
             return None
-        if candidate.kind == "grid" and len(tiles.tiles) < len(candidate.cells):  # another page leased some first
+        held = sum(1 + len(tile.others) for tile in tiles.tiles)
+        if candidate.kind == "grid" and held < candidate.decided:  # another page leased some first
             left = [(tile.image.id, tile.probability or 0.0) for tile in tiles.tiles]
-            candidate = acquisition.grid_candidate(candidate.class_id, left, self.time_model, 0.0, self.account)
+            behind = {tile.image.id: [other[:2] for other in tile.others] for tile in tiles.tiles if tile.others}
+            more = (self.time_model, 0.0, self.account, behind)
+            candidate = acquisition.grid_candidate(candidate.class_id, left, *more)
         if candidate.kind == "grid":  # not as the model's own probabilities say, or it would take needless presses
-            tiles = replace(tiles, start="yes" if candidate.positives >= grid.EVEN * len(candidate.cells) else "no")
+            worth = self.account.worth_in_grid(candidate.class_id, np.array([chance for _, chance in candidate.cells]))
+            tiles = replace(tiles, start="yes" if float(worth.sum()) >= grid.EVEN * len(worth) else "no")
         return self._described(tiles.id, candidate, others, grid=tiles)
 
     def _image(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
@@ -247,7 +251,12 @@ class Leasing:
         return RulingOut(class_id, self.names[class_id], absent, open_, f"{100 * rule_out.at_most(absent):.1f} %")
 
     def _tiles(
-        self, class_id: int, wanted: Sequence[tuple[int, float | None]], *, hide_predictions: bool = False
+        self,
+        class_id: int,
+        wanted: Sequence[tuple[int, float | None]],
+        *,
+        hide_predictions: bool = False,
+        others: acquisition.Others | None = None,
     ) -> Grid | None:
         """Lease tiles and return a grid of them; None when no tile is free.
 
@@ -255,10 +264,14 @@ class Leasing:
             class_id: The class of the grid.
             wanted: The image ids with their probability of the class, None without a model.
             hide_predictions: As in records.WantedGrids.
+            others: As in Candidate.
         """
         asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)
         tiles = grid.take_tiles(self.db, asked, class_id, wanted)
-        self.out.cells.setdefault(class_id, set()).update(image_id for image_id, _ in wanted)
-        self.images_out.ids.update(tile.image.id for tile in tiles)
+        if others:
+            tiles = grid.with_others(self.db, asked, class_id, others, tiles)
+        behind = {other[0] for tile in tiles for other in tile.others}
+        self.out.cells.setdefault(class_id, set()).update(behind, (image_id for image_id, _ in wanted))
+        self.images_out.ids.update(behind, (tile.image.id for tile in tiles))
         run = self.snapshot.run.id if self.snapshot and not hide_predictions else None
         return grid.grid_of(class_id, run, tiles) if tiles else None

@@ -21,17 +21,19 @@ from annotator.queues.autopilot import acquisition, finishing, relabel, wording
 from annotator.queues.autopilot.account import account_of
 from annotator.queues.autopilot.acquisition import Candidate, PositivePrior
 from annotator.queues.autopilot.actions import Action, Leasing
+from annotator.queues.event_tiles import EventTiles, EventTilesOf
 from annotator.records import Class, WantedActions
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.snapshot.time_model import TimeModel, time_model_of
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.events import stored as stored_events
 from annotator.store.images import images
+from annotator.store.images.stages import LABELED, UNTOUCHED
 from annotator.store.labels import answer_times, auto_accepted, cells, promises
 from annotator.store.labels import counts as overview
 from annotator.store.labels import overlap as readings
-from annotator.store.labels.derivation import LABELED, UNTOUCHED
 from annotator.store.people import assignment, known_answers, leases
 from annotator.store.runs import runs
 from models.query_strategies.representative import REPRESENTATIVE
@@ -47,7 +49,11 @@ YIELDS, YIELDS_AMONG = 100, 5000  # actions whose yield is held against what was
 KEEPS = 0.95  # of the positives a second that the best kind of action keeps, Autopilot brings at least
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
+IN_HAND = (
+    3  # actions that a page has at the same time, as of autopilot.js: none leases what leaves no room for the others
+)
 IMAGES_TRIED = 200  # images tried to find one that is free and has an open class
+ASKED_AMONG, ASKED = 5000, 200  # decisions read for the newest images that were asked about, and how many count
 EXPLORED_AMONG = 20_000  # newest decisions among which images answered in every class are counted
 DRAWN_OF = 4  # times as many images are read as a grid of random ones takes
 UNLABELED_AMONG, UNLABELED = 5000, 64  # images read to find ones without a known positive, and how many are evaluated
@@ -104,9 +110,8 @@ class _Planner:
         together = answer_times.image_answers(db, EXPLORED_AMONG)
         # Exploration asks the open classes: an image counts although grids had ruled out some of its classes before.
         self.explored = sum(2 * cells_answered >= self.class_count for cells_answered, _ in together)
-        has_positive = [positive for cells_answered, positive in together if cells_answered >= self.class_count]
         present = {class_id: count[0] for class_id, count in self.counts.items()}
-        self.prior = PositivePrior(len(has_positive), sum(has_positive), present)
+        self.prior = PositivePrior(answer_times.had_positive(db, self.class_count, ASKED_AMONG, ASKED), present)
         self.is_behind = False
         self.is_finished = finishing.nothing_open(db, wanted.have)
         self.extras = wanted.extras if self.is_finished else finishing.EXTRAS
@@ -177,6 +182,14 @@ class _Planner:
         return "" if long else "image"
 
     @cached_property
+    def _event_tiles(self) -> EventTilesOf | None:
+        """Return how tiles stand for events; None in a project without events."""
+        if self.snapshot is None or not stored_events.are_some(self.db):
+            return None
+        predictions = self.snapshot.predictions
+        return lambda class_id, out: EventTiles(self.db, predictions, class_id, out, leases.MOST_HELD // IN_HAND)
+
+    @cached_property
     def _realised(self) -> float | None:
         """Return the positives a second that this person's last YIELDS actions brought; None of too few of them."""
         found, seconds, actions = answer_times.recent_yield(self.db, self.annotator, YIELDS_AMONG, YIELDS)
@@ -202,7 +215,7 @@ class _Planner:
         )
         answers = {class_id: sum(counts) for class_id, counts in self.counts.items()}
         of_search = (self.rates, self._drawn, self.leasing.evidence.searched)
-        of_grid = (out, open_share, answers, self.account, self.tiles)
+        of_grid = (out, open_share, answers, self.account, self.tiles, self._event_tiles)
         candidates = [
             *acquisition.grid_candidates(self.snapshot, self.time_model, *of_grid),
             *acquisition.search_candidates(*of_search, self.time_model, answers, self.tiles),
@@ -211,7 +224,10 @@ class _Planner:
             of_relabel = (self.snapshot, self.time_model, out, self.account, self.tiles)
             candidates += relabel.candidates(self.db, *of_relabel, once=self.is_finished)
         if self.whole_images:
-            candidates += acquisition.image_candidates(self.db, self.snapshot, self.time_model, *of_image)
+            in_events = stored_events.are_some(self.db)
+            candidates += acquisition.image_candidates(
+                self.db, self.snapshot, self.time_model, *of_image, in_events=in_events
+            )
         best_rate = max((candidate.positives_per_second for candidate in candidates), default=0.0)
         self.is_behind = self._realised is not None and self._realised < KEEPS * best_rate
         if self.is_behind:

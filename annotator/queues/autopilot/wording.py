@@ -67,6 +67,8 @@ def candidate_line(candidate: Candidate, evidence: Evidence, image: str = "this 
     if candidate.reason:
         return _everything(image, time)
     missing = _few(candidate.positives)
+    if others := sum(len(behind) for behind in candidate.others.values()):
+        image = f"{image} and {counted(others, 'other')} of its event"
     return f"Mark everything on {image}: probably {missing} {'label' if missing == '1' else 'labels'} missing ({time})"
 
 
@@ -78,9 +80,11 @@ def candidate_reason(candidate: Candidate, evidence: Evidence) -> str:
 
 
 def _grid_line(candidate: Candidate, evidence: Evidence) -> str:
-    name, tiles, time = evidence.names[candidate.class_id], len(candidate.cells), _seconds(candidate.seconds)
+    name, tiles, time = evidence.names[candidate.class_id], str(len(candidate.cells)), _seconds(candidate.seconds)
+    if candidate.others:
+        tiles = f"{counted(candidate.decided, 'image')} on {counted(len(candidate.cells), 'tile')}"
     if evidence.account.asked.get(candidate.class_id, 0) < KNOWN:
-        most = "probably most of" if candidate.positives >= tiles / 2 else "the first grid of"
+        most = "probably most of" if candidate.positives >= candidate.decided / 2 else "the first grid of"
         return f"Which show {name}? {most.capitalize()} {tiles} ({time})"
     barren = evidence.account.barren.get(candidate.class_id, 0)
     since = f". The last {barren} tiles showed none." if barren >= BARREN else ""

@@ -18,8 +18,8 @@ import sqlite_utils
 from annotator.errors import AnnotatorError, several
 from annotator.store.classes import labels as class_labels
 from annotator.store.database.database import Database, new_id, newest_decision
+from annotator.store.images.stages import COMPLETE, LABELED
 from annotator.store.labels.archived import Archive
-from annotator.store.labels.derivation import COMPLETE, LABELED
 from annotator.store.relations import relations
 
 State = dict[str, Any]

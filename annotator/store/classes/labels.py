@@ -13,9 +13,10 @@ import sqlite_utils
 
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.database.database import newest_decision
+from annotator.store.images.stages import ASIDE, COMPLETE, LABELED
 from annotator.store.labels import auto_accepted
 from annotator.store.labels.archived import COUNT_ACTIVE, Archive
-from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED, rebuild, set_disagreements
+from annotator.store.labels.derivation import rebuild, set_disagreements
 
 FEW = 2_000  # images that are rebuilt one by one rather than all of a class at once
 

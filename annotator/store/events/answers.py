@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import sqlite_utils
 
 from annotator.records import Batch, Decision
-from annotator.store.images.set_aside import ASIDE
+from annotator.store.images.stages import ASIDE
 
 SOURCE = "event"
 

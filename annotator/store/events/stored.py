@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.store.database.database import Database
-from annotator.store.images.set_aside import ASIDE
+from annotator.store.images.stages import ASIDE, COMPLETE
 
 AT_ONCE = 10_000  # ids in one SELECT
 
@@ -79,6 +79,30 @@ def unanswered(db: Database, image_ids: Sequence[int], class_id: int, most: int)
     ):
         found.setdefault(event_id, []).append(image_id)
     return found
+
+
+def others_of(db: Database, image_ids: Sequence[int], most: int) -> dict[int, list[int]]:
+    """Return for each image the others of its event that have an open class, in its order; images without are left out.
+
+    Left out are events of more than `most` images, and images that cannot be shown or are set aside.
+    """
+    members = db.tuples(
+        f"""SELECT e.event_id, e.image_id FROM image_event e JOIN image i ON i.id = e.image_id
+            AND i.problem = '' AND i.stage < {COMPLETE}
+        WHERE e.event_id IN (SELECT event_id FROM image_event WHERE image_id IN ({",".join("?" * len(image_ids))}))
+        AND NOT EXISTS (SELECT 1 FROM image_event o WHERE o.event_id = e.event_id AND o.frame = ?)
+        ORDER BY e.event_id, e.frame""",
+        [*image_ids, most],
+    )
+    event_of, images_of = {image_id: event_id for event_id, image_id in members}, dict[int, list[int]]()
+    for event_id, image_id in members:
+        images_of.setdefault(event_id, []).append(image_id)
+    found = {
+        image_id: [other for other in images_of[event_of[image_id]] if other != image_id]
+        for image_id in image_ids
+        if image_id in event_of
+    }
+    return {image_id: others for image_id, others in found.items() if others}
 
 
 def of_images(db: Database, image_ids: Sequence[int] | np.ndarray) -> np.ndarray:

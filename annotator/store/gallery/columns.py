@@ -27,7 +27,8 @@ from annotator.store.gallery.class_states import ClassStates, places_of
 from annotator.store.gallery.names import ImageNames
 from annotator.store.gallery.twin_column import TwinColumn
 from annotator.store.gallery.values import Membership, Texts, grown
-from annotator.store.labels.derivation import COMPLETE, SET_ASIDE
+from annotator.store.images.set_aside import SET_ASIDE
+from annotator.store.images.stages import COMPLETE
 from annotator.store.pictures.decoding_budget import give_back_freed
 from annotator.store.pictures.exif import CAPTURE, Capture
 

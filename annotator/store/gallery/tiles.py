@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from annotator.records import Image
 from annotator.store.database.database import Database
+from annotator.store.images.stages import ASIDE, COMPLETE
 from annotator.store.labels import counts as overview
 from annotator.store.labels.comments import comment_counts
-from annotator.store.labels.derivation import ASIDE, COMPLETE
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from collections.abc import Collection
 
 from annotator.store.database import versions
 from annotator.store.database.database import Database, newest_decision
+from annotator.store.images.stages import ASIDE
 
-ASIDE = 4  # image.stage, beyond those of labels/derivation.py, which imports this
 SET_ASIDE = "aside"  # the source of a flag that takes its image out of the work
 MOST_REASONS = 20  # of an export; further images are counted together
 

@@ -26,6 +26,7 @@ from annotator.store.classes import facts as class_facts
 from annotator.store.database.database import Database, new_id
 from annotator.store.database.versions import class_version
 from annotator.store.images.attributes import import_attributes
+from annotator.store.images.stages import ASIDE, COMPLETE, LABELED
 from annotator.store.imports import changes as import_changes
 from annotator.store.imports.changes import Changes
 from annotator.store.imports.staged_cells import OTHERS, REMARK_KNOWN
@@ -33,7 +34,6 @@ from annotator.store.imports.staging import Staging
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import implied
 from annotator.store.labels.archived import COUNT_ACTIVE
-from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED
 from annotator.store.labels.event_labels import import_events
 
 NUMBERS = 10_000_000_000

@@ -19,6 +19,7 @@ from annotator.errors import AnnotatorError
 from annotator.store.classes import changes as class_changes
 from annotator.store.database.database import Database
 from annotator.store.images.attributes import take_back_attributes
+from annotator.store.images.stages import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
 from annotator.store.imports.commit import (
     add_to_tallies,
     count_decisions,
@@ -28,7 +29,7 @@ from annotator.store.imports.commit import (
 )
 from annotator.store.labels import implied
 from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE
-from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED, rebuild
+from annotator.store.labels.derivation import rebuild
 from annotator.store.labels.event_labels import take_back_events
 from annotator.store.pictures.files import escaped
 

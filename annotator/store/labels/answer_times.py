@@ -114,6 +114,31 @@ def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
     return [(classes, bool(present)) for classes, present in rows]
 
 
+def had_positive(db: Database, classes: int, decisions: int, images: int) -> list[bool]:
+    """Return of the newest images that were asked about whether they have a positive label now, newest first.
+
+    These are images asked for a single label, and those answered in so many classes at once. Blind answers are left out
+    where the current member may not see them (blind_tallies.py).
+
+    Args:
+        db: The project's database.
+        classes: Number of answers in one batch from which on an image was answered as a whole.
+        decisions: Number of newest decisions that are read.
+        images: Largest number of images.
+    """
+    whole = in_sql(timed="image") if apart.sees_all(db) else in_sql(timed="image", is_vote=False)
+    rows = db.tuples(
+        f"""SELECT EXISTS (SELECT 1 FROM label l WHERE l.image_id = d.image_id AND l.state = 1)
+        FROM (SELECT * FROM decision ORDER BY id DESC LIMIT ?) d
+        WHERE source IN ('click', 'done') AND batch IS NULL OR source IN {whole} AND batch IS NOT NULL
+        GROUP BY CASE WHEN batch IS NULL THEN image_id ELSE batch END
+        HAVING batch IS NULL OR count(*) >= ?
+        ORDER BY max(id) DESC LIMIT ?""",
+        [decisions, classes, images],
+    )
+    return [bool(found) for (found,) in rows]
+
+
 def recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> tuple[int, float, int]:
     """Return what a person's newest timed actions brought that were no first clicks and no exploration.
 
@@ -124,12 +149,14 @@ def recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> 
         actions: Number of actions that count, at most.
 
     Returns:
-        Positives found (of answers given again: changed), seconds, and the number of actions.
+        Positives found (of answers given again: changed; also on other images of events), seconds, and the number of
+        actions.
     """
     rows = db.tuples(
         f"""SELECT sum(CASE WHEN source != 'relabel' THEN state = 1 ELSE state != (
                 SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
-                AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) END),
+                AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) END)
+                + (SELECT count(*) FROM decision e WHERE e.batch = d.batch AND e.source = 'event' AND e.state = 1),
             sum(max(0, min(milliseconds, ?))) AS taken FROM (
             SELECT * FROM decision WHERE annotator = ? ORDER BY id DESC LIMIT ?) d
         WHERE action = 'label' AND milliseconds IS NOT NULL AND batch IS NOT NULL

@@ -18,7 +18,7 @@ from annotator.roles import Right
 from annotator.store.database.arrays import open_array, save_array, save_rows
 from annotator.store.database.database import Database, new_id, newest_decision
 from annotator.store.database.invalid_rows import STATES, SURE
-from annotator.store.labels.derivation import ASIDE
+from annotator.store.images.stages import ASIDE
 from models.rows import Rows
 
 KEPT = 5  # audits whose arrays are kept; answers of older ones count as labels only

@@ -13,7 +13,7 @@ import numpy as np
 from annotator.records import SOURCES
 from annotator.store.database.database import Database
 from annotator.store.database.invalid_rows import STATES, SURE
-from annotator.store.labels.derivation import COMPLETE
+from annotator.store.images.stages import COMPLETE
 from annotator.store.pictures.files import FileState
 
 _WANTED = "json_each(?) w"

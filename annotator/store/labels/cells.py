@@ -17,9 +17,9 @@ from annotator.records import ABSENT, OF_A_CELL, PRESENT, UNSURE
 from annotator.store.database.database import Database, newest_decision
 from annotator.store.database.invalid_rows import STATES
 from annotator.store.images import images
+from annotator.store.images.stages import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import implied
-from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
 from annotator.store.labels.sources import in_sql
 
 AT_ONCE = 10_000  # ids in one SELECT

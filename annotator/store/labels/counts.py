@@ -9,8 +9,8 @@ from typing import Any
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE, sources
 from annotator.store.database.database import Database
 from annotator.store.images import set_aside
+from annotator.store.images.stages import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
 from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels.derivation import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
 
 SCORE_BINS = 20  # bins of scores, as in the schema's view `counted`
 NEWEST = 20_000  # decisions read one by one for a chart by the minute

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import sqlite_utils
 
 from annotator.records import ABSENT, OF_A_CELL, PRESENT, SOURCES, UNSURE
-from annotator.store.images.set_aside import ASIDE, SET_ASIDE
+from annotator.store.images.set_aside import SET_ASIDE
+from annotator.store.images.stages import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
 from annotator.store.labels import implied
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE, Archive, Target
-
-UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage; a further one is ASIDE
 
 
 def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> bool:

@@ -15,9 +15,8 @@ import sqlite_utils
 
 from annotator.records import ABSENT, PRESENT
 from annotator.store.database.database import Database
+from annotator.store.images.stages import COMPLETE, LABELED
 from annotator.store.labels.archived import COUNT_ACTIVE
-
-LABELED, COMPLETE = 2, 3  # as derivation.py, which imports this
 
 # All cells that follow from labels: as the triggers derive them, for all images.
 _ALL = """SELECT image_id, other_id, other_state, relation_id, min(decision_id) AS decision_id FROM (

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.images import lists as image_lists
+from annotator.store.images.stages import COMPLETE
 from annotator.store.labels import revealed
-from annotator.store.labels.derivation import COMPLETE
 
 SOURCE = "known"  # source of decisions on images with known answers
 _SHARE = "known_answer_share"  # setting: fraction of a person's actions that ask for known answers

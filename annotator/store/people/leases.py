@@ -21,9 +21,9 @@ from annotator.roles import Right
 from annotator.settings import LEASE_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.images import sequences
+from annotator.store.images.stages import COMPLETE, SKIPPED, UNTOUCHED
 from annotator.store.labels import cells
 from annotator.store.labels import overlap as readings
-from annotator.store.labels.derivation import COMPLETE, SKIPPED, UNTOUCHED
 from annotator.store.people import assignment
 from annotator.store.people.assignment import Taken
 

@@ -4,6 +4,7 @@ Everything quick happens in components/autopilot/autopilot.js.
 """
 
 from annotator.store.classes import classes
+from annotator.store.events import stored
 from annotator.store.labels import answering
 from annotator.ui.access import context
 from annotator.ui.components import mount
@@ -18,4 +19,5 @@ def page() -> None:
         first_form()
         return
     mode = answering.chosen_by(context.db(), name)
-    mount("autopilot", styles=["grid/tiles.css", "annotate/annotate.css"], mode=mode)
+    styles, events = ["grid/tiles.css", "annotate/annotate.css"], stored.are_some(context.db())
+    mount("autopilot", styles=styles, mode=mode, events=events)

@@ -20,7 +20,7 @@ import { Sequence } from "./sequence.js";
 import { onward, placeholder } from "../shared/placeholder.js";
 import { Stage } from "../shared/stage.js";
 import { States, summary } from "./states.js";
-import { Strip, performForEvent } from "../shared/strip.js";
+import { LOOKING, Strip, performForEvent } from "../shared/strip.js";
 import { Typed } from "../shared/typed.js";
 import { typing } from "../shared/keys.js";
 
@@ -376,7 +376,7 @@ export default class AnnotatePage extends Page {
   /** @param {import("../shared/repeats.js").Kind} [kind] */
   ready(kind) {
     if (this.strip.isLooking) {
-      this.session.say("You look at another image. Escape comes back. Nothing was answered.");
+      this.session.say(LOOKING);
       return null;
     }
     const item = super.ready(kind);

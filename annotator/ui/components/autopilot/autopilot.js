@@ -14,7 +14,7 @@ import { Page } from "../shared/page.js";
 import { Picture, startOf } from "./picture.js";
 import { onward } from "../shared/placeholder.js";
 import { counted, el, keyButton } from "../shared/dom.js";
-import { restore, unbuild } from "../grid/tiles.js";
+import { cellsOf as cellsOfGrid, restore, unbuild } from "../grid/tiles.js";
 
 const IN_HAND = 3; // actions: the one on screen and two ahead
 const USUAL = 24; // tiles
@@ -75,6 +75,7 @@ export default class AutopilotPage extends Page {
       onDecide: () => this.decide(),
       onSkip: () => this.skip(),
       onLabel: (id, state, stay) => this.label(id, state, stay),
+      onWhole: () => this.decideEvent(),
       mode: this.mode,
     });
     this.bar = el("div", { class: "bar" }, this.deciding.starts, this.board.sizes.element, keyButton("Skip", ".", () => this.skip()), this.deciding.button);
@@ -88,6 +89,7 @@ export default class AutopilotPage extends Page {
       session.hints.element,
       session.help.dialog,
       this.board.enlarged.dialog,
+      this.board.burst.dialog,
     );
   }
 
@@ -107,6 +109,7 @@ export default class AutopilotPage extends Page {
 
   close() {
     this.board.close();
+    this.picture.strip.close();
   }
 
   // What the person does
@@ -115,7 +118,7 @@ export default class AutopilotPage extends Page {
   press(key, event) {
     if (this.headline.ruling.isOpen) return this.headline.ruling.key(key);
     if (this.picture.action) return this.picture.key(key, event);
-    if (this.board.enlarged.isOpen) return this.board.key(key, event);
+    if (this.board.enlarged.isOpen || this.board.burst.isOpen) return this.board.key(key, event);
     const command = { Enter: () => this.decide(), ".": () => this.skip() }[key];
     if (!command) return this.board.key(key, event);
     if (!event.repeat) command();
@@ -147,23 +150,40 @@ export default class AutopilotPage extends Page {
     else if (this.picture.ready("all")) this.batch(action, this.picture.cells());
   }
 
+  /** What is marked on the image also goes to the other images of its event. */
+  decideEvent() {
+    const action = this.shown;
+    if (action?.kind !== "image" || !this.picture.ready("all")) return;
+    const cells = this.picture.cells();
+    const copies = this.picture.strip.copies(cells.map(([, id, state]) => [id, state]));
+    if (!copies) return;
+    const ids = new Set(copies.map(([image]) => image));
+    this.batch(action, cells, copies);
+    this.hand.queue = this.hand.queue.filter((/** @type {any} */ other) => other.passedOn || !ids.has(other.item?.id));
+    this.session.say(`Answered ${counted(ids.size, "other image")} of the event. Backspace undoes it.`, true);
+  }
+
   /** @param {Action} action */
   decideGrid(action) {
     const { view } = this.board;
     if (!this.board.ready("all")) return;
-    const cells = view.cells();
+    const [cells, copies] = [view.cells(), view.copies()];
     for (const tile of action.grid.tiles) if (tile.broken) this.hand.passed.add([tile.id, action.grid.class]);
-    this.batch(action, cells);
+    this.batch(action, cells, copies);
     this.board.keep(action, (old) => old === this.hand.current || this.hand.queue.includes(old));
   }
 
-  /** @param {Action} action @param {any[][]} cells [image, class, state, probability] */
-  batch(action, cells) {
-    const positives = action.known ? 0 : cells.filter(([, , state]) => state === PRESENT).length;
-    const entry = cells.length && { action: "batch", source: action.source, cells, run: runOf(action) };
+  /**
+   * @param {Action} action @param {any[][]} cells [image, class, state, probability]
+   * @param {import("../shared/strip.js").Copy[]} [copies] what other images of events get
+   */
+  batch(action, cells, copies = []) {
+    const all = [...cells, ...copies.map((copy) => copy.slice(0, 3))];
+    const positives = action.known ? 0 : all.filter(([, , state]) => state === PRESENT).length;
+    const entry = cells.length && { action: "batch", source: action.source, cells, run: runOf(action), ...(copies.length ? { copies } : {}) };
     const { marks, guesses } = action;
     this.answer(action, entry, positives, true, () => {
-      if (action.grid) restore(action.grid, cells);
+      if (action.grid) restore(action.grid, all);
       else Object.assign(action, { marks, guesses });
     });
   }
@@ -298,7 +318,7 @@ export default class AutopilotPage extends Page {
   /** Cells with an answer that the server may not know yet. @returns {[number, number][]} */
   waiting() {
     return [...this.session.outbox.waiting.values()].flatMap((entry) =>
-      entry.cells ? entry.cells.map(([image, id]) => [image, id]) : entry.image == null ? [] : [[entry.image, 0]]);
+      entry.cells ? [...entry.cells, ...(entry.copies ?? [])].map(([image, id]) => /** @type {[number, number]} */ ([image, id])) : entry.image == null ? [] : [[entry.image, 0]]);
   }
 
   news() {
@@ -375,7 +395,7 @@ export default class AutopilotPage extends Page {
 
 /** What an action asks about: [image, class], class 0 for the whole image. @param {Action} action @returns {[number, number][]} */
 function cellsOf({ grid, item }) {
-  return grid ? grid.tiles.map((tile) => [tile.id, grid.class]) : [[item.id, 0]];
+  return grid ? cellsOfGrid(grid) : [[item.id, 0]];
 }
 
 /** The run whose probabilities are logged with the answer. @param {Action} action */

@@ -8,6 +8,7 @@ import { ClassList, likelihoods } from "../annotate/classlist.js";
 import { Finder } from "../annotate/finder.js";
 import { STATE_WORDS, el, kbd, keyButton, modelsInWords, whenDrawn } from "../shared/dom.js";
 import { Stage } from "../shared/stage.js";
+import { LOOKING, Strip } from "../shared/strip.js";
 import { Typed } from "../shared/typed.js";
 import { commentsInWords } from "../shared/history.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
@@ -25,11 +26,12 @@ const UNSURE = 0;
 export class Picture {
   /**
    * @param {{session: import("../shared/session.js").Session, onDecide: () => void, onSkip: () => void,
-   *          onLabel: (id: number, state: number | null, stay: boolean) => void, mode?: import("../shared/labelmode.js").LabelMode}} options
-   *   onDecide: everything, as it is marked; onLabel: one class, where a single label is asked for; null takes it back
+   *          onLabel: (id: number, state: number | null, stay: boolean) => void, onWhole?: () => void,
+   *          mode?: import("../shared/labelmode.js").LabelMode}} options
+   *   onDecide: everything, as it is marked; onWhole: and for the other images of the event; onLabel: one class, where a single label is asked for; null takes it back
    *   mode: whether that label completes the task; without it, it does
    */
-  constructor({ session, onDecide, onSkip, onLabel, mode }) {
+  constructor({ session, onDecide, onSkip, onLabel, onWhole = () => {}, mode }) {
     this.session = session;
     this.mode = mode;
     this.onDecide = onDecide;
@@ -41,6 +43,7 @@ export class Picture {
     this.seen = false;
     this.unsure = false;
     this.stage = new Stage();
+    this.strip = new Strip(session, { stage: this.stage, onWhole });
     this.caption = el("div", { class: "caption" });
     this.list = new ClassList((class_, stay, alt) => this.choose(class_, stay, alt));
     this.finder = new Finder({
@@ -59,7 +62,7 @@ export class Picture {
     this.decideButton = el("button", { type: "button", class: "main wide", "aria-keyshortcuts": "Enter", onclick: () => onDecide() },
       this.decideWords, this.sum, kbd("Enter"));
     this.element = el("div", { class: "work", hidden: true },
-      el("div", { class: "left" }, this.stage.element, this.caption),
+      el("div", { class: "left" }, this.stage.element, this.strip.element, this.caption),
       el("div", { class: "side" }, el("div", { class: "picking" }, this.finder.element, ...(mode ? [mode.element, mode.note] : [])), this.list.likelyPart, this.list.list,
         el("div", { class: "tools answers", role: "group", "aria-label": "Answers" },
           this.decideButton, this.unsureButton, keyButton("Skip", ".", onSkip), this.fixButton)));
@@ -97,6 +100,9 @@ export class Picture {
     this.#mark();
     this.list.forgetLikely();
     this.list.showLikely(likelihoods(item, this.session));
+    const inEvent = action.kind === "image" && !item.broken;
+    this.strip.element.hidden = !inEvent || !this.session.data.events;
+    this.strip.show(inEvent ? item : null);
     whenDrawn(() => {
       if (this.action === action) this.seen = true;
     });
@@ -125,10 +131,15 @@ export class Picture {
   leave() {
     this.action = null;
     this.seen = false;
+    this.strip.show(null);
   }
 
   /** Whether a press decides about the image. @param {import("../shared/repeats.js").Kind} [kind] */
   ready(kind) {
+    if (this.strip.isLooking) {
+      this.session.say(LOOKING);
+      return false;
+    }
     return Boolean(this.action && !this.action.item.broken) && this.session.repeats.allows(kind, this.seen);
   }
 
@@ -136,6 +147,7 @@ export class Picture {
   key(key, event) {
     if (event.composedPath()[0] === this.finder.field && key !== "find") return this.finder.key(event);
     if (typing(event) && key !== "find") return false;
+    if (this.strip.key(key, event)) return true;
     return this.typed.press(key, event, () => this.act(key, event), () => this.#keepMarks());
   }
 

@@ -5,7 +5,8 @@ import { counted } from "../shared/dom.js";
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
-import { UNSURE_ROW } from "../grid/words.js";
+import { STRIP_KEYS } from "../shared/strip.js";
+import { BURST_ROW, UNSURE_ROW } from "../grid/words.js";
 
 const MARK = { yes: "Mark the wrong ones, then save all.", no: "Mark the right ones, then save all." };
 const HIDDEN = {
@@ -61,6 +62,7 @@ export const KEYS = [
       ["\\", "start with all Yes, or with all No"],
       ["Shift", "hold: heat map or boxes of the tile; again switches"],
       [";", "that tile's history and comments (unless answers are hidden)"],
+      BURST_ROW,
       ["PageUp", "enlarge that tile; Page Down or Escape closes it"],
       [["-", "+"], "smaller tiles, larger tiles: the next grids have as many as fit"],
     ],
@@ -79,6 +81,7 @@ export const KEYS = [
       ...STAGE_KEYS,
     ],
   },
+  { title: "One image of an event", rows: STRIP_KEYS },
 ];
 
 const NO_OFFER = ":not(:has(.plain:not([hidden] *)))"; // to treat a class as absent: it stands where the hint would

@@ -15,7 +15,7 @@ import { Surroundings } from "./surroundings.js";
 import { afterPaint, el, keyButton } from "../shared/dom.js";
 import { fix } from "../shared/fix.js";
 import { keep, settle, takeKept } from "./kept.js";
-import { restore, unbuild } from "./tiles.js";
+import { cellsOf, restore, unbuild } from "./tiles.js";
 
 const LOW = 4; // grids
 const WANT = 6;
@@ -32,8 +32,7 @@ export default class GridPage extends Page {
       want: WANT,
       steady: 1,
       request: () => ({ ...this.choice.request, size: this.board.layout.room }),
-      cells: (grid) => grid.tiles.flatMap((/** @type {import("./tiles.js").Tile} */ { id, others = [] }) => [id, ...others.map(([other]) => other)])
-        .map((/** @type {number} */ id) => [id, grid.class]),
+      cells: cellsOf,
       waiting: () => this.session.outbox.cells(),
       first: /** @type {any} */ (takeKept(this.session.data.project, this.choice.request)),
       load: async (/** @type {any} */ grid) => {

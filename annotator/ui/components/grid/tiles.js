@@ -8,6 +8,7 @@ import { STATE_WORDS, chance, counted, el, kbd } from "../shared/dom.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 
 export const UNSURE_KEY = "u"; // as in Review
+const EVEN = 0.5; // as in queues/event_tiles.py
 /** Keys of the first tiles, row by row of the keyboard. Commands use none of them. */
 export const TILE_KEYS = [..."1234567890qwertyiopasdfghjklzxcvbnm"];
 
@@ -132,13 +133,13 @@ export class Tiles {
   }
 
   /**
-   * What Enter would save of images that were not shown: those that a tile stands for are as the tile is. A tile that is
-   * unsure, or cannot be shown, says nothing of them.
+   * What Enter would save of images that were not shown: those that a tile stands for are as the tile is, where the
+   * person says of it what the model says of them all. A tile that cannot be shown says nothing of them.
    * @returns {import("../shared/strip.js").Copy[]}
    */
   copies() {
     return this.grid.tiles
-      .filter((tile) => !tile.broken && tile.mark && !tile.members)
+      .filter((tile) => !tile.broken && !tile.members && speaksForAll(tile))
       .flatMap((tile) => (tile.others ?? []).map(([id]) => /** @type {import("../shared/strip.js").Copy} */ ([id, this.grid.class, tile.mark, tile.id])));
   }
 
@@ -227,9 +228,12 @@ export class Tiles {
     if (!tile.broken && box.dataset.state === STATE_WORDS[tile.mark] && box.hasAttribute("data-guess") === guess) return;
     box.toggleAttribute("data-guess", guess);
     box.dataset.state = tile.broken ? "broken" : STATE_WORDS[tile.mark];
+    box.toggleAttribute("data-alone", Boolean(tile.others?.length) && !tile.members && !speaksForAll(tile));
     badge.replaceChildren(tile.broken ? "–" : MARKS[tile.mark]);
     const spoken = tile.broken ? `cannot be shown: ${tile.broken}` : SPOKEN[tile.mark] + (guess ? ", guessed" : "");
     const sure = tile.probability == null ? "" : `, ${chance(tile.probability)}`;
+    const burst = box.querySelector(".burst span");
+    if (burst) burst.textContent = box.hasAttribute("data-alone") ? `1 of ${1 + (tile.others?.length ?? 0)}` : `×${1 + (tile.others?.length ?? 0)}`;
     button.setAttribute("aria-label", `${tile.name}${sure}: ${spoken}`);
     button.setAttribute("aria-pressed", { 1: "true", "-1": "false", 0: "mixed" }[tile.mark]);
   }
@@ -245,10 +249,15 @@ export class Tiles {
   }
 }
 
-/** Whether an image of an event is answered: it was marked, or its tile is yes or no. @param {Tile} tile @param {Tile} member */
+/** Whether an image of an event that was shown is answered: it was marked, or its tile is yes or no. @param {Tile} tile @param {Tile} member */
 function saidOf(tile, member) {
   if (!member.touched) member.mark = tile.mark;
   return Boolean(member.touched || tile.mark);
+}
+
+/** Whether the answer to a tile is the model's to all images of its event; one that contradicts it is about the tile. @param {Tile} tile */
+function speaksForAll({ mark, probability }) {
+  return Boolean(mark) && mark === ((probability ?? 0) >= EVEN ? 1 : -1);
 }
 
 /** How many images a tile stands for; it shows them. @param {Tile} tile @param {() => void} act */
@@ -257,6 +266,11 @@ function burstButton({ name, others, probability }, act) {
   const about = `Event of ${counted(1 + chances.length, "image")}, ${chance(Math.min(...chances))} to ${chance(Math.max(probability ?? 0, ...chances))}`;
   return el("button", { type: "button", class: "burst", tabindex: "-1", title: `${about}: show them (,)`, "aria-label": `${about}: show them, ${name}`, onclick: act },
     el("span", {}, `×${1 + chances.length}`));
+}
+
+/** What a grid asks about: its tiles, and the images that they stand for. @param {Grid} grid @returns {[number, number][]} */
+export function cellsOf(grid) {
+  return grid.tiles.flatMap(({ id, others = [] }) => [id, ...others.map(([other]) => other)]).map((id) => [id, grid.class]);
 }
 
 /** Its elements go; what was decided stays. @param {any} item a grid, or what one is part of */

@@ -7,6 +7,9 @@ import { STAGE_KEYS } from "../shared/stage.js";
 /** The row about it in the help of a page. @type {[string, string]} */
 export const UNSURE_ROW = ["U", "unsure, or not: tile under the pointer (also long press)"];
 
+/** @type {[string, string]} */
+export const BURST_ROW = [",", "show the images of the event that a tile stands for (also a click on ×5)"];
+
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEYS = [
   {
@@ -36,7 +39,7 @@ export const KEYS = [
     rows: [
       ["Shift", "hold: heat map or boxes of the tile; again switches"],
       [";", "that tile's history and comments (unless answers are hidden)"],
-      [",", "show the images of the event that a tile stands for (also a click on ×5)"],
+      BURST_ROW,
       ["PageUp", "enlarge that tile; Page Down or Escape closes it. While it is open:"],
       FIX_ROW,
       ...STAGE_KEYS,

@@ -13,7 +13,7 @@ import { HINTS, KEYS } from "./words.js";
 import { Page } from "../shared/page.js";
 import { withAnswers } from "./known.js";
 import { ReviewScreen, firstOpen, openAbove } from "./screen.js";
-import { performForEvent } from "../shared/strip.js";
+import { LOOKING, performForEvent } from "../shared/strip.js";
 import { typing } from "../shared/keys.js";
 import { Typed } from "../shared/typed.js";
 
@@ -126,7 +126,7 @@ export default class ReviewPage extends Page {
   /** @param {import("../shared/repeats.js").Kind} [kind] */
   ready(kind) {
     if (!this.strip.isLooking) return super.ready(kind);
-    this.session.say("You look at another image. Escape comes back. Nothing was answered.");
+    this.session.say(LOOKING);
     return null;
   }
 

@@ -27,6 +27,8 @@ const SPOKEN = { [SAME]: "gets these answers", [LEFT_OUT]: "left out", [WITHOUT]
 /** The row of a page that can also say that nothing else is there. @type {[string | string[], string]} */
 export const REST_ROW = [["Ctrl", "Enter"], "the same, and nothing else is on any of them"];
 
+export const LOOKING = "You look at another image. Escape comes back. Nothing was answered.";
+
 /** Rows for the help of a page with a strip. @type {[string | string[], string][]} */
 export const STRIP_KEYS = [
   [["Shift", "Enter"], "for the whole event: your answers here also go to its other images"],
