@@ -40,6 +40,7 @@ from models.labels import PRESENT, UNSEEN
 from models.linear.blocks import in_blocks
 from models.linear.training import CHUNK, Epoch, Features, checked_features, one_thread, refuse_not_finite
 from models.methods.auto import Auto
+from models.statistics.context import Context
 from models.statistics.outside_scores import OutsideScores, with_first_guesses
 from models.statistics.stacker import (
     Scores,
@@ -78,6 +79,7 @@ def fit_stacked(
     outside: Sequence[OutsideScores] = (),
     scoring: Scoring = score_here,
     groups: np.ndarray | None = None,
+    context: Context | None = None,
 ) -> "StackedModel":
     """Return a training of `auto` that also learns from unbiased answers; iterating its `epochs` trains it.
 
@@ -98,11 +100,12 @@ def fit_stacked(
         outside: Scores of models from elsewhere, of all N images.
         scoring: Scores all N images by the trained models.
         groups: (N,) int64, not negative: images of one group are in one half; None: each image is on its own.
+        context: Where, when and together with what the images were taken; its events are the groups. None: not known.
     """
     settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
     return StackedModel(
         method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), settings, outside,
-        scoring, groups,
+        scoring, groups, context,
     )  # fmt: skip
 
 
@@ -131,6 +134,7 @@ class StackedModel:
         outside,
         scoring: Scoring,
         groups: np.ndarray | None,
+        context: Context | None,
     ):
         self.features, self.region_codes = features, region_codes
         self.rows, self.warm_start, self.settings = np.asarray(rows), warm_start, settings
@@ -143,7 +147,7 @@ class StackedModel:
         self.probabilities: np.ndarray | None = None
         self.calibrated = False
         self.outside, self.outside_weights = tuple(outside), None
-        self.scoring, self.groups = scoring, groups
+        self.scoring, self.groups, self.context = scoring, groups, context
 
     @cached_property
     def _place(self) -> np.ndarray:
@@ -334,6 +338,8 @@ class StackedModel:
         """Fit the stacker, and set `probabilities` to those of all models together."""
         labels = self.labels if self.mask is None else np.where(self.sure, self.labels, UNSEEN).astype(np.int8)
         inputs = [source.inputs() for source in self.outside]
+        of_context = None if self.context is None else self.context.input(self.rows, labels, self.unbiased)
+        inputs += [] if of_context is None else [of_context]
         usual = self._sampled(np.arange(len(self.features)), labels.shape[1])
         of_usual = scorer.of_many(usual, self.tell)
         unanswered = of_usual.mean[self._of_images(labels, usual) == UNSEEN]
@@ -348,7 +354,7 @@ class StackedModel:
             return Scores(scores.auto, scores.known, [values[images] for values in inputs])
 
         stackers = self._stackers(labels, unanswered, scores_of, held_out_of)
-        self.outside_weights = stackers[-1].outside_weights()
+        self.outside_weights = stackers[-1].outside_weights()[:, : len(self.outside)]
         model = StackedScorer(scorer.without_images(), [half and half.without_images() for half in halves], stackers)
 
         def known_of(rows: slice) -> Known:
@@ -415,7 +421,10 @@ class StackedModel:
             if stackers:
                 others = other_classes(labels, sigmoid(stackers[-1].logits(scores, others)))
             cells = others[at, columns][:, None]
-            stackers.append(fit_stacker(held_out, cells, columns, present, weights, labels.shape[1]))
+            of_context = len(held_out.outside) - len(self.outside)
+            stackers.append(
+                fit_stacker(held_out, cells, columns, present, weights, labels.shape[1], of_context=of_context)
+            )
         return stackers
 
     def _of_images(self, values: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:

@@ -143,7 +143,14 @@ def other_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
 
 
 def fit_stacker(
-    held_out: Scores, others: np.ndarray, columns: np.ndarray, present: np.ndarray, weights: np.ndarray, classes: int
+    held_out: Scores,
+    others: np.ndarray,
+    columns: np.ndarray,
+    present: np.ndarray,
+    weights: np.ndarray,
+    classes: int,
+    *,
+    of_context: int = 0,
 ) -> Stacker:
     """Fit a stacker to unbiased answers.
 
@@ -154,10 +161,13 @@ def fit_stacker(
         present: (n,) bool, the answers.
         weights: (n,), how often each answer counts.
         classes: C.
+        of_context: How many of the inputs from elsewhere, the last ones, are of the context of images (context.py):
+            their weights begin at 0.
     """
     inputs = np.column_stack([*(values[:, 0] for values in _inputs(held_out, others)), np.ones(len(columns))])
     outside = len(held_out.outside)
-    of_outside = np.tile([PRIOR_WEIGHT / max(outside, 1), 0.0], outside)
+    models = outside - of_context
+    of_outside = np.concatenate([np.tile([PRIOR_WEIGHT / max(models, 1), 0.0], models), np.zeros(2 * of_context)])
     prior = np.concatenate([PRIOR_MEAN[:-1], of_outside, PRIOR_MEAN[-1:]])
     precision = np.concatenate([PRIOR_PRECISION[:-1], np.tile(OUTSIDE_PRECISION, outside), PRIOR_PRECISION[-1:]])
     fit = fit_logistic(inputs, present, prior, precision, weights=weights)

@@ -22,6 +22,7 @@ from models.finetune.best_epoch import BestEpoch
 from models.linear.training import Epoch, Head
 from models.methods.base import Method
 from models.rows import Rows
+from models.statistics.context import Context
 from models.statistics.outside_scores import OutsideScores
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, of how much
@@ -126,6 +127,7 @@ class TrainingLabels:
         pool: (m,) int64, ascending: images that may be learned from, labeled or not; None: all N.
         groups: (N,) int64, not negative, of all N images: images of one group are on one side of every split that a
             training makes; None: each image is on its own.
+        context: Where, when and together with what all N images were taken, with the groups as events; None: not known.
     """
 
     rows: np.ndarray
@@ -134,6 +136,7 @@ class TrainingLabels:
     unbiased: np.ndarray | None = None
     pool: np.ndarray | None = None
     groups: np.ndarray | None = None
+    context: Context | None = None
 
 
 @dataclass(frozen=True)

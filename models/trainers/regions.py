@@ -32,9 +32,10 @@ class RegionTrainer(Trainer):
         labels, settings = self.labels, self.settings
         features, codes, rows = self.images.features, self.images.region_codes(self.progress), labels.rows
         self.codes = codes
-        groups = labels.groups
+        groups, context = labels.groups, labels.context
         if labels.pool is not None:
             groups = None if groups is None else groups[labels.pool]
+            context = None if context is None else context.of_images(labels.pool)
             features, codes = features[labels.pool], codes[labels.pool]
             rows = np.searchsorted(labels.pool, rows)
         self.model = fit_stacked(
@@ -54,6 +55,7 @@ class RegionTrainer(Trainer):
             outside=self.outside,
             scoring=self.scoring,
             groups=groups,
+            context=context,
         )
 
     @override

@@ -12,14 +12,15 @@ from annotator.benchmark import pace
 from annotator.benchmark.effort.people import Person
 from annotator.benchmark.effort.project_copy import ProjectCopy
 from annotator.indexing import positions
-from annotator.queues.event_tiles import EVEN
+from annotator.queues.event_tiles import spoken_for
 from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel
 from annotator.store.events.answers import EventBatch
 from annotator.store.labels import cells
 
 NAME = "Bench"
-NO_OTHERS: Mapping[int, Sequence[int]] = {}
+Others = Sequence[tuple[int, float]]
+NO_OTHERS: Mapping[int, Others] = {}
 
 
 @dataclass
@@ -76,7 +77,7 @@ class Session(ProjectCopy):
         self._pace = np.random.default_rng([seed, 3]) if varies else None
 
     def grid(self, class_id: int, image_ids: list[int], chances: list[float | None], run: int | None, start: bool,
-             source: str = "grid", others: Mapping[int, Sequence[int]] = NO_OTHERS) -> None:  # fmt: skip
+             source: str = "grid", others: Mapping[int, Others] = NO_OTHERS) -> None:  # fmt: skip
         """Answer cells of one class together.
 
         Args:
@@ -86,17 +87,17 @@ class Session(ProjectCopy):
             run: The run of these probabilities.
             start: Whether the tiles start as present.
             source: Of the decisions.
-            others: Image of a tile -> the other images of its event that the tile stands for: nobody looks at them, and
-                they get the tile's answer where it does not contradict the model.
+            others: Image of a tile -> the other images of its event that the tile stands for, and the probability of
+                each: nobody looks at them, and they get the answers of the tile as on the page (event_tiles.py).
         """
         rows, columns = self.rows(image_ids), np.full(len(image_ids), self.column(class_id))
         answers, presses = self.person.answer(rows, columns, np.full(len(rows), start))
-        speaks = [yes == ((chance or 0.0) >= EVEN) for yes, chance in zip(answers.tolist(), chances, strict=True)]
-        states = np.where(answers, PRESENT, ABSENT).tolist()
-        state_of = dict(compress(zip(image_ids, states, strict=True), speaks))
-        copies = [
-            (other, class_id, state, front) for front, state in state_of.items() for other in others.get(front, ())
-        ]
+        copies = []
+        for front, chance, yes in zip(image_ids, chances, answers.tolist(), strict=True):
+            behind = others.get(front, ())
+            given = spoken_for(chance or 0.0, np.array([likely for _, likely in behind]), yes)
+            state = PRESENT if yes else ABSENT
+            copies += [(other, class_id, state, front) for other, _ in compress(behind, given)]
         self._batch(
             source, image_ids, [class_id] * len(rows), answers, chances, run, presses, copies, tile=len(rows), begin=1
         )

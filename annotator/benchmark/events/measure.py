@@ -1,4 +1,4 @@
-"""What the events of a set save: Autopilot with them and without them, played by simulated people."""
+"""What the events of a set save, Autopilot with them and without them, and what the model learns from their places."""
 
 import shutil
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ import numpy as np
 from annotator.benchmark.effort import curves
 from annotator.benchmark.effort.measure import given_or_sample, make_project
 from annotator.benchmark.effort.play import NOISY, PERFECT, Play, all_curves
+from annotator.benchmark.events.context import measure_context
 from annotator.benchmark.events.scenes import Recipe, make
 from annotator.benchmark.finish.sets import read_folder
 from annotator.benchmark.harness.scratch import scratch_folder
@@ -16,6 +17,7 @@ from annotator.store.database.database import Database
 from annotator.store.events import events
 
 POLICY = "autopilot"
+SEEDS = 3  # draws of the answered events for what the context brings
 WITH, WITHOUT = "with_events", "without_events"
 
 
@@ -42,7 +44,7 @@ def measure(
 
     Returns:
         {"bench", "figures", "ratios", "curves"}. Ratios are the cost of recall 0.95 at precision 0.99 without events
-        over that with them, None where a play does not get there.
+        over that with them, None where a play does not get there. Figures have hidden AP with and without context.
 
     Raises:
         AnnotatorError: Images and truth do not fit together.
@@ -57,6 +59,7 @@ def measure(
         grouped = scratch / "grouped"
         shutil.copytree(plain, grouped)
         sizes = np.bincount(np.unique(events.find(Database(grouped)).events, return_inverse=True)[1])
+        gained = measure_context(grouped, shown, SEEDS)
         limit = most * (shown.sum() + len(shown))
         people = [PERFECT, *([NOISY] if noisy else [])]
         plays = [Play(POLICY, person, seed) for person in people for seed in range(seeds)]
@@ -71,6 +74,7 @@ def measure(
         "empty_images": round(float((~shown.any(1)).mean()), 3),
         "events": len(sizes),
         "largest_event": int(sizes.max()),
+        **gained,
     }
     ratios = {}
     for person in people:

@@ -16,8 +16,8 @@ from annotator.store.features.cache import FeatureCache
 from annotator.store.networks import adapted
 from annotator.store.runs import runs
 from annotator.worker.features.region_cache import RegionCache
+from annotator.worker.training import context, fitted_images, publish
 from annotator.worker.training import external_predictions as outside
-from annotator.worker.training import fitted_images, publish
 from annotator.worker.training.project_images import ProjectImages
 from annotator.worker.training.training_set import training_set
 from models.ensemble.all_images import Scoring, score_here
@@ -88,7 +88,8 @@ def train(
     images = ProjectImages(db, cache, backbone, load, regions or RegionCache(), known.class_ids)
     mask = None if known.mask.all() else known.mask
     events = membership.events_of(db, cache.image_ids)
-    labels = TrainingLabels(known.rows, known.labels, mask, known.unbiased, groups=events)
+    surroundings = context.of_project(db, cache.image_ids, events)
+    labels = TrainingLabels(known.rows, known.labels, mask, known.unbiased, groups=events, context=surroundings)
     scores = [of_source for _, of_source in others.scores]
     scoring = scoring or partial(score_here, empty=partial(scratch_array, cache.folder))
     trainer = make_trainer(method, images, labels, seed=run_id, progress=between, outside=scores, scoring=scoring)
