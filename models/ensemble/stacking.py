@@ -414,6 +414,11 @@ class StackedModel:
         labels = labels[answered]
         present = labels[at, columns] == PRESENT
         weights = importance_weights(held_out.mean[:, 0], unanswered)
+        if self.groups is not None:  # images of one group look alike: all answers to a class in it count as one
+            _, cell, alike = np.unique(
+                np.stack([self.groups[images[at]], columns]), axis=1, return_inverse=True, return_counts=True
+            )
+            weights = weights / alike[cell]
         stackers: list[Stacker] = []
         others = other_classes(labels, sigmoid(scores.mean))
         for _ in range(ROUNDS):

@@ -16,7 +16,7 @@ from scipy.special import logit
 from models.labels import ABSENT, PRESENT
 
 PARTS_OF_DAY = 6  # of four hours each
-LEVEL_IS_WORTH = 4.0  # events: with as many, a rate and that of the level above count alike
+LEVEL_IS_WORTH = 16.0  # events: with as many, a rate and that of the level above count alike
 MOST = 4.0  # an input lies between -MOST and MOST
 MOST_CELLS = 50_000_000  # of a larger project no context is read: each input is a matrix of that size
 DAY = 86_400
