@@ -79,6 +79,7 @@ screenshots: $(VENV)/installed-for-tests
 	$(BIN)/python docs/screenshots.py
 	$(BIN)/python docs/screenshots_start.py
 	$(BIN)/python docs/screenshots_team.py
+	$(BIN)/python docs/screenshots_events.py
 
 docs: $(VENV)/installed-for-tests
 	$(BIN)/mkdocs build -f .mkdocs.yml

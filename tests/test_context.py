@@ -46,12 +46,12 @@ def test_the_rate_is_that_of_other_events_as_added_up_by_hand(events, place_of, 
     context = Context(np.array(events), np.array(place_of)[events], np.array(times))
     answers = np.array(labels, np.int8)
     rows = np.flatnonzero(answers)
-    found = context.input(rows, answers[rows, None], np.ones((len(rows), 1), bool))
+    found = context.inputs(rows, answers[rows, None], np.ones((len(rows), 1), bool))
     wanted = np.array([by_hand(context, answers, image) for image in range(IMAGES)])
-    if found is None:
+    if not found:
         assert np.isnan(wanted).all()
     else:
-        np.testing.assert_allclose(found[:, 0], wanted, atol=1e-5)
+        np.testing.assert_allclose(found[0][:, 0], wanted, atol=1e-5)
 
 
 def of_places(informative: bool) -> tuple[np.ndarray, ...]:
@@ -71,7 +71,8 @@ def probabilities(features, labels, context) -> np.ndarray:
     )  # fmt: skip
     for _ in model.epochs():
         pass
-    assert model.probabilities is not None and model.outside_weights.shape == (2, 0)
+    assert model.probabilities is not None and model.outside_weights is not None
+    assert model.outside_weights.shape == (2, 0)
     return model.probabilities
 
 

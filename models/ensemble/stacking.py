@@ -48,6 +48,7 @@ from models.statistics.stacker import (
     fit_stacker,
     importance_weights,
     other_classes,
+    shares_of_groups,
     sigmoid,
 )
 
@@ -338,8 +339,7 @@ class StackedModel:
         """Fit the stacker, and set `probabilities` to those of all models together."""
         labels = self.labels if self.mask is None else np.where(self.sure, self.labels, UNSEEN).astype(np.int8)
         inputs = [source.inputs() for source in self.outside]
-        of_context = None if self.context is None else self.context.input(self.rows, labels, self.unbiased)
-        inputs += [] if of_context is None else [of_context]
+        inputs += self.context.inputs(self.rows, labels, self.unbiased) if self.context else []
         usual = self._sampled(np.arange(len(self.features)), labels.shape[1])
         of_usual = scorer.of_many(usual, self.tell)
         unanswered = of_usual.mean[self._of_images(labels, usual) == UNSEEN]
@@ -414,11 +414,8 @@ class StackedModel:
         labels = labels[answered]
         present = labels[at, columns] == PRESENT
         weights = importance_weights(held_out.mean[:, 0], unanswered)
-        if self.groups is not None:  # images of one group look alike: all answers to a class in it count as one
-            _, cell, alike = np.unique(
-                np.stack([self.groups[images[at]], columns]), axis=1, return_inverse=True, return_counts=True
-            )
-            weights = weights / alike[cell]
+        weights *= 1 if self.groups is None else shares_of_groups(self.groups[images[at]], columns)
+        of_context = len(held_out.outside) - len(self.outside)
         stackers: list[Stacker] = []
         others = other_classes(labels, sigmoid(scores.mean))
         for _ in range(ROUNDS):
@@ -426,10 +423,7 @@ class StackedModel:
             if stackers:
                 others = other_classes(labels, sigmoid(stackers[-1].logits(scores, others)))
             cells = others[at, columns][:, None]
-            of_context = len(held_out.outside) - len(self.outside)
-            stackers.append(
-                fit_stacker(held_out, cells, columns, present, weights, labels.shape[1], of_context=of_context)
-            )
+            stackers.append(fit_stacker(held_out, cells, columns, present, weights, labels.shape[1], of_context))
         return stackers
 
     def _of_images(self, values: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:

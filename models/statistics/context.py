@@ -40,10 +40,10 @@ class Context:
         """Return the context of some of the images."""
         return Context(self.events[rows], self.places[rows], self.times[rows])
 
-    def input(self, rows: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> np.ndarray | None:
-        """Return the log odds (N, C) float32 of each class at the place and hour less those of all images.
+    def inputs(self, rows: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> list[np.ndarray]:
+        """Return the log odds (N, C) float32 of each class at the place and hour less those of all images, as a list.
 
-        It is nan where nothing is known of the place. None: nothing is known of any, or the project is too large.
+        They are nan where nothing is known of the place. [] where nothing is known of any, or the project is too large.
 
         Args:
             rows: (n,) int64, the images with a label.
@@ -51,13 +51,13 @@ class Context:
             unbiased: (n, C) bool, which of them are unbiased answers.
         """
         if len(self.events) * labels.shape[1] > MOST_CELLS:
-            return None
+            return []
         sure = unbiased & ((labels == PRESENT) | (labels == ABSENT))
         result = self._rates(rows, labels == PRESENT, sure)
-        return None if np.isnan(result).all() else result
+        return [] if np.isnan(result).all() else [result]
 
     def _rates(self, rows: np.ndarray, present: np.ndarray, sure: np.ndarray) -> np.ndarray:
-        """Return `input` of the labels that say present, and those that count, (n, C) bool each."""
+        """Return the log odds by the labels that say present, and those that count, (n, C) bool each."""
         events, event = np.unique(self.events, return_inverse=True)
         first = np.full(len(events), np.inf)  # the hour of an event is that of its first image, so it is at one place
         np.fmin.at(first, event, self.times)

@@ -149,7 +149,6 @@ def fit_stacker(
     present: np.ndarray,
     weights: np.ndarray,
     classes: int,
-    *,
     of_context: int = 0,
 ) -> Stacker:
     """Fit a stacker to unbiased answers.
@@ -213,6 +212,17 @@ def importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> np.ndarr
     of_unanswered = np.bincount(np.searchsorted(edges, unanswered), minlength=BINS) / len(unanswered)
     weights = np.clip((of_unanswered / np.maximum(of_answered, 1e-9))[places], SMALLEST, LARGEST)
     return weights * weights.sum() / (weights * weights).sum()
+
+
+def shares_of_groups(groups: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return weights (n,) of answers by which all of one group to one class count as one: images of a group look alike.
+
+    Args:
+        groups: (n,), the group of each answer's image.
+        columns: (n,), the class of each answer.
+    """
+    _, place, count = np.unique(np.stack([groups, columns]), axis=1, return_inverse=True, return_counts=True)
+    return 1 / count[place]
 
 
 def _inputs(scores: Scores, others: np.ndarray) -> list[np.ndarray]:

@@ -143,9 +143,10 @@ export class Tiles {
       .flatMap((tile) => spokenFor(tile).map(([id]) => /** @type {import("../shared/strip.js").Copy} */ ([id, this.grid.class, tile.mark, tile.id])));
   }
 
-  /** How many images tiles stand for besides their own. */
+  /** How many images are answered besides those of the tiles. */
   get more() {
-    return this.grid.tiles.reduce((sum, tile) => sum + (tile.others?.length ?? 0), 0);
+    const { tiles } = this.grid;
+    return tiles.reduce((sum, tile) => sum + (tile.members ?? []).filter((member) => saidOf(tile, member)).length, this.copies().length);
   }
 
   /** Whether a tile is marked as the model has it, and the person has said nothing of it. @param {number} index */
