@@ -2,8 +2,7 @@
 
 These are the images that this page may be given. The model agrees with itself where it has a probability for the class
 on each of them, and all are at least EVEN or all are below. All are leased with the tile. Where a person contradicts
-the model about the tile, only those get the answer that look like it to the model (`spoken_for`): one frame may show
-what the others do not.
+the model about the tile, the others get no answer: one frame may show what the others do not.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
-from scipy.special import logit
 
 from annotator.snapshot.predictions import Predictions
 from annotator.store.database.database import Database
@@ -22,23 +20,24 @@ EVEN = 0.5  # the probability that parts "yes" from "no"; the share of "yes" fro
 MOST = 48  # images of an event that one tile stands for; images of a longer event are tiles of their own
 AT_ONCE = 160  # images whose events are looked up in one query
 
-NEAR = 1.0  # log odds between the tile and an image that looks like it to the model
-SUREST = 1e-4  # probabilities are moved so far inside (0, 1) first
 
 EventTilesOf = Callable[[int, Taken], "EventTiles"]
 """Returns the tiles of a class, from its id and the images that the page is not given."""
 
 
-def spoken_for(tile: float, others: np.ndarray, is_present: np.ndarray | bool) -> np.ndarray:
-    """Return which of the other images of an event, (n,) bool, get the answer that a person gives to its tile.
+def speaks_for_others(tile: float, is_present: bool) -> bool:
+    """Return whether an answer to a tile is one to all images of its event: what the model says of them.
 
     Args:
         tile: The probability of the tile.
-        others: (n,) those of the other images.
-        is_present: The answer; (n,) for several.
+        is_present: The answer.
     """
-    odds = logit(np.clip(np.append(others, tile), SUREST, 1 - SUREST))
-    return (is_present == (tile >= EVEN)) | (np.abs(odds[:-1] - odds[-1]) <= NEAR)
+    return is_present == (tile >= EVEN)
+
+
+def _agree(chances: np.ndarray) -> bool:
+    """Return whether these probabilities (n,) of one class say the same of all images of an event; nan says nothing."""
+    return bool((chances >= EVEN).all() or (chances < EVEN).all())
 
 
 @dataclass
@@ -90,9 +89,7 @@ class EventTiles:
         found: dict[int, list[tuple[int, float]]] = {}
         for event in events.values():
             ranked = [(image_id, chance_of[image_id]) for image_id in event if image_id in chance_of]
-            likely = sum(chance >= EVEN for _, chance in ranked)
-            unlikely = sum(chance < EVEN for _, chance in ranked)  # nan is neither
-            if len(ranked) > 1 and len(ranked) in (likely, unlikely):
+            if len(ranked) > 1 and _agree(np.array([chance for _, chance in ranked])):
                 ranked.sort(key=lambda pair: -pair[1])
                 for image_id, _ in ranked:
                     found[image_id] = [pair for pair in ranked if pair[0] != image_id]

@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +11,14 @@ from annotator.benchmark import pace
 from annotator.benchmark.effort.people import Person
 from annotator.benchmark.effort.project_copy import ProjectCopy
 from annotator.indexing import positions
-from annotator.queues.event_tiles import spoken_for
+from annotator.queues.event_tiles import speaks_for_others
 from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel
 from annotator.store.events.answers import EventBatch
 from annotator.store.labels import cells
 
 NAME = "Bench"
-Others = Sequence[tuple[int, float]]
-NO_OTHERS: Mapping[int, Others] = {}
+NO_OTHERS: Mapping[int, Sequence[int]] = {}
 
 
 @dataclass
@@ -77,7 +75,7 @@ class Session(ProjectCopy):
         self._pace = np.random.default_rng([seed, 3]) if varies else None
 
     def grid(self, class_id: int, image_ids: list[int], chances: list[float | None], run: int | None, start: bool,
-             source: str = "grid", others: Mapping[int, Others] = NO_OTHERS) -> None:  # fmt: skip
+             source: str = "grid", others: Mapping[int, Sequence[int]] = NO_OTHERS) -> None:  # fmt: skip
         """Answer cells of one class together.
 
         Args:
@@ -87,17 +85,15 @@ class Session(ProjectCopy):
             run: The run of these probabilities.
             start: Whether the tiles start as present.
             source: Of the decisions.
-            others: Image of a tile -> the other images of its event that the tile stands for, and the probability of
-                each: nobody looks at them, and they get the answers of the tile as on the page (event_tiles.py).
+            others: Image of a tile -> the other images of its event that the tile stands for: nobody looks at them, and
+                they get the answer of the tile where that does not contradict the model.
         """
         rows, columns = self.rows(image_ids), np.full(len(image_ids), self.column(class_id))
         answers, presses = self.person.answer(rows, columns, np.full(len(rows), start))
         copies = []
         for front, chance, yes in zip(image_ids, chances, answers.tolist(), strict=True):
-            behind = others.get(front, ())
-            given = spoken_for(chance or 0.0, np.array([likely for _, likely in behind]), yes)
-            state = PRESENT if yes else ABSENT
-            copies += [(other, class_id, state, front) for other, _ in compress(behind, given)]
+            if speaks_for_others(chance or 0.0, yes):
+                copies += [(other, class_id, PRESENT if yes else ABSENT, front) for other in others.get(front, ())]
         self._batch(
             source, image_ids, [class_id] * len(rows), answers, chances, run, presses, copies, tile=len(rows), begin=1
         )

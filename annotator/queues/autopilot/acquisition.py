@@ -13,7 +13,7 @@ import numpy as np
 
 from annotator.queues import grid
 from annotator.queues.autopilot.account import Account
-from annotator.queues.event_tiles import MOST, EventTilesOf, spoken_for
+from annotator.queues.event_tiles import MOST, EventTilesOf, speaks_for_others
 from annotator.queues.grid import Out
 from annotator.records import PRESENT
 from annotator.snapshot.snapshot import Snapshot
@@ -165,17 +165,16 @@ def grid_candidate(
         open_share: As of `grid_candidates`.
         account: As of `grid_candidates`.
         others: As of Candidate; also of images that are not among the tiles. They take no time, and nothing is learned
-            from images that look like one that is answered. Of unlikely ones, only those that look like their tile are
-            found with it.
+            from images that look like one that is answered. Unlikely ones are answered only where their tile is absent.
     """
     tile_of = {image_id: chance for image_id, chance in cells if image_id in others}
     others = {image_id: others[image_id] for image_id in tile_of}
     behind = np.array([chance for pairs in others.values() for _, chance in pairs], np.float64)
-    present = [spoken_for(tile_of[tile], np.array([chance for _, chance in others[tile]]), True) for tile in others]
+    spoken_for = [speaks_for_others(tile_of[tile], True) for tile, pairs in others.items() for _ in pairs]
     given = np.concatenate([np.array([chance for _, chance in cells], np.float64), behind])
     probabilities = account.worth_in_grid(class_id, given)
     shown = probabilities[: len(cells)]
-    found = float(shown.sum() + (probabilities[len(cells) :] * np.concatenate([*present, []])).sum())
+    found = float(shown.sum() + probabilities[len(cells) :][np.array(spoken_for, bool)].sum())
     changes = min(float(shown.sum()), len(cells) - float(shown.sum()))
     seconds, learning = time_model.grid(len(cells), changes), _learning(shown, open_share)
     numbers = (found, len(probabilities), changes, learning, seconds)

@@ -8,7 +8,7 @@ import { STATE_WORDS, chance, counted, el, kbd } from "../shared/dom.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 
 export const UNSURE_KEY = "u"; // as in Review
-const [EVEN, NEAR, SUREST] = [0.5, 1, 1e-4]; // as in queues/event_tiles.py
+const EVEN = 0.5; // as in queues/event_tiles.py
 /** Keys of the first tiles, row by row of the keyboard. Commands use none of them. */
 export const TILE_KEYS = [..."1234567890qwertyiopasdfghjklzxcvbnm"];
 
@@ -133,14 +133,14 @@ export class Tiles {
   }
 
   /**
-   * What Enter would save of images that were not shown: those that a tile speaks for are as the tile is. A tile that is
-   * unsure, or cannot be shown, says nothing of them.
+   * What Enter would save of images that were not shown: those that a tile stands for are as the tile is, where the
+   * person says of it what the model says of them all. A tile that cannot be shown says nothing of them.
    * @returns {import("../shared/strip.js").Copy[]}
    */
   copies() {
     return this.grid.tiles
-      .filter((tile) => !tile.broken && tile.mark && !tile.members)
-      .flatMap((tile) => spokenFor(tile).map(([id]) => /** @type {import("../shared/strip.js").Copy} */ ([id, this.grid.class, tile.mark, tile.id])));
+      .filter((tile) => !tile.broken && !tile.members && speaksForOthers(tile))
+      .flatMap((tile) => (tile.others ?? []).map(([id]) => /** @type {import("../shared/strip.js").Copy} */ ([id, this.grid.class, tile.mark, tile.id])));
   }
 
   /** How many images are answered besides those of the tiles. */
@@ -255,27 +255,15 @@ function saidOf(tile, member) {
   return Boolean(member.touched || tile.mark);
 }
 
-/**
- * The other images of the event that get the answer to the tile: all, or where it contradicts the model those that look
- * like the tile to the model, as in queues/event_tiles.py. @param {Tile} tile
- */
-function spokenFor({ mark, probability, others = [] }) {
-  const odds = logOdds(probability ?? 0);
-  const agrees = mark === ((probability ?? 0) >= EVEN ? 1 : -1);
-  return others.filter(([, other]) => agrees || Math.abs(logOdds(other) - odds) <= NEAR);
-}
-
-/** @param {number} probability */
-function logOdds(probability) {
-  const inside = Math.min(Math.max(probability, SUREST), 1 - SUREST);
-  return Math.log(inside / (1 - inside));
+/** Whether the answer to a tile is one to all images of its event: what the model says of them. @param {Tile} tile */
+function speaksForOthers({ mark, probability }) {
+  return Boolean(mark) && mark === ((probability ?? 0) >= EVEN ? 1 : -1);
 }
 
 /** How many images of the event the answer to a tile is about. @param {Tile} tile */
 function sizeOf(tile) {
   const all = 1 + (tile.others?.length ?? 0);
-  const answered = tile.members || !tile.mark ? all : 1 + spokenFor(tile).length;
-  return answered === all ? `×${all}` : `${answered} of ${all}`;
+  return tile.members || !tile.mark || speaksForOthers(tile) ? `×${all}` : `1 of ${all}`;
 }
 
 /** How many images a tile stands for; it shows them. @param {Tile} tile @param {() => void} act */
