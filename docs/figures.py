@@ -57,7 +57,7 @@ def effort_by_times(result: dict) -> tuple[str, str, str]:
         if row["goal"] == GOAL:
             ends = row["seconds"] and [f"{row['seconds'][end] / 60:.1f}" for end in ("low", "high")]
             minutes[row["policy"]] = " to ".join(ends) if ends else "never"
-    what = f"the same minutes with {len(result['sets']) - 1} published sets of times and ours; one seed"
+    what = f"the same minutes with {len(result['sets']) - 1} published sets of times and ours"
     return what, minutes["autopilot"], f"a form {minutes['form']}; grids {minutes['grid-only']}"
 
 
@@ -87,7 +87,9 @@ def methods(result: dict) -> tuple[str, str, str]:
 
 ROWS = (
     Row("annotator bench effort --policies form,grid-only,autopilot --no-noisy --seeds 3 --json", effort),
-    Row("annotator bench effort --times published --policies form,grid-only,autopilot --json", effort_by_times),
+    Row(
+        "annotator bench effort --times published --policies form,grid-only,autopilot --seeds 3 --json", effort_by_times
+    ),
     Row("annotator bench interface --rows key --json", interface),
     Row("annotator bench methods --json", methods),
 )

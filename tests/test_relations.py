@@ -243,6 +243,25 @@ def test_hierarchies_of_other_tools_are_read_as_they_say(tmp_path: Path):
         read_hierarchy(tmp_path / "flat.txt")
 
 
+def test_an_indented_list_is_one_of_classes_and_init_says_how_to_declare_the_kinds(annotator, photos, tmp_path: Path):
+    (tmp_path / "classes.txt").write_text("animal\n\tdog\ta good dog\n\t\tspaniel\n  cat\n")
+    project = str(tmp_path / "pets")
+    made = annotator("init", project, "--images", str(photos), "--classes", str(tmp_path / "classes.txt"))
+    assert f"annotator relations {project} --from {tmp_path / 'classes.txt'}" in made.stdout
+    assert [class_.name for class_ in classes.all_classes(Database(Path(project)))] == [
+        "animal",
+        "dog",
+        "spaniel",
+        "cat",
+    ]
+    assert not store.relations(Database(Path(project))).made
+    annotator("relations", project, "--from", str(tmp_path / "classes.txt"))
+    names = classes.names(Database(Path(project)))
+    made = store.relations(Database(Path(project))).made
+    kinds = [tuple(names[id_] for id_ in one.declared.class_ids) for one in made]
+    assert kinds == [("dog", "animal"), ("spaniel", "dog"), ("cat", "animal")]
+
+
 def test_an_export_calls_them_implied_and_names_who_gave_the_answer(pets: Database, annotator, tmp_path: Path):
     store.declare(pets, declared(pets), "Ann")
     answer(pets, "spaniel", 1)

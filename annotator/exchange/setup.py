@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.band_choice import choose_bands
-from annotator.exchange.formats.shared.class_list import parsed_classes, read_classes
+from annotator.exchange.formats.shared.class_list import is_indented, parsed_classes, read_classes
 from annotator.exchange.imports.folders import kept_out_in_words, refuse_without_images
 from annotator.exchange.imports.folders import listed as listed_folders
 from annotator.exchange.imports.folders import registered as register_folders
@@ -150,6 +150,11 @@ def set_up(
         if mode is not None:
             answering.choose(db, mode)
         added, warnings = _add_classes(db, listed)
+        if class_file and is_indented(class_file):
+            said.append(
+                f"{class_file} is indented; its lines are classes. If those further in are kinds of those above them, "
+                f"declare it: annotator relations {project} --from {class_file}"
+            )
         done = Setup(registered, added, warnings, 0, 0, Tally(), said)
         if plan:
             preview = plan.preview

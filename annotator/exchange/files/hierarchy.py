@@ -86,7 +86,7 @@ def _of_paths(text: str) -> Iterator[tuple[str, str]]:
 def _of_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
     above: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        name = line.split("\t#")[0].strip()
+        name = line.strip().partition("\t")[0].strip()  # a description may follow, as in lists of classes
         if not name:
             continue
         indent = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())

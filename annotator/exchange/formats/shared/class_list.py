@@ -31,6 +31,11 @@ def read_classes(path: Path) -> list[tuple[str, str]]:
     return parsed_classes(read_text(path, "the class list"), str(path))
 
 
+def is_indented(path: Path) -> bool:
+    """Return whether lines of a class list are indented, as where some classes are kinds of others (hierarchy.py)."""
+    return any(line.strip() and line[:1].isspace() for line in read_text(path, "the class list").splitlines())
+
+
 def parsed_classes(text: str, where: str = "") -> list[tuple[str, str]]:
     """Return (name, description) pairs in the order of a list's text; empty lines at its end are skipped.
 
@@ -48,7 +53,7 @@ def parsed_classes(text: str, where: str = "") -> list[tuple[str, str]]:
     classes: list[tuple[str, str]] = []
     problems: list[str] = []
     for number, line in enumerate(lines, start=1):
-        name, _, description = line.partition("\t")
+        name, _, description = line.lstrip().partition("\t")  # an indented list is one of classes, too
         name = name.strip()
         if not name:
             problems.append(f"line {number}: blank")
