@@ -1,5 +1,7 @@
 """Relations of classes on the pages: declared with a look at what follows, and seen while labeling."""
 
+import re
+
 import pytest
 from contexts import Contexts
 from person import looked, open_page
@@ -70,6 +72,10 @@ def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(
         page.keyboard.press("Enter")
         labels = "SELECT class_id, state FROM label ORDER BY class_id"
         until(lambda: db.tuples(labels) == [(fox, 1), (deer, -1)])
+        page.keyboard.press("/")
+        page.keyboard.type("heron")  # which a fox is a kind of
+        expect(page.locator(".found [role=option]")).to_have_text([re.compile("^heron"), re.compile("^foxheron")])
+        page.keyboard.press("Escape")
         assert db.value("SELECT count(*) FROM image WHERE stage = 3") == 1, "what is implied counts"
 
 

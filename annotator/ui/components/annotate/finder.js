@@ -12,6 +12,7 @@ import { fitOf, inFull, swatch } from "../shared/classes.js";
 import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 
 const MOST = 40; // rows; more are found by typing more
+const ON_PATH = 9; // worse than any fit of a name (fit.js)
 
 /**
  * @typedef {import("../shared/session.js").Class} Class
@@ -269,16 +270,24 @@ function rank(classes, typed, likely, states) {
   return classes
     .map((class_, index) => {
       const fits = typed ? fitOf(class_, typed) : { fit: Number(states.has(class_.id)), synonym: "" };
+      if (typed && fits.fit === Infinity && isOnPath(class_, typed)) fits.fit = ON_PATH;
       return { class_, index, ...fits, likely: likely.get(class_.id) ?? -1 };
     })
     .filter((entry) => entry.fit < Infinity)
     .sort((a, b) => a.fit - b.fit || b.likely - a.likely || a.index - b.index);
 }
 
+/** Whether each word that was typed is in the class's name or that of what it is a kind of. @param {Class} class_ @param {string} typed lower case */
+function isOnPath({ name, path }, typed) {
+  const full = path ? `${path} › ${name}`.toLowerCase() : "";
+  return Boolean(full) && typed.split(/[\s/›>]+/).every((word) => full.includes(word));
+}
+
 /** @param {Match} match @param {number} index @param {number | undefined} likely @param {number | undefined} state */
 function row({ class_, synonym }, index, likely, state) {
   const props = { class: "option", role: "option", id: `found-${index}`, "aria-selected": "false", "data-class": class_.id };
   const node = el("div", props, ...swatch(class_), el("span", { class: "name" }, inFull(class_.name, synonym)));
+  if (class_.path) node.append(el("span", { class: "path" }, class_.path));
   if (state != null) node.append(el("span", { class: "known", "data-state": STATE_WORDS[state] }, STATE_WORDS[state]));
   if (likely != null) node.append(el("span", { class: "percent" }, chance(likely)));
   if (class_.key) node.append(kbd(class_.key));

@@ -56,6 +56,16 @@ export class Relations {
     return { classes, asked: open.map((group) => group.name) };
   }
 
+  /**
+   * What a class is a kind of, from the most general on: by its first parent, and that one's first.
+   * @param {number} id @param {Map<number, string>} names of the classes
+   */
+  path(id, names) {
+    const above = [];
+    for (let [parent] = this.parents.get(id) ?? []; parent != null; [parent] = this.parents.get(parent) ?? []) above.unshift(names.get(parent) ?? "");
+    return above.filter(Boolean).join(" › ");
+  }
+
   /** All states that answers mean: class -> states. @param {Map<number, number>} answers @returns {Map<number, Set<number>>} */
   #meant(answers) {
     /** @type {Map<number, Set<number>>} */

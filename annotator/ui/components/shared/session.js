@@ -29,7 +29,7 @@ const ADOPT = 3000; // milliseconds between two checks for decisions that closed
  * of another page, has neither.
  *
  * @typedef {{id: number, name: string, description: string, key: string, position: number, heading: string, colour: string,
- *   synonyms: string[]}} Class
+ *   synonyms: string[], path?: string}} Class  path: what it is a kind of, "animal › dog"
  */
 
 export class Session {
@@ -251,6 +251,7 @@ export class Session {
     this.relations = new Relations(data.relations);
     /** Also of classes that have been archived since. @type {Map<number, string>} */
     this.names = new Map([...(this.names ?? []), ...data.classes.map((class_) => [class_.id, class_.name])]);
+    for (const class_ of this.relations.parents.size ? this.classes : []) class_.path = this.relations.path(class_.id, this.names);
   }
 
   /** A new step: what was said of the one before is over. @param {Step} step */
