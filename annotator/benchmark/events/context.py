@@ -41,7 +41,7 @@ def measure_context(project: Path, shown: np.ndarray, seeds: int) -> dict[str, f
     backbone = configuration.backbone(db)
     codes = ProjectImages(db, cache, backbone, None, RegionCache(), class_ids).region_codes(lambda *_: None)
     truth = shown[np.searchsorted(audits.readable_images(db), cache.image_ids)]
-    events = membership.events_of(db, cache.image_ids)
+    events = membership.kept_together(db, cache.image_ids)
     surroundings = context.of_project(db, cache.image_ids, events)
     result = {}
     for share in SHARES:
