@@ -49,9 +49,7 @@ YIELDS, YIELDS_AMONG = 100, 5000  # actions whose yield is held against what was
 KEEPS = 0.95  # of the positives a second that the best kind of action keeps, Autopilot brings at least
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
-IN_HAND = (
-    3  # actions that a page has at the same time, as of autopilot.js: none leases what leaves no room for the others
-)
+IN_HAND = 3  # actions that a page has at once, as in autopilot.js: each leaves room for the leases of the others
 IMAGES_TRIED = 200  # images tried to find one that is free and has an open class
 ASKED_AMONG, ASKED = 5000, 200  # decisions read for the newest images that were asked about, and how many count
 EXPLORED_AMONG = 20_000  # newest decisions among which images answered in every class are counted
