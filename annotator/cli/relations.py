@@ -14,6 +14,10 @@ from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
 SHOWN = 20  # contradictions listed
+NONE_SUGGESTED = (
+    "No relation is suggested: at least 30 images with unbiased answers to both classes must speak for one, and none "
+    "against it."
+)
 
 
 @commands.command(
@@ -22,6 +26,7 @@ SHOWN = 20  # contradictions listed
         'annotator relations pets --is-a "spaniel=dog" --is-a "dog=animal" --dry-run',
         'annotator relations pets --at-most-one "pet=dog,cat" --exactly-one "time=day,night"',
         "annotator relations pets --from taxonomy.txt --dry-run",
+        "annotator relations pets --suggest",
         "annotator relations pets --undo",
     )
 )
@@ -45,6 +50,9 @@ def relations(
     ] = None,
     remove: Annotated[int | None, typer.Option(metavar="NUMBER", help="Remove a relation, by its number.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Undo the newest change.")] = False,
+    suggest: Annotated[
+        bool, typer.Option("--suggest", help="List relations that no answer contradicts, with what speaks for each.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would follow from existing answers, and change nothing.")
     ] = False,
@@ -57,6 +65,7 @@ def relations(
     answer: it is taken back with the answer, gives way to a person's own, and an export calls its source "implied".
     """
     from annotator.exchange.files.hierarchy import read_hierarchy
+    from annotator.quality import suggested_relations
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
     from annotator.store.labels import implied
@@ -72,6 +81,8 @@ def relations(
     wanted = [*_of_file(db, read), *_declared(db, given)]
     if sum((bool(wanted), remove is not None, undo)) > 1:
         raise AnnotatorError("One change at a time, so that each can be undone: declare relations, --remove or --undo.")
+    if suggest and (wanted or remove is not None or undo):
+        raise AnnotatorError("--suggest changes nothing: look at what it lists first, then declare.")
     if dry_run and not wanted:
         raise AnnotatorError("--dry-run goes with --is-a, --at-most-one or --exactly-one: it shows what they would do.")
     said, person, effect = "", by or login(), None
@@ -102,10 +113,25 @@ def relations(
         "contradictions": [dict(zip(told, one, strict=True)) for one in against[:SHOWN]],
         "effect": effect and asdict(effect),
     }
+    suggestions = suggested_relations.suggested(db) if suggest else []
+    if suggest:
+        value["suggested"] = [
+            {
+                "kind": one.declared.kind,
+                "classes": [names[class_id] for class_id in one.declared.class_ids],
+                "images": one.images,
+                "at_most": round(one.at_most, 4),
+            }
+            for one in suggestions
+        ]
 
     def text() -> None:
         if said:
             print(printable(said))
+        if suggest:
+            print("Suggested by answers:" if suggestions else NONE_SUGGESTED)
+            for one in suggestions:
+                print(printable(f"  {suggested_relations.in_words(one, names)}"))
         if not rows:
             print("No relations of classes are declared.")
             return

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from annotator.errors import AnnotatorError
+from annotator.quality import suggested_relations
 from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -13,6 +14,7 @@ from annotator.ui.parts import frame, one_class
 
 KINDS = {IS_A: "is a kind of", AT_MOST_ONE: "at most one of", EXACTLY_ONE: "exactly one of"}
 SHOWN = 10  # contradictions
+SUGGESTED = 12  # suggestions
 LOOKED = "relations_looked"  # what was looked at, and what would follow, in the session state
 
 
@@ -25,6 +27,7 @@ def class_relations(db: Database, by: str) -> None:
     )
     names = classes.names(db)
     _declare(db, by)
+    _suggested(db, names, by)
     held = store.relations(db).made
     if not held:
         return
@@ -46,6 +49,24 @@ def class_relations(db: Database, by: str) -> None:
                 )
     if st.button("Undo the newest change of relations", key="relations_undo"):
         one_class.act(lambda: store.undo(db, by), "Undid the newest change of relations.")
+
+
+def _suggested(db: Database, names: dict[int, str], by: str) -> None:
+    """Offer the relations that answers suggest, once somebody asks for them: all answers are read."""
+    if not st.toggle("Suggest relations from the answers", key="relations_suggest"):
+        return
+    found = suggested_relations.suggested(db)
+    if not found:
+        st.caption(
+            f"None yet. At least {suggested_relations.LEAST} images with unbiased answers to both classes must speak "
+            "for a relation, and none against it."
+        )
+    for number, one in enumerate(found[:SUGGESTED]):
+        text, button = st.columns([6, 1], vertical_alignment="center")
+        text.markdown(frame.escaped(suggested_relations.in_words(one, names)))
+        words = store.in_words(one.declared, names)
+        if button.button("Declare", key=f"suggested_{number}", help=f"Declare: {frame.escaped(words)}"):
+            one_class.act(lambda declared=one.declared: store.declare(db, [declared], by), f"Declared: {words}.")
 
 
 def _declare(db: Database, by: str) -> None:

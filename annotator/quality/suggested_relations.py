@@ -1,0 +1,123 @@
+"""Relations of classes that the answers suggest, with what speaks for each.
+
+Only unbiased answers count, whose cells were not chosen by what is on them, and one image an event, because frames look
+alike. A relation is suggested where nothing contradicts it, where that would be a surprise if both classes had nothing
+to do with each other, and where few images can contradict it: of n images without a counter-example, by the exact
+binomial bound, at most 1 - 0.05^(1/n) of all (Clopper & Pearson 1934). As many pairs are tried, the surprise allowed is
+divided by their number (Bonferroni). Nothing is declared by itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.events import membership
+from annotator.store.labels import cells
+from annotator.store.relations import relations
+from annotator.store.relations.edits import AT_MOST_ONE, IS_A, Declared
+
+LEAST = 30  # images that speak for a relation
+SURPRISE = 0.01  # chance that any pair of classes is suggested by chance
+MOST = 50  # relations that are suggested, those with most images first
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A relation that no unbiased answer contradicts.
+
+    Attributes:
+        declared: The relation; a group has the names of its classes as its name.
+        images: The images that speak for it: of which the first class is present and the other one answered; of a group
+            the fewest of any pair.
+        at_most: The share of such images that contradict it, at most, at 95 %.
+    """
+
+    declared: Declared
+    images: int
+    at_most: float
+
+
+def suggested(db: Database) -> list[Suggestion]:
+    """Return the relations that answers suggest and that do not follow from those declared, most images first."""
+    class_ids = np.array([class_.id for class_ in classes.all_classes(db)], np.int64)
+    is_present, is_answered = _answers(db, class_ids)
+    together = (is_present.T @ is_present).toarray()  # (C, C): images that show both
+    both_known = (is_present.T @ is_answered).toarray()  # that show the first, with an answer to the second
+    asked = np.maximum(np.asarray(is_answered.sum(0)).ravel(), 1)
+    share = np.asarray(is_present.sum(0)).ravel() / asked
+    allowed = np.log(SURPRISE / max(1, len(class_ids) * (len(class_ids) - 1)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        always = (both_known - together == 0) & (both_known * np.log(share)[None, :] < allowed)
+        never = (together == 0) & (both_known * np.log1p(-share)[None, :] < allowed)
+    enough = (both_known >= LEAST) & ~np.eye(len(class_ids), dtype=bool)
+    always &= enough
+    always &= ~always.T  # two names of one thing, where each is a kind of the other
+    always &= ~((always.astype(int) @ always.astype(int)) > 0)  # what follows from two others
+    never &= enough
+    never &= never.T
+    known = relations.relations(db)
+    found = []
+    for child, parent in np.argwhere(always).tolist():
+        if class_ids[parent] not in known.ancestors(int(class_ids[child])):
+            pair = (int(class_ids[child]), int(class_ids[parent]))
+            found.append(_suggestion(Declared(IS_A, pair), int(both_known[child, parent])))
+    excluded = {
+        (one.class_id, one.other_id)
+        for one in known.implications()
+        if one.state == PRESENT and one.other_state == ABSENT
+    }
+    new = never & ~np.array([[(a, b) in excluded for b in class_ids.tolist()] for a in class_ids.tolist()], bool)
+    names = classes.names(db)
+    for group in _groups(never, new):
+        ids = tuple(class_ids[group].tolist())
+        fewest = int(min(both_known[a, b] for a in group for b in group if a != b))
+        name = " / ".join(names[id_] for id_ in ids)[:100]
+        found.append(_suggestion(Declared(AT_MOST_ONE, ids, name), fewest))
+    return sorted(found, key=lambda one: (-one.images, one.declared.class_ids))[:MOST]
+
+
+def _answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """Return which classes are present, and which are answered, (n, C) each, on one image of each event."""
+    found, _, _ = cells.training_cells(db)
+    found = found[(found[:, 3] == 1) & (found[:, 2] != UNSURE)]
+    image_ids, image, count = np.unique(found[:, 0], return_inverse=True, return_counts=True)
+    events = membership.kept_together(db, image_ids)
+    order = np.lexsort((image_ids, -count, events))  # of each event the image with most answers
+    first = np.r_[True, np.diff(events[order]) != 0] if len(order) else np.zeros(0, bool)
+    is_chosen = np.zeros(len(image_ids), bool)
+    is_chosen[order[first]] = True
+    found, image = found[is_chosen[image]], image[is_chosen[image]]
+    columns, shape = np.searchsorted(class_ids, found[:, 1]), (len(image_ids), len(class_ids))
+    is_present = found[:, 2] == PRESENT
+    ones = np.ones(len(found))
+    present = sparse.csr_matrix((ones[is_present], (image[is_present], columns[is_present])), shape)
+    return present, sparse.csr_matrix((ones, (image, columns)), shape)
+
+
+def _groups(never: np.ndarray, new: np.ndarray) -> list[list[int]]:
+    """Return groups of classes of which no two are ever together, each with a pair in `new`, largest first."""
+    groups, left = [], new.copy()
+    for first in np.argsort(-never.sum(1), kind="stable").tolist():
+        group = [first]
+        for other in np.flatnonzero(never[first]).tolist():
+            if all(never[other, member] for member in group):
+                group.append(other)
+        if len(group) > 1 and left[np.ix_(group, group)].any():
+            groups.append(sorted(group))
+            left[np.ix_(group, group)] = False
+    return groups
+
+
+def _suggestion(declared: Declared, images: int) -> Suggestion:
+    return Suggestion(declared, images, 1 - (1 - CONFIDENCE) ** (1 / images))
+
+
+def in_words(one: Suggestion, names: dict[int, str]) -> str:
+    """Return a suggestion in one sentence, with what speaks for it."""
+    said = relations.in_words(one.declared, names)
+    return f"{said}: no counter-example in {one.images:,} images, so in at most {100 * one.at_most:.1f} % (95 %)"
