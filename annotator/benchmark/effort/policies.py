@@ -241,7 +241,7 @@ def _autopilot(session: Session) -> Iterator[None]:
         if action.grid:
             grid_ = action.grid
             ids, chances = [tile.image.id for tile in grid_.tiles], [tile.probability for tile in grid_.tiles]
-            others = {tile.image.id: [other[:2] for other in tile.others] for tile in grid_.tiles}
+            others = {tile.image.id: [image_id for image_id, _, _ in tile.others] for tile in grid_.tiles}
             session.grid(grid_.class_id, ids, chances, grid_.run_id, grid_.start == "yes", action.source, others)
         elif action.kind == "click":
             session.click(action.item.image.id, [class_id for class_id, _ in action.scores] or None)

@@ -18,8 +18,7 @@ from annotator.store.events.answers import EventBatch
 from annotator.store.labels import cells
 
 NAME = "Bench"
-Others = Sequence[tuple[int, float]]
-NO_OTHERS: Mapping[int, Others] = {}
+NO_OTHERS: Mapping[int, Sequence[int]] = {}
 
 
 @dataclass
@@ -76,7 +75,7 @@ class Session(ProjectCopy):
         self._pace = np.random.default_rng([seed, 3]) if varies else None
 
     def grid(self, class_id: int, image_ids: list[int], chances: list[float | None], run: int | None, start: bool,
-             source: str = "grid", others: Mapping[int, Others] = NO_OTHERS) -> None:  # fmt: skip
+             source: str = "grid", others: Mapping[int, Sequence[int]] = NO_OTHERS) -> None:  # fmt: skip
         """Answer cells of one class together.
 
         Args:
@@ -86,27 +85,18 @@ class Session(ProjectCopy):
             run: The run of these probabilities.
             start: Whether the tiles start as present.
             source: Of the decisions.
-            others: Image of a tile -> the other images of its event that the tile stands for, and the probability of
-                each. They get the answer of the tile where that does not contradict the model, and nobody looks at
-                them; where it does, the person opens the event (two presses) and answers them, too.
+            others: Image of a tile -> the other images of its event that the tile stands for: nobody looks at them, and
+                they get the answer of the tile where that does not contradict the model.
         """
         rows, columns = self.rows(image_ids), np.full(len(image_ids), self.column(class_id))
         answers, presses = self.person.answer(rows, columns, np.full(len(rows), start))
-        copies, opened, seen = [], [], [answers]
+        copies = []
         for front, chance, yes in zip(image_ids, chances, answers.tolist(), strict=True):
-            behind = others.get(front, ())
             if speaks_for_others(chance or 0.0, yes):
-                copies += [(other, class_id, PRESENT if yes else ABSENT, front) for other, _ in behind]
-            elif behind:
-                of_event = self.rows([other for other, _ in behind])
-                told, more = self.person.answer(of_event, np.full(len(behind), columns[0]), np.full(len(behind), yes))
-                opened += behind
-                seen.append(told)
-                presses += 2 + more
-        image_ids = [*image_ids, *(other for other, _ in opened)]
-        chances = [*chances, *(likely for _, likely in opened)]
-        answers, class_ids, tiles = np.concatenate(seen), [class_id] * len(image_ids), len(image_ids)
-        self._batch(source, image_ids, class_ids, answers, chances, run, presses, copies, tile=tiles, begin=1)
+                copies += [(other, class_id, PRESENT if yes else ABSENT, front) for other in others.get(front, ())]
+        self._batch(
+            source, image_ids, [class_id] * len(rows), answers, chances, run, presses, copies, tile=len(rows), begin=1
+        )
 
     def image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
               run: int | None, source: str = "suggestion", others: Sequence[int] = ()) -> None:  # fmt: skip
