@@ -117,8 +117,8 @@ def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
 def had_positive(db: Database, classes: int, decisions: int, images: int) -> list[bool]:
     """Return of the newest images that were asked about whether they have a positive label now, newest first.
 
-    These are images asked for a single label, and those answered in so many classes at once. Blind answers are left out
-    where the current member may not see them (blind_tallies.py).
+    These are images asked for a single label, and those answered in so many classes at once. Images of which the
+    current member may not see what others say (blind_tallies.py) are left out.
 
     Args:
         db: The project's database.
@@ -129,7 +129,7 @@ def had_positive(db: Database, classes: int, decisions: int, images: int) -> lis
     whole = in_sql(timed="image") if apart.sees_all(db) else in_sql(timed="image", is_vote=False)
     rows = db.tuples(
         f"""SELECT EXISTS (SELECT 1 FROM label l WHERE l.image_id = d.image_id AND l.state = 1)
-        FROM (SELECT * FROM decision ORDER BY id DESC LIMIT ?) d
+        FROM (SELECT * FROM decision d WHERE {apart.visible_condition(db)} ORDER BY id DESC LIMIT ?) d
         WHERE source IN ('click', 'done') AND batch IS NULL OR source IN {whole} AND batch IS NOT NULL
         GROUP BY CASE WHEN batch IS NULL THEN image_id ELSE batch END
         HAVING batch IS NULL OR count(*) >= ?
