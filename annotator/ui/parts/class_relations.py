@@ -58,8 +58,7 @@ def _suggested(db: Database, names: dict[int, str], by: str) -> None:
     found = suggested_relations.suggested(db)
     if not found:
         st.caption(
-            f"None yet. At least {suggested_relations.LEAST} images with unbiased answers to both classes must speak "
-            "for a relation, and none against it."
+            "None yet. Enough images with unbiased answers to both classes must speak for a relation, and none against it."
         )
     for number, one in enumerate(found[:SUGGESTED]):
         text, button = st.columns([6, 1], vertical_alignment="center")
