@@ -57,9 +57,7 @@ def _suggested(db: Database, names: dict[int, str], by: str) -> None:
         return
     found = suggested_relations.suggested(db)
     if not found:
-        st.caption(
-            "None yet. Enough images with unbiased answers to both classes must speak for a relation, and none against it."
-        )
+        st.caption("None yet: enough images with unbiased answers must speak for a relation, and none against it.")
     for number, one in enumerate(found[:SUGGESTED]):
         text, button = st.columns([6, 1], vertical_alignment="center")
         text.markdown(frame.escaped(suggested_relations.in_words(one, names)))
