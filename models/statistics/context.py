@@ -54,41 +54,62 @@ class Context:
         if len(self.events) * labels.shape[1] > MOST_CELLS:
             return []
         sure = unbiased & ((labels == PRESENT) | (labels == ABSENT))
-        result = np.empty((len(self.events), labels.shape[1]), np.float32)
+        result, keys = np.empty((len(self.events), labels.shape[1]), np.float32), self._keys()
         for start in range(0, labels.shape[1], COLUMNS):
             some = slice(start, start + COLUMNS)
-            result[:, some] = self._rates(rows, labels[:, some] == PRESENT, sure[:, some])
+            result[:, some] = _rates(*keys, rows, labels[:, some] == PRESENT, sure[:, some])
         return [] if np.isnan(result).all() else [result]
 
-    def _rates(self, rows: np.ndarray, present: np.ndarray, sure: np.ndarray) -> np.ndarray:
-        """Return the log odds by the labels that say present, and those that count, (n, C) bool each."""
+    def _keys(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the event, the place, and the place and hour of each image, (N,) int64 from 0 each."""
         events, event = np.unique(self.events, return_inverse=True)
         first = np.full(len(events), np.inf)  # the hour of an event is that of its first image, so it is at one place
         np.fmin.at(first, event, self.times)
         known = np.isfinite(first)
         hours = np.where(known, np.where(known, first, 0) % DAY * PARTS_OF_DAY // DAY, PARTS_OF_DAY).astype(np.int64)
         places = np.unique(self.places, return_inverse=True)[1]
-        place_hours = places * (PARTS_OF_DAY + 1) + hours[event]
-        # An event counts once, however many of its images were answered: they look alike.
-        times_answered = np.maximum(_sums(sure.astype(np.float64), event[rows], len(events))[event[rows]].toarray(), 1)
-        answered, positive = sure / times_answered, (present & sure) / times_answered
-        own = [_sums(values, event[rows], len(events))[event] for values in (positive, answered)]
+        return event, places, places * (PARTS_OF_DAY + 1) + hours[event]
 
-        def elsewhere(keys: np.ndarray) -> list[np.ndarray]:
-            """Return the positives, and all answers, of other events with the same key, (N, C) each, in events."""
-            totals = [_sums(values, keys[rows], int(keys.max()) + 1)[keys] for values in (positive, answered)]
-            return [(total - of_event).toarray() for total, of_event in zip(totals, own, strict=True)]
 
-        found, answers = elsewhere(np.zeros(len(places), np.int64))
-        base = (found + 0.5) / (answers + 1)
-        found, answers = elsewhere(places)
-        unknown = answers == 0
-        rate = (found + LEVEL_IS_WORTH * base) / (answers + LEVEL_IS_WORTH)
-        found, answers = elsewhere(place_hours)
-        rate = (found + LEVEL_IS_WORTH * rate) / (answers + LEVEL_IS_WORTH)
-        result = np.clip(logit(rate) - logit(base), -MOST, MOST).astype(np.float32)
-        result[unknown] = np.nan
-        return result
+def _rates(
+    event: np.ndarray,
+    places: np.ndarray,
+    place_hours: np.ndarray,
+    rows: np.ndarray,
+    present: np.ndarray,
+    sure: np.ndarray,
+) -> np.ndarray:
+    """Return the log odds as `Context.inputs` does.
+
+    Args:
+        event: As of `Context._keys`.
+        places: As of `Context._keys`.
+        place_hours: As of `Context._keys`.
+        rows: (n,), the images with a label.
+        present: (n, C) bool, the labels that say present.
+        sure: (n, C) bool, those that count.
+    """
+    events = int(event.max()) + 1
+    # An event counts once, however many of its images were answered: they look alike.
+    times_answered = np.maximum(_sums(sure.astype(np.float64), event[rows], events)[event[rows]].toarray(), 1)
+    answered, positive = sure / times_answered, (present & sure) / times_answered
+    own = [_sums(values, event[rows], events)[event] for values in (positive, answered)]
+
+    def elsewhere(keys: np.ndarray) -> list[np.ndarray]:
+        """Return the positives, and all answers, of other events with the same key, (N, C) each, in events."""
+        totals = [_sums(values, keys[rows], int(keys.max()) + 1)[keys] for values in (positive, answered)]
+        return [(total - of_event).toarray() for total, of_event in zip(totals, own, strict=True)]
+
+    found, answers = elsewhere(np.zeros(len(places), np.int64))
+    base = (found + 0.5) / (answers + 1)
+    found, answers = elsewhere(places)
+    unknown = answers == 0
+    rate = (found + LEVEL_IS_WORTH * base) / (answers + LEVEL_IS_WORTH)
+    found, answers = elsewhere(place_hours)
+    rate = (found + LEVEL_IS_WORTH * rate) / (answers + LEVEL_IS_WORTH)
+    result = np.clip(logit(rate) - logit(base), -MOST, MOST).astype(np.float32)
+    result[unknown] = np.nan
+    return result
 
 
 def _sums(values: np.ndarray, keys: np.ndarray, count: int) -> sparse.csr_matrix:

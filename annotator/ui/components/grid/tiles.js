@@ -226,14 +226,14 @@ export class Tiles {
     const tile = this.grid.tiles[index];
     const { box, button, badge } = this.parts[index];
     const guess = this.isGuess(index);
+    const burst = tile.others?.length && box.querySelector(".burst span");
+    if (burst) burst.textContent = sizeOf(tile); // also where only its images were looked at
     if (!tile.broken && box.dataset.state === STATE_WORDS[tile.mark] && box.hasAttribute("data-guess") === guess) return;
     box.toggleAttribute("data-guess", guess);
     box.dataset.state = tile.broken ? "broken" : STATE_WORDS[tile.mark];
     badge.replaceChildren(tile.broken ? "–" : MARKS[tile.mark]);
     const spoken = tile.broken ? `cannot be shown: ${tile.broken}` : SPOKEN[tile.mark] + (guess ? ", guessed" : "");
     const sure = tile.probability == null ? "" : `, ${chance(tile.probability)}`;
-    const burst = tile.others?.length && box.querySelector(".burst span");
-    if (burst) burst.textContent = sizeOf(tile);
     button.setAttribute("aria-label", `${tile.name}${sure}: ${spoken}`);
     button.setAttribute("aria-pressed", { 1: "true", "-1": "false", 0: "mixed" }[tile.mark]);
   }
