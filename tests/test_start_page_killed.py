@@ -53,8 +53,8 @@ def nothing_is_left(tmp_path, monkeypatch) -> Iterator[None]:
 
 
 @contextmanager
-def start_page(person: Path) -> Iterator[tuple[subprocess.Popen, Asking]]:
-    with at_home("--port", free_port(), HOME=person) as home:
+def start_page(person: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen, Asking]]:
+    with at_home("--port", port or free_port(), HOME=person) as home:
         yield home, Asking(until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip())
 
 
@@ -216,15 +216,16 @@ def test_a_start_page_killed_while_it_backs_up_and_renames_goes_on_with_one_whol
     (tmp_path / "classes.txt").write_text("fox\n")
     set_up(folder / "birds", images_folder=person / "birds", class_file=tmp_path / "classes.txt")
     say(Database(folder / "birds"), 1, 1)
-    backups, port = folder / ".backups" / "birds", 0
-    with start_page(person) as (home, asking):
+    backups, page_port = folder / ".backups" / "birds", free_port()
+    # At one port, as people start it: a project keeps its own from start to start only above that of the start page.
+    with start_page(person, page_port) as (home, asking):
         port = Database(folder / "birds").setting(projects.PORT)
         asking.take_pass("/start/project/birds")
         assert asking.ask("backup", project="birds")["status"] == 200
         until(backups.exists)
         kill(home)
     until(lambda: not served_by(folder / "birds") and not workers_of(folder))
-    with start_page(person) as (home, asking):
+    with start_page(person, page_port) as (home, asking):
         asking.take_pass("/start/project/birds")
         state = asking.ask("backup", project="birds")
         state = until(lambda: (now := asking.ask("backup_state", project="birds")) and not now["is_at_work"] and now)
@@ -236,7 +237,7 @@ def test_a_start_page_killed_while_it_backs_up_and_renames_goes_on_with_one_whol
         kill(home)
         rename.join()
     until(lambda: not served_by(folder / "aves") and not workers_of(folder))
-    with start_page(person) as (home, asking):
+    with start_page(person, page_port) as (home, asking):
         text = asking.get(f"{asking.address}/")[1]
         assert text.count("<li>") == 1 and 'href="open/aves"' in text
         until(lambda: answers(port))
