@@ -11,18 +11,21 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from annotator.errors import AnnotatorError
+    from annotator.exchange.classifier.classifier import Classifier, load_classifier
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.exports.thresholds import Limits
     from annotator.project import Project
 
-__all__ = ["AnnotatorError", "Choices", "Limits", "Project", "__version__", "open"]
+__all__ = ["AnnotatorError", "Choices", "Classifier", "Limits", "Project", "__version__", "load_classifier", "open"]
 __version__ = "0.1.0"
 
 _LIES_IN = {
     "AnnotatorError": "annotator.errors",
     "Choices": "annotator.exchange.exports.choices",
+    "Classifier": "annotator.exchange.classifier.classifier",
     "Limits": "annotator.exchange.exports.thresholds",
     "Project": "annotator.project",
+    "load_classifier": "annotator.exchange.classifier.classifier",
 }
 
 

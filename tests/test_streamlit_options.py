@@ -181,6 +181,8 @@ called = [
     ["import", project, project + "-labels.csv", "--yes"],
     ["imports", project],
     ["predictions", project, scores, "--name", "other"],
+    ["classifier", project, project + ".onnx"],
+    ["classify", project + ".onnx", photos, "--to", project + "-found.csv"],
     ["tags", project],
     ["diff", project, "now"],
     ["tokens", project],

@@ -17,6 +17,7 @@ from annotator.cli import (
     backup,
     certify,
     classes,
+    classifier,
     doctor,
     events,
     export,
@@ -60,7 +61,7 @@ def _root(
 
 
 for module in (
-    *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept),
+    *(project, import_, work, adapt, backbones, show, export, classifier, predictions, names, certify, accept),
     *(events, relations, agreement, people, backup, doctor, home),
 ):
     app.add_typer(module.commands)

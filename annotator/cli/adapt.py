@@ -205,7 +205,7 @@ def _end_with_parent() -> None:
     import signal
     import time
 
-    while sys.stdin.buffer.read(4096):
+    while os.read(0, 4096):  # sys.stdin would be locked by this thread when the process ends, which aborts it
         pass
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(ENDING)

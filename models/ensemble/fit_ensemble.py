@@ -154,6 +154,11 @@ class Columns:
         self._at_centre, self._centre = centre @ of_head + bias, centre
         self._along_axes: tuple[Basis, Tensor] | None = None
 
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the weights (D, C + M), what those of the head give at the centre (C,), and the centre (D,)."""
+        return self._weight, self._at_centre, self._centre
+
     def scores_of(self, roots: Tensor, region_codes: RegionCodes | None) -> tuple[Tensor, Tensor | None]:
         """Return scores (n, C + M) of the whole image and of its best region, for roots (n, D) and region codes.
 

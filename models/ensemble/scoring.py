@@ -36,6 +36,11 @@ class Scorer:
         self._region_codes: Regions | None = region_codes
         self._columns = ensemble.columns(head.weight)
 
+    @property
+    def parts(self) -> tuple[Ensemble, AnsweredHead]:
+        """Return the ensemble and the answered-cell head."""
+        return self._ensemble, self._head
+
     def without_images(self) -> "Scorer":
         """Return a copy that holds no images, for `of_images` only: small enough to be sent elsewhere."""
         alone = copy(self)

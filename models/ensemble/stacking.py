@@ -9,10 +9,6 @@ depend on the answers. From those, and only from those, two models learn:
 * `Stacker` (models/statistics/stacker.py): how far to trust each model, how much the other classes on an image say
   of a class, and what a score is worth far down the list, where the last positives are. It is fitted to the scores of
   models that had not seen the image: two halves, each scored by models trained on the other.
-
-In experiments on 1,830 photographs of animals, answered in grids of the likeliest, the expected number of remaining
-positives was mostly 0.6 to 1.6 times the truth, up to 90 % of all labels; with a slope and a shift alone it fell to a
-tenth.
 """
 
 import threading
@@ -117,6 +113,7 @@ class StackedModel:
         ensemble: The two models of `auto`, trained on all labels.
         probabilities: (N, C) float32, when `epochs` has ended.
         calibrated: Whether the stacker was fitted to unbiased answers.
+        model: Scores any image, when `epochs` has ended; None without a label "present".
         outside_weights: (C, K), the stacker's weight of each model from elsewhere (models/statistics/stacker.py); None
             before a stacker is fitted.
     """
@@ -146,6 +143,7 @@ class StackedModel:
         self.unbiased = unbiased & self.sure
         self.method = method.beside_answers() if self.has_enough_answers else method
         self.probabilities: np.ndarray | None = None
+        self.model: ImageModel | None = None
         self.calibrated = False
         self.outside, self.outside_weights = tuple(outside), None
         self.scoring, self.groups, self.context = scoring, groups, context
@@ -195,7 +193,8 @@ class StackedModel:
                 learned = self._learned()[ALL] if len(self.rows) > LEARNED else None
                 yield from self._fit(self.ensemble, ALL, learned, self.tell)
                 nothing = Known.no_labels(self.labels.shape[1])
-                self.probabilities = self._score(EnsembleModel(self.ensemble), lambda _: nothing)
+                self.model = EnsembleModel(self.ensemble)
+                self.probabilities = self._score(self.model, lambda _: nothing)
         if self.outside and self.probabilities is not None:
             everything, labels = slice(None), np.where(self.sure, self.labels, UNSEEN)
             labels, unbiased = self._of_images(labels, everything), self._of_images(self.unbiased, everything)
@@ -355,7 +354,8 @@ class StackedModel:
 
         stackers = self._stackers(labels, unanswered, scores_of, held_out_of)
         self.outside_weights = stackers[-1].outside_weights()[:, : len(self.outside)]
-        model = StackedScorer(scorer.without_images(), [half and half.without_images() for half in halves], stackers)
+        of_halves = [half and half.without_images() for half in halves]
+        self.model = model = StackedScorer(scorer.without_images(), of_halves, stackers)
 
         def known_of(rows: slice) -> Known:
             return self._known_of(rows, labels, inputs)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from models.ensemble.all_images import Scoring, score_here
+from models.ensemble.portable import PortableEnsemble
 from models.ensemble.regions import Regions
 from models.finetune.best_epoch import BestEpoch
 from models.linear.training import Epoch, Head
@@ -166,12 +167,14 @@ class Outcome:
         calibrated: The probabilities were fitted to unbiased answers already.
         outside_weights: (C, K) how far each of K models from elsewhere is believed; None where nothing was learned of
             them.
+        portable: The model for images outside of the project; None: that is the head.
     """
 
     head: Head
     probabilities: np.ndarray
     calibrated: bool = False
     outside_weights: np.ndarray | None = None
+    portable: PortableEnsemble | None = None
 
 
 @dataclass(frozen=True, eq=False)

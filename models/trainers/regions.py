@@ -12,6 +12,7 @@ from typing import cast
 import numpy as np
 from typing_extensions import override
 
+from models.ensemble.portable import PortableEnsemble
 from models.ensemble.stacking import fit_stacked
 from models.ensemble.warm_start import WarmStart
 from models.linear.stand_in import linear_stand_in
@@ -81,7 +82,9 @@ class RegionTrainer(Trainer):
             raise ValueError("The training is not over: there are no probabilities yet.")
         some = np.sort(np.random.default_rng(self.seed).permutation(len(probabilities))[:STAND_IN_IMAGES])
         head = linear_stand_in(features[some], probabilities[some], self._tell)
-        return Outcome(head, probabilities, self.model.calibrated, self.model.outside_weights)
+        model = self.model.model
+        portable = None if model is None else PortableEnsemble.build(model, self.codes.basis)
+        return Outcome(head, probabilities, self.model.calibrated, self.model.outside_weights, portable)
 
     def _tell(self) -> None:
         self.progress("training", len(self.history), self.settings.epochs or self.method.epochs)

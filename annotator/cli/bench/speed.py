@@ -102,6 +102,16 @@ def bench_scale(
     print(report.NOTE + (report.GROWTH if result["growth"] else ""))
 
 
+@commands.command("classifier", epilog=examples("annotator bench classifier", "annotator bench classifier --json"))
+def bench_classifier(
+    rounds: Annotated[int, typer.Option(help="Timings of each.", min=1)] = 5, as_json: AsJson = False
+) -> None:
+    """Images a second of a classifier that was taken home, in onnxruntime, compared with the same model in torch."""
+    from annotator.benchmark.classifier import measure
+
+    print_bench(run_benchmark(measure, rounds), as_json)
+
+
 @commands.command(
     "cluster", epilog=examples("annotator bench cluster", "annotator bench cluster --images 5000 --workers 2 --json")
 )

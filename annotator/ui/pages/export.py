@@ -3,7 +3,7 @@
 import streamlit as st
 
 from annotator.ui.access import context
-from annotator.ui.export import card, choosing, ordering, outlook, tags
+from annotator.ui.export import card, choosing, ordering, outlook, tags, taking_home
 from annotator.ui.parts import empty, frame
 
 
@@ -42,6 +42,7 @@ def _export(by: str) -> None:
         outlook.splits(summary)
         outlook.preview(summary, chosen.choices)
     tags.section(db)
+    taking_home.section(db)
     st.subheader("Data card")
     st.caption("What the labels are and how complete and correct they are. Every export has it.")
     if not chosen.problems:

@@ -30,6 +30,8 @@ from models.methods.base import Method
 from models.rows import Rows
 from models.trainers.base import Outcome
 
+PORTABLE = "portable.safetensors"  # of a run's folder: the model for images outside of the project
+
 log = logging.getLogger("annotator.worker")
 
 
@@ -75,6 +77,9 @@ def publish_run(
     if related := related_columns(db, known.class_ids):
         scores = Obeying(scores, related)
     write_arrays(db, run_id, outcome.head, scores, cache, known)
+    if outcome.portable:
+        with replacing(db.paths.run(run_id) / PORTABLE) as part:
+            outcome.portable.save(part)
     runs.publish(
         db,
         run_id,

@@ -1,0 +1,103 @@
+"""The commands that take a classifier home, and run one on a folder of images."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import print_result, printable, progress, show_steps
+from annotator.errors import AnnotatorError
+from annotator.shares import counted
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    epilog=examples(
+        "annotator classifier birds birds.onnx",
+        "annotator classifier birds birds.onnx --expected-error 0.02 --overwrite",
+        "annotator classifier birds birds.safetensors   (weights for torch, with birds.json beside them)",
+    )
+)
+def classifier(
+    project: Project,
+    file: Annotated[Path, typer.Argument(help="The file to write: .onnx or .safetensors.", show_default=False)],
+    expected_error: Annotated[
+        float, typer.Option(help="Share of wrong answers that the thresholds of a class allow.")
+    ] = 0.01,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
+    as_json: AsJson = False,
+    watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
+) -> None:
+    """Write a classifier of the current run, to be used without the project: the network, its head and thresholds.
+
+    Beside it comes a card (.md): what it was trained on, how good it is by audits, and the licence of the network.
+    """
+    if watched:  # before torch is loaded, which takes seconds
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    from annotator.exchange.exports.thresholds import Limits
+    from annotator.worker.taking_home.writing import write_classifier
+
+    with progress("Reading the project") as show:
+        described, files = write_classifier(
+            project, file, Limits(expected_error), overwrite=overwrite, say=show_steps(show)
+        )
+
+    def text() -> None:
+        print(f"{counted(len(described.classes), 'class', 'classes')}: {', '.join(str(path) for path in files)}")
+        for sentence in (*described.facts["about"], *described.facts["quality"]):
+            print(printable(str(sentence)))
+
+    print_result(
+        {"files": [str(path) for path in files], "classes": len(described.classes), **described.facts}, as_json, text
+    )
+
+
+@commands.command(
+    epilog=examples(
+        "annotator classify birds.onnx photos --format csv",
+        "annotator classify birds.onnx photos --format json --to birds.jsonl",
+        "annotator classify birds.onnx photos/0118.jpg",
+    )
+)
+def classify(
+    file: Annotated[Path, typer.Argument(help="An .onnx file of annotator classifier.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="A folder of images, or one image.", show_default=False)],
+    kind: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, or json: an object a line.")] = "csv",
+    to: Annotated[Path | None, typer.Option(help="The new file to write [default: the output].")] = None,
+    threads: Annotated[int, typer.Option(help="Threads that compute [default: one a core].", min=0)] = 0,
+) -> None:
+    """Run a classifier on a folder of images, without a project and without torch.
+
+    Each image gets the probability of every class, and the names of those above their thresholds.
+    """
+    from annotator.exchange.classifier.classifier import load_classifier
+    from annotator.exchange.classifier.folder import classify_files, image_files, refuse_format, write_classified
+
+    refuse_format(kind)
+    loaded, files = load_classifier(file, threads=threads), image_files(folder)
+    with progress("Classifying") as show:
+        found = classify_files(loaded, files, folder, show)
+        if to is None:
+            images, unread = write_classified(loaded, found, sys.stdout, kind)
+        else:
+            try:
+                with to.open("x", newline="", encoding="utf-8") as target:
+                    images, unread = write_classified(loaded, found, target, kind)
+            except FileExistsError:
+                raise AnnotatorError(f"{to} is there already. Name a new file.") from None
+    if unread:
+        print(f"{unread:,} of {counted(images, 'image')} could not be read: see `problem`.", file=sys.stderr)
+    if images == unread:
+        raise typer.Exit(1)
+
+
+def _end_with_parent() -> None:
+    """End this process when its standard input ends, as it does when the app that started it has ended."""
+    while os.read(0, 4096):  # sys.stdin would be locked by this thread when the process ends, which aborts it
+        pass
+    os._exit(1)

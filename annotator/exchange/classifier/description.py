@@ -1,0 +1,138 @@
+"""What a classifier's file states about itself: classes, thresholds, how images are prepared, and where it comes from.
+
+It is JSON in the metadata of the ONNX file, and the .json file beside a .safetensors file. Both may come from anybody,
+so everything is checked before it is used.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from annotator.errors import AnnotatorError, several
+
+KEY = "annotator.classifier"  # of the ONNX metadata
+VERSION = 1
+MOST_TEXT, MOST_CLASSES, LARGEST_SIDE = 20_000_000, 100_000, 4096  # characters, classes, pixels
+RESAMPLING = ("bilinear", "bicubic")
+
+
+@dataclass(frozen=True)
+class KnownClass:
+    """One class of a classifier.
+
+    Attributes:
+        name: Its name.
+        description: What annotators were told of it.
+        present_from: The probability from which on an image shows it; None: no threshold keeps the expected error.
+        absent_to: The probability up to which an image does not show it; None: likewise.
+    """
+
+    name: str
+    description: str = ""
+    present_from: float | None = None
+    absent_to: float | None = None
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a classifier's file states about itself.
+
+    Attributes:
+        classes: In the order of its outputs.
+        size: Pixels, the side of the square to which images are resized.
+        interpolation: One of RESAMPLING.
+        network: The name of the network.
+        licence: Of the network's weights; "" where it is not known.
+        expected_error: The share of wrong answers that the thresholds were chosen for.
+        facts: Whatever else the card says: sentences and figures by name.
+        version: Of this description.
+    """
+
+    classes: tuple[KnownClass, ...]
+    size: int
+    interpolation: str
+    network: str
+    licence: str = ""
+    expected_error: float = 0.01
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    version: int = VERSION
+
+    def as_text(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def parse_description(text: str, place: str) -> Description:
+    """Return the description that `Description.as_text` wrote.
+
+    Args:
+        text: The JSON.
+        place: The file, for messages.
+
+    Raises:
+        AnnotatorError: It is no such description, or of a later version; every fault is named.
+    """
+    if len(text) > MOST_TEXT:
+        raise AnnotatorError(f"{place} describes itself with {len(text):,} characters; at most {MOST_TEXT:,} are read.")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise AnnotatorError(f"{place} is no classifier of this program: {error} (JSON).") from None
+    if not isinstance(found, dict):
+        raise AnnotatorError(f"{place} is no classifier of this program: its description is no JSON object.")
+    version = found.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise AnnotatorError(
+            f"{place} is of version {version}, and this program reads up to {VERSION}. Install a newer annotator, or "
+            "make the file again with this one."
+        )
+    if faults := _faults(found):
+        raise several(f"{place} is no classifier that can be used:", faults)
+    known: dict[str, Any] = {one.name: found[one.name] for one in fields(Description) if one.name in found}
+    known["classes"] = tuple(KnownClass(**{name: one.get(name) for name in _OF_CLASS}) for one in found["classes"])
+    return Description(**known)
+
+
+_OF_CLASS = tuple(one.name for one in fields(KnownClass))
+
+
+def _faults(found: dict[str, Any]) -> list[str]:
+    """Return what is wrong with a description, in sentences."""
+    faults = []
+    if found.get("version") != VERSION:
+        faults.append(f"its version is {found.get('version')!r}, not {VERSION}")
+    size = found.get("size")
+    if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST_SIDE:
+        faults.append(f"its images are {size!r} pixels wide; 1 to {LARGEST_SIDE} are possible")
+    if found.get("interpolation") not in RESAMPLING:
+        faults.append(f"it resizes images by {found.get('interpolation')!r}, not by {' or '.join(RESAMPLING)}")
+    faults += [f"its {name} is no text" for name in ("network", "licence") if not isinstance(found.get(name), str)]
+    if not isinstance(found.get("facts"), dict):
+        faults.append("its facts are no JSON object")
+    if not _is_probability(found.get("expected_error")):
+        faults.append(f"its expected error is {found.get('expected_error')!r}")
+    classes = found.get("classes")
+    if not isinstance(classes, list) or not 1 <= len(classes) <= MOST_CLASSES:
+        return [*faults, f"it has no list of 1 to {MOST_CLASSES:,} classes"]
+    wrong = [number for number, one in enumerate(classes) if not _is_class(one)]
+    if wrong:
+        faults.append(f"{len(wrong):,} of its classes have no name, or a threshold that is no probability")
+    elif len({one["name"] for one in classes}) < len(classes):
+        faults.append("two of its classes have the same name")
+    return faults
+
+
+def _is_class(one: Any) -> bool:
+    return (
+        isinstance(one, dict)
+        and isinstance(one.get("name"), str)
+        and bool(one["name"])
+        and isinstance(one.get("description"), str)
+        and all(one.get(name) is None or _is_probability(one[name]) for name in ("present_from", "absent_to"))
+    )
+
+
+def _is_probability(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= 1

@@ -1,0 +1,57 @@
+"""A classifier in a .safetensors file with its .json file, as a torch module."""
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.classifier.description import parse_description
+from annotator.worker.taking_home.making import Made
+from annotator.worker.taking_home.writing import TakenHome
+from models.backbones.networks import Backbone
+from models.backbones.pretrained import pretrained
+from models.ensemble.portable import PortableEnsemble, PortableHead, PortableModel
+from models.linear.training import Head
+
+
+def load_module(path: str | Path) -> TakenHome:
+    """Return the classifier as a torch module: pixels (n, 3, S, S) uint8, in RGB -> probabilities (n, C).
+
+    Args:
+        path: The .safetensors file that `annotator classifier` wrote; its .json file lies beside it.
+
+    Raises:
+        AnnotatorError: The files are no classifier, or the network that it is built on cannot be had.
+    """
+    path = Path(path)
+    try:
+        tensors = load_file(path)
+        text = path.with_suffix(".json").read_text(encoding="utf-8")
+    except (OSError, SafetensorError, UnicodeDecodeError) as error:
+        raise AnnotatorError(f"{path} and its .json file cannot be read: {error}.") from None
+    description = parse_description(text, str(path.with_suffix(".json")))
+    try:
+        source = pretrained(str(description.facts.get("built_on", description.network)))
+        backbone = Backbone(description.network, source, "cpu")
+        state = _under(tensors, "network.")
+        source.network.load_state_dict(state)
+        rest = (tensors["columns"], tensors["slopes"], tensors["shifts"])
+        return TakenHome(Made(backbone, state, _model(_under(tensors, "model.")), *rest, description))
+    except (ValueError, KeyError, RuntimeError) as error:
+        raise AnnotatorError(f"{path} is no classifier that can be used: {error}") from error
+
+
+def _model(tensors: dict[str, Tensor]) -> PortableModel:
+    """Return the model of these tensors. Raises KeyError where some are missing."""
+    if "centre" in tensors:
+        return PortableEnsemble(tensors)
+    head = Head(tensors["weight"].shape[1], tensors["weight"].shape[0])
+    head.weight, head.bias = tensors["weight"], tensors["bias"]
+    return PortableHead(head)
+
+
+def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,95 @@
+"""The portable form of a model gives the probabilities of its training, from codes and from a network's output."""
+
+import numpy as np
+import pytest
+import torch
+
+from models.ensemble.basis import as_tensor, root
+from models.ensemble.fit_ensemble import second_model
+from models.ensemble.learned_rows import Learned
+from models.ensemble.portable import PortableEnsemble
+from models.ensemble.regions import encode, learn_basis
+from models.ensemble.stacking import fit_stacked
+from models.methods.auto import Auto
+
+IMAGES, CLASSES, DIMENSIONS, REGIONS = 240, 5, 24, 9
+
+
+def made_up(seed: int = 0):
+    """Features (N, D), regions (N, R, D) and truth (N, C): a class shows in one region."""
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(CLASSES, DIMENSIONS))
+    truth = rng.random((IMAGES, CLASSES)) < 0.3
+    regions = rng.normal(size=(IMAGES, REGIONS, DIMENSIONS))
+    for image, class_ in zip(*np.nonzero(truth), strict=True):
+        regions[image, rng.integers(REGIONS)] += 3 * directions[class_]
+    regions = np.abs(regions).astype(np.float32)
+    return regions.mean(1), regions, truth
+
+
+def trained(answered: int, marked: int = 200):
+    """A training of `auto` on one mark an image, with the first images answered in every class."""
+    features, regions, truth = made_up()
+    codes = encode(learn_basis(features, regions), regions)
+    labels = np.zeros((IMAGES, CLASSES), np.int8)
+    for image in range(marked):
+        shown = np.flatnonzero(truth[image])
+        if len(shown):
+            labels[image, shown[image % len(shown)]] = 1
+    labels[:, -1] = 0  # nobody has marked the last class
+    unbiased = np.zeros(labels.shape, bool)
+    labels[:answered, :-1] = np.where(truth[:answered, :-1], 1, -1)
+    unbiased[:answered, :-1] = True
+    rows = np.flatnonzero((labels != 0).any(1))
+    model = fit_stacked(Auto(), features, codes, rows, labels[rows], unbiased[rows], epochs=3)
+    for _ in model.epochs():
+        pass
+    return model, codes, features, regions, np.arange(answered, IMAGES)
+
+
+@pytest.mark.parametrize("answered", [0, 60])
+def test_the_portable_model_gives_the_probabilities_of_the_training(answered, tmp_path):
+    model, codes, features, regions, unanswered = trained(answered)
+    assert model.calibrated == bool(answered)
+    assert model.model is not None and model.probabilities is not None
+    built = PortableEnsemble.build(model.model, codes.basis)
+    assert built is not None and built.has_stackers == bool(answered)
+    built.save(tmp_path / "model.safetensors")
+    loaded = PortableEnsemble.load(tmp_path / "model.safetensors")
+    assert loaded is not None
+    # Marks of other images count as known in the stacker, and here nothing is known: images without any label.
+    free = unanswered[unanswered >= 200]
+    wanted = model.probabilities[free]
+    from_codes = torch.sigmoid(loaded.of_codes(features[free], codes[free])).numpy()
+    np.testing.assert_allclose(from_codes, wanted, atol=2e-5)
+    assert np.isnan(wanted[:, -1]).all() and np.isnan(from_codes[:, -1]).all()
+    from_output = torch.sigmoid(loaded(torch.from_numpy(features[free]), torch.from_numpy(regions[free]))).numpy()
+    np.testing.assert_allclose(from_output, wanted, atol=0.02)  # codes are rounded to a byte
+    assert float(np.nanstd(wanted)) > 0.1
+
+
+def test_a_second_model_takes_part_in_the_portable_form():
+    model, codes, features, _, _ = trained(0)
+    second = model.ensemble.second
+    if second is None:  # the marks of made-up images are easy to tell apart: it is fitted as if they were not
+        model.ensemble.doubt = 1.0
+        rows = model.rows
+        learned = Learned(np.arange(len(rows)), root(as_tensor(features[rows])), None)
+        known = torch.from_numpy(model.labels)
+        model.ensemble.second = second_model(
+            model.ensemble, features, codes, rows, learned, known, None, 0.5, lambda: None
+        )
+    wanted = model.ensemble.probabilities(features, codes)
+    built = PortableEnsemble.build(model.model, codes.basis)
+    assert built is not None and built.has_second
+    # Between two knots that nearly touch, the rounding of a sum is stretched.
+    np.testing.assert_allclose(torch.sigmoid(built.of_codes(features, codes)).numpy(), wanted, atol=5e-4)
+
+
+def test_a_file_that_was_not_written_whole_is_no_model(tmp_path):
+    model, codes, *_ = trained(0)
+    built = PortableEnsemble.build(model.model, codes.basis)
+    built.save(tmp_path / "model")
+    (tmp_path / "model").write_bytes((tmp_path / "model").read_bytes()[:-10])
+    assert PortableEnsemble.load(tmp_path / "model") is None
+    assert PortableEnsemble.load(tmp_path / "nothing") is None
