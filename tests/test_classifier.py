@@ -137,7 +137,7 @@ def test_the_card_says_what_it_was_made_of_and_what_was_not_measured(birds):
     text = (birds / "birds.onnx.md").read_text(encoding="utf-8")
     assert "method auto" in text and "24 images" in text and "Licence of its weights: apache-2.0" in text
     assert "Left out, because nobody has labeled them: =never" in text
-    assert "not measured. Of 30 answers of audits there are 0" in text
+    assert "not measured. 0 of the 30 answers of audits that it takes" in text
     described = parse_description((birds / "birds.json").read_text(encoding="utf-8"), "birds.json")
     assert [one.name for one in described.classes] == ["red", "blue"] and described.expected_error == 0.05
 

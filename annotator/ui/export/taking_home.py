@@ -21,7 +21,7 @@ LARGEST_ERROR = 0.2
 def section(db: Database) -> None:
     """Draw this part of the page."""
     st.subheader("A classifier")
-    st.caption("The trained model as one file, for new images: no project, no torch, no network.")
+    st.caption("The trained model as one file, for new images: no project, no torch, no internet.")
     if runs.current_run(db) is None:
         st.info("There is no model yet. Label about 20 images; training starts by itself.")
         return

@@ -282,7 +282,7 @@ def _quality(check: Check, apart: float, images: int) -> list[str]:
         f"{100 * apart:.1f} percentage points on average."
     ]
     if check.answers < FEWEST:
-        enough = f"Of {FEWEST} answers of audits there are {check.answers}."
+        enough = f"{check.answers} of the {FEWEST} answers of audits that it takes."
         return [*sentences, f"Recall and calibration: not measured. {enough}"]
     answers = f"from {counted(check.answers, 'answer')} of audits"
     sentences += [
