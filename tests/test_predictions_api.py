@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import re
+from pathlib import Path
 
 import pytest
 from served import Served, serving
@@ -11,6 +13,9 @@ from annotator.store.people import access_tokens
 from annotator.store.runs import prediction_sources
 
 pytestmark = pytest.mark.process
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "taggers.md"
+[RECIPE] = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def send(served: Served, body, secret=None, path="/api/predictions", method="POST", **headers):
@@ -43,6 +48,11 @@ def test_a_program_sends_predictions_and_its_token_does_nothing_else(project, an
         assert send(served, more, secret)[1]["version"] == 2
         (source,) = prediction_sources.sources(db)
         assert (source.images, source.cells, source.annotator) == (3, 4, "token tagger")
+        found: dict = {"ADDRESS": f"http://127.0.0.1:{served.port}", "TOKEN": secret}
+        exec(compile(RECIPE, "docs/taggers.md", "exec"), found)
+        of_recipe = found["send"]("recipe", {"00.jpg": {"fox": 0.5, "no class": 1.0}, "nobody.jpg": {"fox": 0.5}})
+        assert (of_recipe["images"], of_recipe["unknown_images"]) == (1, 1)
+        prediction_sources.remove(db, "recipe")
         for bad in (
             {"name": "tagger-9", "images": [{"image": "00.jpg", "scores": {"fox": 1.5}}]},
             {"name": "tagger-9", "images": [{"image": "00.jpg", "scores": {"wolf": 0.5}}]},

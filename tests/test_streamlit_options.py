@@ -218,7 +218,7 @@ def test_every_command_that_ends_by_itself_runs_nothing_from_the_folder_it_is_ca
     command = [sys.executable, "-P", "-c", COMMANDS, *places]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "adapt bench demo link serve []", (
+    assert done.stdout.splitlines()[-1] == "adapt bench demo link serve tag []", (
         "the others are called here, and those above"
     )
     assert not (folder / "ran").exists(), (folder / "ran").read_text()

@@ -30,6 +30,7 @@ from annotator.cli import (
     project,
     relations,
     show,
+    tag,
     work,
 )
 from annotator.cli.bench import finish as bench_finish
@@ -61,7 +62,7 @@ def _root(
 
 
 for module in (
-    *(project, import_, work, adapt, backbones, show, export, classifier, predictions, names, certify, accept),
+    *(project, import_, work, adapt, backbones, show, export, classifier, predictions, tag, names, certify, accept),
     *(events, relations, agreement, people, backup, doctor, home),
 ):
     app.add_typer(module.commands)

@@ -33,6 +33,7 @@ from annotator.worker.duties.events import EventsAgain
 from annotator.worker.duties.heatmaps import Heatmaps
 from annotator.worker.duties.layout import Mapmaker
 from annotator.worker.duties.name_guesses import NameGuesses
+from annotator.worker.duties.tagging import TaggerStarter
 from annotator.worker.duties.twins import Twins
 from annotator.worker.features.context import Context, Stopped
 from annotator.worker.features.missing_features import MissingFeatures
@@ -78,7 +79,7 @@ class Worker:
         self.appearances = Appearances(self.context)
         self.twins = Twins(self.context)
         self.events = EventsAgain(self.context)
-        self.adapting = Starter(self.context)
+        self.adapting, self.tagger = Starter(self.context), TaggerStarter(self.context)
         self._mapmaker = Mapmaker()
         self.context.say("starting")
         jobs.requeue(self.db)
@@ -90,6 +91,7 @@ class Worker:
     def close(self) -> None:
         """Record that the worker has ended, and release its lock."""
         self.adapting.close()
+        self.tagger.close()
         with contextlib.suppress(AnnotatorError):  # a full disk must not keep the lock
             self.context.say("stopped")
         self._lock.release()
@@ -137,6 +139,7 @@ class Worker:
             try:
                 self.features.embed(self._guess_or_train)
                 self.adapting.start_if_wanted()
+                self.tagger.start_if_wanted()
                 self.next_backbone.prepare(self.keep_up)
                 self.candidates.measure_speed()
                 self.candidates.prepare(self.keep_up)

@@ -9,7 +9,7 @@ from annotator.store.database import jobs
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
 from annotator.ui.access import context
-from annotator.ui.parts import adapting, class_names, frame, networks
+from annotator.ui.parts import adapting, class_names, frame, networks, tagger
 from models import catalogue
 
 PROVIDER = {  # serving_modes.NEEDED, with what a provider gives for each
@@ -22,10 +22,11 @@ PROVIDER = {  # serving_modes.NEEDED, with what a provider gives for each
 def page() -> None:
     """Draw the Settings page."""
     with frame.errors_shown():
-        _settings()
+        by = frame.annotator_name()
+        _settings(by)
 
 
-def _settings() -> None:
+def _settings(by: str) -> None:
     db = context.db()
     st.subheader("Annotate")
     _order(db)
@@ -43,6 +44,7 @@ def _settings() -> None:
     networks.section(db)
     adapting.section(db)
     class_names.section(db)
+    tagger.section(db, by)
 
     st.subheader("People")
     frame.link("members", "Members: who may do what", ":material/group:")

@@ -1,0 +1,134 @@
+"""The command that asks a vision-language model on a server about all images."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import asdict
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import print_result, printable, progress
+from annotator.errors import AnnotatorError
+from annotator.settings import login
+from annotator.shares import counted, seconds_in_words
+
+KEY = "OPENAI_API_KEY"
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    epilog=examples(
+        "annotator tag birds --url http://127.0.0.1:11434/v1 --model qwen2.5vl",
+        "annotator tag birds --url http://127.0.0.1:8000/v1 --model qwen2.5vl --limit 100 --jobs 8",
+        "annotator tag birds --url https://api.example.com/v1 --model vision --key-from MY_KEY --images-may-leave",
+    )
+)
+def tag(
+    project: Project,
+    url: Annotated[str, typer.Option(metavar="ADDRESS", help="The server's address, which usually ends in /v1.")],
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model's name at the server.")],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the predictions [default: the model's].")] = "",
+    key_from: Annotated[
+        str, typer.Option(metavar="VARIABLE", help="The environment variable that holds the server's key.")
+    ] = KEY,
+    images_may_leave: Annotated[
+        bool, typer.Option("--images-may-leave", help="The server may be on another machine.")
+    ] = False,
+    pixels: Annotated[int, typer.Option(help="Longer side of the images that are sent.", min=64, max=4096)] = 448,
+    group: Annotated[int, typer.Option(help="Classes in one question.", min=1, max=1000)] = 40,
+    jobs: Annotated[int, typer.Option(help="Questions at the same time.", min=1, max=64)] = 2,
+    limit: Annotated[int, typer.Option(help="Ask about so many images at most [default: all].", min=0)] = 0,
+    timeout: Annotated[float, typer.Option(help="Seconds until a question is given up.", min=1)] = 120.0,
+    again: Annotated[bool, typer.Option("--again", help="Also ask about images that have been asked about.")] = False,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Do not try first whether the model sees: it names three colours.")
+    ] = False,
+    as_json: AsJson = False,
+    watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
+) -> None:
+    """Ask a vision-language model which classes each image shows; what it says is predictions, never answers.
+
+    Any server that speaks the OpenAI chat format with images: Ollama, vLLM, llama.cpp, LM Studio, or a hosted one. What
+    it says is stored every few seconds; Ctrl+C stops, and the same command goes on.
+    """
+    from annotator.exchange.tagging.server import Server
+    from annotator.exchange.tagging.tagging import Options
+    from annotator.exchange.tagging.tagging import tag as ask
+    from annotator.store.database.database import Database
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.runs import tagging_state
+    from annotator.store.runs.tagging_state import Tagging
+
+    stop = threading.Event()
+    if watched:
+        threading.Thread(target=_stop_with_parent, args=[stop], daemon=True).start()
+    files_for_owner_only()
+    db, given = Database(project), os.environ.get(key_from, "")
+    if key_from != KEY and not given:
+        raise AnnotatorError(f"The environment has no variable {key_from}, which should hold the key of the server.")
+    server = Server(url, given, timeout)
+    if not server.is_here and not images_may_leave and not _agreed(url, watched):
+        raise AnnotatorError(
+            f"{server.shown} is not on this machine, so images would leave it. If they may: --images-may-leave"
+        )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    options = Options(model, name or model[-60:].strip(), pixels, group, jobs, limit, again, unchecked)
+    try:
+        with progress("Asking the model") as show:
+
+            def tell(state: Tagging) -> None:
+                left = f", {seconds_in_words(state.seconds_left)} left" if state.seconds_left else ""
+                show(state.done, state.of, f"{state.per_minute:.0f} images a minute{left}")
+
+            outcome = ask(db, server, options, login(), tell, stop)
+    except AnnotatorError as error:
+        if watched:
+            tagging_state.note_result(db, {"name": options.name, "error": str(error), "at": time.time()})
+        raise
+    facts = {"name": options.name, "model": model, **asdict(outcome)}
+    if watched and not (stop.is_set() and tagging_state.wanted(db) is not None):  # else the app has ended: it goes on
+        tagging_state.note_result(
+            db, {**{key: facts[key] for key in ("name", "images", "without", "error")}, "at": time.time()}
+        )
+
+    def text() -> None:
+        took = seconds_in_words(outcome.seconds)
+        print(f"{counted(outcome.images, 'image')} in {took}: predictions {printable(options.name)!r}.")
+        if outcome.had:
+            print(f"{counted(outcome.had, 'image')} had been asked about before.")
+        if outcome.without:
+            print(f"{counted(outcome.without, 'question')} stayed without an answer.")
+        if outcome.unread:
+            print(f"{counted(outcome.unread, 'image')} could not be read.")
+        if outcome.is_stopped:
+            print("Stopped. The same command goes on from there.")
+
+    print_result(facts, as_json, text)
+    if outcome.error:
+        raise AnnotatorError(outcome.error)
+    if outcome.is_stopped and not watched:
+        raise typer.Exit(130)
+
+
+def _agreed(url: str, watched: bool) -> bool:
+    """Ask on a terminal whether images may leave this machine; False where nobody can be asked."""
+    if watched or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    host = urlsplit(url).hostname or url
+    return typer.confirm(f"All images will be sent to {printable(host)}. Go on?", err=True)
+
+
+def _stop_with_parent(stop: threading.Event) -> None:
+    """Stop soon when standard input ends, as it does when the worker that started this process has ended."""
+    while os.read(0, 4096):  # sys.stdin would be locked by this thread when the process ends, which aborts it
+        pass
+    stop.set()
+    time.sleep(10)
+    os._exit(1)  # as a kill, after which the same command goes on

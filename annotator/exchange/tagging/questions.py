@@ -1,0 +1,145 @@
+"""What a model is asked about an image, and how its answer is read.
+
+A question names a group of classes with their descriptions, and wants "yes", "no" or "unsure" for each, as one JSON
+object. Nothing else is read as an answer: what names no class of the group is left out, and a class that is not named
+gets no score.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WORDS = {"yes": 0.9, "true": 0.9, "present": 0.9, "no": 0.1, "false": 0.1, "absent": 0.1, "unsure": 0.5}
+"""The probability that a bare word stands for: how often a model is right is learned from people's answers."""
+
+SYSTEM = (
+    "You label images for a data set. For each class you are given, say whether the image shows it: yes, no, or "
+    "unsure. Answer with one JSON object whose keys are the names of the classes, exactly as given. Write nothing else."
+)
+AGAIN = "That was no answer. Write one JSON object only: the names of the classes as keys, yes, no or unsure as values."
+_OBJECT = re.compile(r"\{")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some classes that are asked about in one question.
+
+    Attributes:
+        class_ids: Their ids.
+        names: Their names.
+        descriptions: What annotators were told of each; "" for nothing.
+    """
+
+    class_ids: tuple[int, ...]
+    names: tuple[str, ...]
+    descriptions: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Return the question."""
+        lines = [
+            json.dumps(name, ensure_ascii=False) + (f": {' '.join(text.split())}" if text else "")
+            for name, text in zip(self.names, self.descriptions, strict=True)
+        ]
+        return "Which of these classes does the image show?\n" + "\n".join(lines)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of an answer."""
+        values = {"type": "string", "enum": ["yes", "no", "unsure"]}
+        return {
+            "type": "object",
+            "properties": dict.fromkeys(self.names, values),
+            "required": list(self.names),
+            "additionalProperties": False,
+        }
+
+    @property
+    def longest_answer(self) -> int:
+        """Return the tokens that an answer may have."""
+        return 64 + sum(12 + len(name) for name in self.names)
+
+
+def read_answer(text: str, group: Group, tokens: Sequence[Mapping[str, Any]] = ()) -> dict[int, float]:
+    """Return the probability of each class that an answer names; {} where it is no answer.
+
+    Args:
+        text: What the model wrote.
+        group: The classes that were asked about.
+        tokens: The tokens of the text with their log probabilities, as the chat format gives them; (): not known. With
+            them the probability of a class is that of "yes" against "no" where its value begins.
+
+    Returns:
+        Class id -> probability in [0, 1].
+    """
+    found = _object(text)
+    if found is None:
+        return {}
+    folded: dict[str, list[int]] = {}
+    for name, class_id in zip(group.names, group.class_ids, strict=True):
+        folded.setdefault(name.strip().casefold(), []).append(class_id)
+    exact = dict(zip(group.names, group.class_ids, strict=True))
+    chances: dict[int, float] = {}
+    for key, value in found.items():
+        alike = folded.get(key.strip().casefold(), [])
+        class_id = exact.get(key, alike[0] if len(alike) == 1 else None)
+        chance = _chance(value)
+        if class_id is not None and chance is not None:
+            by_tokens = _chance_of_tokens(text, key, tokens) if isinstance(value, str) else None
+            chances[class_id] = chance if by_tokens is None else by_tokens
+    return chances
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """Return the first JSON object in a text, or the one that it holds under one key; None where there is none."""
+    decoder = json.JSONDecoder()
+    for start in _OBJECT.finditer(text[:200_000]):
+        try:
+            found, _ = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and found:
+            only = next(iter(found.values()))
+            return only if len(found) == 1 and isinstance(only, dict) else found
+    return None
+
+
+def _chance(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return WORDS["yes" if value else "no"]
+    if isinstance(value, int | float):
+        return float(value) if math.isfinite(value) and 0 <= value <= 1 else None
+    return WORDS.get(value.strip().casefold()) if isinstance(value, str) else None
+
+
+def _chance_of_tokens(text: str, key: str, tokens: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the probability of "yes" against "no" where the value of a key begins; None where it is not known."""
+    for written in (json.dumps(key), json.dumps(key, ensure_ascii=False)):
+        match = re.search(re.escape(written) + r'\s*:\s*"', text)
+        if match:
+            return _yes_against_no(match.end(), tokens)
+    return None
+
+
+def _yes_against_no(place: int, tokens: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return that probability for the token that holds the character at `place` of the text."""
+    at = 0
+    for token in tokens:
+        word = token.get("token")
+        if not isinstance(word, str):
+            return None
+        if at <= place < at + len(word):
+            shares = {"y": 0.0, "n": 0.0}
+            for one in token.get("top_logprobs") or ():
+                letters = str(one.get("token", ""))[place - at :] if place > at else str(one.get("token", ""))
+                first = letters.strip(' "').casefold()[:1]
+                logprob = one.get("logprob")
+                if first in shares and isinstance(logprob, int | float) and logprob <= 0:
+                    shares[first] += math.exp(logprob)
+            total = shares["y"] + shares["n"]
+            return shares["y"] / total if total > 0 else None
+        at += len(word)
+    return None

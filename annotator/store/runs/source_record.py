@@ -1,0 +1,44 @@
+"""How often sources of predictions were right, by the answers that people gave after they had been made."""
+
+from dataclasses import dataclass
+
+from annotator.records import sources
+from annotator.store.database.database import Database
+
+HALF = 0.5  # a probability from here on says "present"
+
+
+@dataclass(frozen=True)
+class SourceRecord:
+    """The record of one source of predictions.
+
+    Attributes:
+        name: Its name.
+        said_present, present_right: Answered pairs for which it said present, and those answered so.
+        said_absent, absent_right: The same for absent.
+    """
+
+    name: str
+    said_present: int
+    present_right: int
+    said_absent: int
+    absent_right: int
+
+
+def source_records(db: Database) -> list[SourceRecord]:
+    """Return the record of each source of probabilities, by standing answers to pairs that were not chosen by them.
+
+    Only answers count to which the source's score was noted when they were given.
+    """
+    unbiased = sources(unbiased=True)
+    marks = ",".join("?" * len(unbiased))
+    rows = db.tuples(
+        f"""SELECT s.name, sum(p.score >= {HALF}), sum(p.score >= {HALF} AND l.state = 1), sum(p.score < {HALF}),
+        sum(p.score < {HALF} AND l.state = -1)
+        FROM prediction_source s JOIN prediction_score p ON p.prediction_source_id = s.id
+        JOIN decision d ON d.id = p.decision_id JOIN label l ON l.decision_id = d.id
+        WHERE s.removed_at IS NULL AND s.scale = 'probability' AND l.state IN (1, -1) AND d.source IN ({marks})
+        GROUP BY s.id ORDER BY s.id""",
+        list(unbiased),
+    )
+    return [SourceRecord(*row) for row in rows]
