@@ -16,7 +16,7 @@ from annotator.exchange.setup import add_folder
 from annotator.store.classes import history as class_history
 from annotator.store.database.database import Database
 from annotator.store.events import events
-from annotator.store.images import images
+from annotator.store.images import images, set_aside
 from annotator.store.upkeep import consistency
 
 # Forks a process for each line of its input, which then does what the line says; what it needs is imported before. From
@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from annotator.__main__ import main
 from annotator.cli import app
+from annotator.records import Decision
 from annotator.store.events.answers import EventBatch
 from annotator.store.classes import changes as class_changes
 from annotator.store.labels import counts as overview
@@ -61,6 +62,10 @@ def work(words):
     if words[0] == "answer event":
         batch = EventBatch(words[2], "Ann", "event", (), copies=json.loads(words[3]))
         assert decisions.decide(Database(Path(words[1])), [batch]).saved
+        return
+    if words[0] == "decide":
+        given = [Decision(**one) for one in json.loads(words[2])]
+        assert len(decisions.decide(Database(Path(words[1])), given).saved) == len(given)
         return
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.argv = ["annotator", *words]
@@ -267,3 +272,44 @@ def test_answers_to_an_event_that_is_killed_are_all_stored_or_none_and_are_store
     assert labels(db, DEER) == dict.fromkeys((front, *range(4, 12)), -1)
     assert labels(db, FOX) == {image: -1 if image == 5 else 1 for image in (front, *range(4, 12))}
     assert len(db.tuples("SELECT * FROM event_answer")) == 15 and consistency.problems(db) == []
+
+
+def test_images_that_are_set_aside_when_it_is_killed_are_all_aside_or_none_and_so_are_those_brought_back(
+    project, steps_of
+):
+    db = Database(project)
+    for image_id in range(1, 9):
+        answer(db, image_id, FOX, 1)
+    done(db, 3)
+    before = everything(db)
+    flags = [
+        {"uuid": f"aside-{image_id}", "action": "flag", "annotator": "Ann", "source": "aside", "image_id": image_id,
+         "note": "blurred"}
+        for image_id in range(2, 10)
+    ]  # fmt: skip
+    undos = [
+        {"uuid": f"back-{image_id}", "action": "undo", "annotator": "Ann", "source": "aside",
+         "undoes": f"aside-{image_id}"}
+        for image_id in range(2, 10)
+    ]  # fmt: skip
+    for given, aside in ((flags, set(range(2, 10))), (undos, set())):
+        send, rng = ["decide", project, json.dumps(given)], random.Random(6)
+        db.close()
+        copy = project.with_name("copy")
+        shutil.copytree(project, copy)
+        steps = steps_of(*send)
+        shutil.rmtree(project)
+        copy.rename(project)
+        db = Database(project)
+        earlier = set_aside.image_ids(db)
+        for killed_at in sorted(rng.sample(range(1, steps), 5)):
+            steps_of(*send, killed_at=killed_at)
+            db = Database(project)
+            assert set_aside.image_ids(db) == earlier, f"killed at {killed_at} of {steps}"
+            assert consistency.problems(db) == []
+        for _ in range(2):  # sent again, as a browser does
+            steps_of(*send)
+        db = Database(project)
+        assert set_aside.image_ids(db) == aside and consistency.problems(db) == []
+        assert labels(db, FOX) == dict.fromkeys(range(1, 9), 1)
+    assert everything(db) == before

@@ -27,8 +27,11 @@ from annotator.benchmark.harness.browser import open_by_menu
 from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
+from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
+from annotator.store.relations import relations
+from annotator.store.relations.edits import AT_MOST_ONE, Declared
 
 pytestmark = pytest.mark.browser
 
@@ -411,3 +414,25 @@ def test_offline_server_killed_and_page_reloaded_every_answer_arrives_once(brows
         press(2)
         wait_until_saved(page)
         assert until(lambda: len(answers(served, "Ann")) >= 14 and answers(served, "Ann")) == expected
+
+
+def test_an_answer_that_contradicts_an_earlier_one_is_asked_about_and_f8_takes_that_back(browser, tmp_path):
+    chances = np.full((3, len(NAMES)), 0.01)
+    chances[:, :2] = [0.9, 0.8]
+    with reviewed(tmp_path, chances) as served:
+        db = Database(served.project)
+        first, second = (class_.id for class_ in classes.all_classes(db)[:2])
+        relations.declare(db, [Declared(AT_MOST_ONE, (first, second), "one")], "Ann")
+        page = open_review(browser, served, "Ann")
+        image, _ = selected(page)
+        page.keyboard.press("y")
+        expect(page.locator(".suggestion[data-given=present]")).to_have_count(1)
+        looked(page)
+        page.keyboard.press("y")
+        expect(page.locator(".words")).to_contain_text(" present contradicts ")
+        standing = "SELECT class_id, state FROM label WHERE image_id = ? ORDER BY class_id"
+        until(lambda: db.tuples(standing, [image]) == [(first, 1), (second, 1)])
+        page.keyboard.press("F8")
+        until(lambda: db.tuples(standing, [image]) == [(second, 1)])
+        page.keyboard.press("Control+z")
+        until(lambda: db.tuples(standing, [image]) == [(first, 1), (second, 1)])

@@ -6,6 +6,7 @@
 
 import { ClassCard } from "./classcard.js";
 import { ClassList, likelihoods } from "./classlist.js";
+import { OVERRULE, askAboutContradiction, overrule } from "../shared/contradictions.js";
 import { HIDDEN_WORDS, STATE_WORDS, counted, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "../shared/flag.js";
@@ -27,7 +28,6 @@ import { typing } from "../shared/keys.js";
 const PRESENT = 1;
 const ABSENT = -1;
 const UNSURE = 0;
-const OVERRULE = "F8";
 const PAUSE = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
 
 const NEWEST = "This is the newest image. Label it, or press Space to skip it.";
@@ -167,7 +167,7 @@ export default class AnnotatePage extends Page {
       Enter: once(() => this.done()),
       "-": once(() => this.toggleUnsure()),
       ".": once(() => this.mode.toggle()),
-      [OVERRULE]: once(() => this.overrule()),
+      [OVERRULE]: once(() => overrule(this.session)),
       ",": once(() => this.openFlag()),
       "[": () => this.sequence.visit("before"),
       "]": () => this.sequence.visit("after"),
@@ -223,24 +223,10 @@ export default class AnnotatePage extends Page {
     this.askAbout(item, id);
   }
 
-  /** Take back what the newest answer contradicts, as long as the page asks about it. */
-  overrule() {
-    /** @type {HTMLElement | null} */ (this.session.words.querySelector(`[aria-keyshortcuts="${OVERRULE}"]`))?.click();
-  }
-
   /** An answer that contradicts others is asked about at once. @param {any} item @param {number} id of the class */
   askAbout(item, id) {
-    const { relations, names } = this.session;
-    const answers = statesOf(item.labels);
-    const only = new Map([[id, answers.get(id) ?? UNSURE]]);
-    const against = relations.contradicted(answers).filter((other) => other !== id && relations.contradicted(new Map([...only, [other, answers.get(other) ?? UNSURE]])).length > 0);
-    if (!against.length) return;
-    const before = against.map((other) => `${names.get(other)} ${STATE_WORDS[answers.get(other) ?? UNSURE]}`).join(", ");
-    const keep = () => {
-      this.session.say("");
-      for (const other of against) this.answer(item, { action: "clear", class: other }, item.labels.filter((label) => label.class !== other), false);
-    };
-    this.session.say(`${names.get(id)} ${STATE_WORDS[answers.get(id) ?? UNSURE]} contradicts ${before}.`, true, keyButton("Take that back", OVERRULE, keep));
+    const clear = (/** @type {number} */ other) => this.answer(item, { action: "clear", class: other }, item.labels.filter((label) => label.class !== other), false);
+    askAboutContradiction(this.session, id, statesOf(item.labels), clear);
   }
 
   skip() {

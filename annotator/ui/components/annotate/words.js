@@ -1,6 +1,7 @@
 // @ts-check
 /** What the help of the Annotate page lists, and what a first visit begins with. */
 
+import { OVERRULE_ROW } from "../shared/contradictions.js";
 import { FIND_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
@@ -37,7 +38,7 @@ export const KEYS = [
       [["/", "?"], "in the finder: what the selected class means, with examples"],
       ["Enter", "nothing else here: mark every unanswered class absent"],
       ["=", "label it like the previous image in its folder, and stay"],
-      ["F8", "take back the older answer that the newest one contradicts"],
+      OVERRULE_ROW,
       [".", "“One label” or “All labels” (keys mark, Enter goes on)"],
     ],
   },

@@ -6,6 +6,7 @@
  */
 
 import { Adder } from "./adder.js";
+import { OVERRULE, askAboutContradiction, overrule } from "../shared/contradictions.js";
 import { percent } from "./chips.js";
 import { FIX_KEY, fix } from "../shared/fix.js";
 import { Filter } from "./filter.js";
@@ -115,6 +116,7 @@ export default class ReviewPage extends Page {
       "/": () => this.openAdder(),
       find: () => this.openAdder(),
       [FIX_KEY]: () => this.fix(),
+      [OVERRULE]: () => overrule(this.session),
     };
     if (moves[key]) moves[key]();
     else if (/^[1-9]$/.test(key)) this.screen.select(Number(key) - 1);
@@ -147,6 +149,28 @@ export default class ReviewPage extends Page {
     const cells = [[item.id, chip.class_id, state, score]];
     const batch = { ...plain, action: "batch", image: undefined, class: undefined, state: undefined, cells, copies, run };
     this.decide(item, copies.length ? batch : entry, [at], state);
+    this.askAbout(item, chip.class_id);
+  }
+
+  /** An answer that contradicts others is asked about at once, also when the next image is there. @param {any} item @param {number} id of the class */
+  askAbout(item, id) {
+    const labels = withAnswers(item, this.session.data.annotator);
+    askAboutContradiction(this.session, id, new Map(labels.map((label) => [label.class, label.state])), (other) => this.clear(item, other));
+  }
+
+  /** Nobody has said anything of this class on this image. @param {any} item @param {number} id */
+  clear(item, id) {
+    const places = item.suggestions.flatMap((/** @type {any} */ chip, /** @type {number} */ at) => (chip.class_id === id ? [at] : []));
+    const [before, given] = [item.labels, places.map((/** @type {number} */ at) => item.suggestions[at].given ?? null)];
+    const become = (/** @type {any[]} */ labels, /** @type {(number | null)[]} */ answers) => {
+      item.labels = labels;
+      this.give(item, places, answers);
+      if (this.hand.current === item) this.screen.rest();
+    };
+    this.perform({ action: "clear", source: "click", image: item.id, class: id, milliseconds: this.hand.looked }, {
+      forward: () => become(before.filter((/** @type {any} */ label) => label.class !== id), places.map(() => null)),
+      back: () => become(before, given),
+    });
   }
 
   /** What this person has answered here is said of the other images of the event, too: one step. */
@@ -253,6 +277,7 @@ export default class ReviewPage extends Page {
       back: () => become(before, given),
     });
     this.session.say(`${this.screen.className(id)} added.`);
+    this.askAbout(item, id);
   }
 
   fix() {

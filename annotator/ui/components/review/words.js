@@ -1,6 +1,7 @@
 // @ts-check
 /** What the help of the Review page lists, and what a first visit begins with. */
 
+import { OVERRULE_ROW } from "../shared/contradictions.js";
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
@@ -18,6 +19,7 @@ export const KEYS = [
       [["/", "Ctrl+K"], "add a class that is not suggested: label it present, and stay"],
       ["Enter", "nothing else here: mark every unanswered class absent, which completes the image"],
       [" ", "skip: next image, without answering the rest"],
+      OVERRULE_ROW,
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
     ],
