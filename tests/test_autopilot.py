@@ -1,5 +1,6 @@
 """The next best action: what it chooses, for whom, and what it says about it."""
 
+import json
 import uuid
 
 import numpy as np
@@ -14,9 +15,13 @@ from annotator.records import Batch, Decision, WantedActions, WantedGrids
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot import time_model
 from annotator.snapshot.snapshot import read_snapshot
+from annotator.store.classes import classes
 from annotator.store.database.arrays import save_array
 from annotator.store.labels import cells, decisions
 from annotator.store.labels import counts as overview
+from annotator.store.relations import relations
+from annotator.store.relations.edits import IS_A, Declared
+from annotator.store.runs import prediction_sources
 
 SURE = np.stack([np.r_[np.full(16, 0.97), np.full(8, 0.01)], np.full(24, 0.02), np.full(24, np.nan)], 1)
 
@@ -268,3 +273,34 @@ def test_likely_mistakes_are_relabeled_once_and_less_often_by_who_is_never_wrong
 
 def relabel_candidates(db):
     return list(relabel.candidates(db, *evaluated(db), account_of(db)))
+
+
+def test_a_grid_of_a_class_whose_positives_settle_others_comes_before_one_that_is_a_little_likelier(known):
+    chances = np.stack([np.full(24, 0.3), np.full(24, 0.33), np.full(24, np.nan)], 1)
+    publish(known, chances)
+    assert planner.next_actions(known, wanted("first")).items[0].grid.class_id == 2
+    relations.declare(known, [Declared(IS_A, (1, 2))], "Ann")  # whoever is a fox is a heron
+    action = planner.next_actions(known, wanted("second", "Bob")).items[0]
+    assert action.grid.class_id == 1 and action.labels < 24 * 0.31, "what follows is no promise of this grid"
+    give(known, "grid", [(image_id, 2, 1) for image_id in range(1, 25)])  # nothing of a heron is open any more
+    implied = planner._Planner(known, wanted(), classes.all_classes(known), 24)._implied
+    assert implied is not None and implied(1, [1, 2]).tolist() == [0, 0]
+
+
+def test_what_another_model_says_does_not_end_exploration_before_answers_confirm_it(db, monkeypatch):
+    monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.0, 0, 0))
+    run_id = publish(db, SURE)
+    assert planner.next_actions(db, wanted("first")).items[0].kind == "grid"
+    source = prediction_sources.add(
+        db, "tagger", "probability", "Ann", np.array([1]), np.array([1]),
+        lambda: iter([(np.array([1]), np.array([1]), np.array([[0.9]]))]),
+    )  # fmt: skip
+    with db.writing() as sql:
+        sql.execute("INSERT INTO run_source VALUES (?, ?, 1, '{}')", [run_id, source.id])
+    action = planner.next_actions(db, wanted("second", "Bob")).items[0]
+    assert action.kind == "image" and action.source == "exploration"
+    with db.writing() as sql:  # what a training stores that was calibrated with answers
+        calibration = {"kind": "stacked", "slopes": [1, 1, 1], "shifts": [0, 0, 0], "knots": {}}
+        sql.execute("UPDATE run SET calibration = ?", [json.dumps(calibration)])
+    db.caches.clear()
+    assert planner.next_actions(db, wanted("third", "Eve")).items[0].kind == "grid"

@@ -13,7 +13,7 @@ from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
 from annotator.store.images import images
-from annotator.store.labels import audits, decisions
+from annotator.store.labels import audits, decisions, implied
 from annotator.store.networks import configuration
 from annotator.store.networks.adapted import Adapted
 from annotator.store.runs import runs
@@ -95,8 +95,12 @@ class ProjectCopy:
             self._schedule.failed = basis
 
     def labels(self) -> np.ndarray:
-        """Return the labels that people left, (N, C) int8, with audits.OPEN for undecided cells."""
-        return audits.label_matrix(self.db, self.image_ids, self.class_ids)[0]
+        """Return the labels that people left, and what they imply: (N, C) int8, audits.OPEN for undecided cells."""
+        labels = audits.label_matrix(self.db, self.image_ids, self.class_ids)[0]
+        image_ids, class_ids, states, _ = implied.cells(self.db).T
+        rows, columns = positions(image_ids, self.image_ids)[0], positions(class_ids, self.class_ids)[0]
+        labels[rows, columns] = np.where(labels[rows, columns] == audits.OPEN, states, labels[rows, columns])
+        return labels
 
     def chances(self) -> np.ndarray | None:
         """Return (N, C) probabilities of the current run, nan where a class has no model; None before the first run."""

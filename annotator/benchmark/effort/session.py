@@ -16,6 +16,7 @@ from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel
 from annotator.store.events.answers import EventBatch
 from annotator.store.labels import cells
+from annotator.store.relations import relations
 
 NAME = "Bench"
 NO_OTHERS: Mapping[int, Sequence[int]] = {}
@@ -40,6 +41,7 @@ class Session(ProjectCopy):
         truth: (N, C) bool in the order of `image_ids` (ascending) and `class_ids`.
         time_model: The seconds that each part of an answer takes the annotator, on average. The project is never told:
             it has only the milliseconds of each answer.
+        relations: Those of the project's classes: what an answer implies needs no press.
         copied, miscopied: Answers that were given to other images of events, and those of them that are wrong.
     """
 
@@ -71,6 +73,7 @@ class Session(ProjectCopy):
         super().__init__(template, folder, learns=learns, seed=seed)
         self.truth, self.person = truth, person
         self.spent, self.time_model = Spent(), times
+        self.relations = relations.relations(self.db)
         self.copied = self.miscopied = 0
         self._pace = np.random.default_rng([seed, 3]) if varies else None
 
@@ -108,6 +111,12 @@ class Session(ProjectCopy):
         columns = np.array([self.column(class_id) for class_id in class_ids])
         start = np.isin(class_ids, preset)
         answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
+        checked = len(columns)
+        if self.relations.made:  # what the others imply is shown as such: nobody presses for it, and it is not stored
+            said = ~self._follow(class_ids, answers)
+            presses = int((answers != start)[said].sum())
+            answers, columns, places = answers[said], columns[said], np.flatnonzero(said).tolist()
+            class_ids, chances = [class_ids[place] for place in places], [chances[place] for place in places]
         ids, states = [image_id] * len(columns), np.where(answers, PRESENT, ABSENT).tolist()
         copies, exceptions, known = [], 0, cells.answered(self.db, others)
         for other in others:
@@ -117,7 +126,7 @@ class Session(ProjectCopy):
                 continue
             given = zip(class_ids, states, strict=True)
             copies += [(other, id_, state, image_id) for id_, state in given if id_ not in known.get(other, {})]
-        parts = {"look": 1, "check": len(columns), "tile": len(others)}
+        parts = {"look": 1, "check": checked, "tile": len(others)}
         self._batch(source, ids, class_ids, answers, chances, run, presses + exceptions, copies, **parts)
 
     def click(self, image_id: int, open_ids: list[int] | None = None) -> None:
@@ -136,6 +145,9 @@ class Session(ProjectCopy):
         columns = np.arange(len(self.class_ids))
         nothing = np.zeros(len(columns), bool)
         answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, nothing)
+        if self.relations.made:
+            answers = answers & ~self._follow(self.class_ids.tolist(), answers)
+            presses = int(answers.sum())
         seconds = self._took(presses + 1, look=1, check=len(columns), change=presses, submit=1)
         shared = {"annotator": NAME, "source": "click", "image_id": image_id}
         shared |= {"milliseconds": self._milliseconds(seconds)}
@@ -157,6 +169,15 @@ class Session(ProjectCopy):
         ]
         self.keep(*answered)
         self._took(len(columns) + 1, look=1, check=len(columns), change=len(columns), submit=1)
+
+    def _follow(self, class_ids: list[int], answers: np.ndarray) -> np.ndarray:
+        """Return which answers (n,) bool to these classes follow from those of them that are present."""
+        states = dict(zip(class_ids, np.where(answers, PRESENT, ABSENT).tolist(), strict=True))
+        present = [class_id for class_id in class_ids if states[class_id] == PRESENT]
+        meant = {
+            other for class_id in present for other in self.relations.implied({class_id: PRESENT}) if other != class_id
+        }
+        return np.array([class_id in meant for class_id in class_ids], bool)
 
     def _batch(self, source, image_ids, class_ids, answers, chances, run, presses, copies=(), **parts) -> None:
         seconds = self._took(presses + 1, change=presses, submit=1, **parts)

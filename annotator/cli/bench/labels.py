@@ -239,6 +239,27 @@ def bench_events(
 
 
 @commands.command(
+    "relations",
+    epilog=examples(
+        "annotator bench relations",
+        "annotator bench relations --images photos --truth truth.csv --seeds 3 --jobs 2 --json",
+    ),
+)
+def bench_relations(
+    images: Annotated[Path | None, typer.Option(help="Folder of photos [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    seeds: Annotated[int, typer.Option(help="Plays of each: means are reported.", min=1)] = 1,
+    jobs: Annotated[int, typer.Option(help="Processes at the same time; the result is the same.", min=1)] = 1,
+    most: Annotated[float, typer.Option(help="Stop a play after this many times the form's actions.", min=0.01)] = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what relations of classes save: a tree of three levels and two exclusive groups, declared and not."""
+    from annotator.benchmark.relations import measure
+
+    print_bench(bench.run_benchmark(measure, images, truth, seeds=seeds, jobs=jobs, most=most), as_json)
+
+
+@commands.command(
     "heatmaps",
     epilog=examples(
         "annotator bench heatmaps",

@@ -58,6 +58,7 @@ class Candidate:
         reason: Why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is. Of a search
             "random" where its images are, "" where they are unusual ones.
         start_present: Relabel: the answers in question are "present".
+        implied: Expected positives of other classes that follow from these (relations of classes); they take no time.
         others: Image of a tile -> the other images of its event that the tile stands for, with their probabilities. Of
             an image answered as a whole: the other images of its event, without probabilities.
     """
@@ -72,12 +73,14 @@ class Candidate:
     seconds: float
     reason: str = ""
     start_present: bool = False
+    implied: float = 0.0
     others: Others = field(default_factory=dict[int, Sequence[tuple[int, float | None]]])
 
     @property
     def value(self) -> float:
         """Return the acquisition value, in labels."""
-        return self.positives + RULED_OUT * max(0.0, self.decided - self.positives) + self.learning
+        ruled_out = RULED_OUT * max(0.0, self.decided - self.positives)
+        return self.positives + self.implied + ruled_out + self.learning
 
     @property
     def positives_per_second(self) -> float:
@@ -111,6 +114,7 @@ def grid_candidates(
     account: Account,
     tiles: int | None = None,
     event_tiles: EventTilesOf | None = None,
+    implied: "Implied | None" = None,
 ) -> Iterator[Candidate]:
     """Yield the best grid of every class with enough expected positives.
 
@@ -126,6 +130,7 @@ def grid_candidates(
         account: What the probabilities are worth.
         tiles: How many tiles a grid may have; None: any of SIZES.
         event_tiles: Where tiles may stand for events, those of a class.
+        implied: What a positive of a class settles beside it; None in a project without relations of classes.
     """
     sizes = sizes_within(tiles)
     finds, tried = grid.finds_of(snapshot, out, sizes[0]), EVENT_CLASSES_TRIED if event_tiles else CLASSES_TRIED
@@ -141,8 +146,11 @@ def grid_candidates(
         cells = list(islice(source, sizes[-1]))
         most = max(NEW, answers.get(class_id, 0))
         front_cells = [cells[:size] for size in sizes if size == sizes[0] or (size <= most and len(cells) > size // 2)]
+        more = None if implied is None else implied(class_id, [image_id for image_id, _ in cells])
         candidates = [
-            grid_candidate(class_id, front, time_model, open_share, account, others) for front in front_cells if front
+            grid_candidate(class_id, front, time_model, open_share, account, others, more)
+            for front in front_cells
+            if front
         ]
         if candidates:
             yield max(candidates, key=_value_per_second)
@@ -155,6 +163,7 @@ def grid_candidate(
     open_share: float,
     account: Account,
     others: Others,
+    implied: np.ndarray | None = None,
 ) -> Candidate:
     """Return the candidate of a grid of these cells, (image id, probability).
 
@@ -166,6 +175,7 @@ def grid_candidate(
         account: As of `grid_candidates`.
         others: As of Candidate; also of images that are not among the tiles. They take no time, and nothing is learned
             from images that look like one that is answered. Unlikely ones are answered only where their tile is absent.
+        implied: (n,) or more, the open classes that a positive of each tile would settle as present; None: none.
     """
     tile_of = {image_id: chance for image_id, chance in cells if image_id in others}
     others = {image_id: others[image_id] for image_id in tile_of}
@@ -178,8 +188,12 @@ def grid_candidate(
     changes = min(float(shown.sum()), len(cells) - float(shown.sum()))
     seconds, learning = time_model.grid(len(cells), changes), _learning(shown, open_share)
     numbers = (found, len(probabilities), changes, learning, seconds)
-    return Candidate("grid", class_id, cells, *numbers, others=others)
+    beside = 0.0 if implied is None else float((shown * implied[: len(cells)]).sum())
+    return Candidate("grid", class_id, cells, *numbers, implied=beside, others=others)
 
+
+Implied = Callable[[int, Sequence[int]], np.ndarray]
+"""(class id, image ids (n,)) -> (n,): how many other open classes a positive would settle as present on each."""
 
 Worth = Callable[[Sequence[dict[int, float]]], Sequence[dict[int, float]]]
 """What the probabilities of the open classes of images are worth: for each, class id -> probability."""

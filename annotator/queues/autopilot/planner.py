@@ -35,6 +35,7 @@ from annotator.store.labels import answer_times, auto_accepted, cells, promises
 from annotator.store.labels import counts as overview
 from annotator.store.labels import overlap as readings
 from annotator.store.people import assignment, known_answers, leases
+from annotator.store.relations import relations
 from annotator.store.runs import runs
 from models.query_strategies.representative import REPRESENTATIVE
 
@@ -166,11 +167,11 @@ class _Planner:
 
         Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second
         of a person brings most labels that way. All exploration is by clicks where a whole image takes longer than
-        LONGEST.
+        LONGEST. What predictions of other models say counts as sharp only once answers have calibrated it.
         """
         if not self.whole_images:
             return ""
-        sharp = self.snapshot is not None and acquisition.sharpness(self.snapshot) >= SHARP
+        sharp = self.snapshot is not None and self._is_proven and acquisition.sharpness(self.snapshot) >= SHARP
         share, least, most = EXPLORATION_CLICKS
         if self.clicked < (least if sharp else min(max(share * self.image_count, least), most)):
             return "click"
@@ -180,12 +181,33 @@ class _Planner:
         return "" if long else "image"
 
     @cached_property
+    def _is_proven(self) -> bool:
+        """Return whether the current run rests on people's answers, and not on the word of other models alone."""
+        run = self.snapshot and self.snapshot.run
+        return run is not None and (run.calibration is not None or not runs.sources_of(self.db, run.id))
+
+    @cached_property
     def _event_tiles(self) -> EventTilesOf | None:
         """Return how tiles stand for events; None in a project without events."""
         if self.snapshot is None or not stored_events.are_some(self.db):
             return None
         predictions = self.snapshot.predictions
         return lambda class_id, out: EventTiles(self.db, predictions, class_id, out, leases.MOST_HELD // IN_HAND)
+
+    @cached_property
+    def _implied(self) -> acquisition.Implied | None:
+        """Return how many open classes a positive settles beside its own; None in a project without "is a kind of"."""
+        declared = relations.relations(self.db)
+        if not declared.parents:
+            return None
+
+        def implied(class_id: int, image_ids: Sequence[int]) -> np.ndarray:
+            counts = np.zeros(len(image_ids))
+            for above in declared.ancestors(class_id):
+                counts += np.isin(image_ids, cells.open_among(self.db, above, image_ids))
+            return counts
+
+        return implied
 
     @cached_property
     def _realised(self) -> float | None:
@@ -213,7 +235,7 @@ class _Planner:
         )
         answers = {class_id: sum(counts) for class_id, counts in self.counts.items()}
         of_search = (self.rates, self._drawn, self.leasing.evidence.searched)
-        of_grid = (out, open_share, answers, self.account, self.tiles, self._event_tiles)
+        of_grid = (out, open_share, answers, self.account, self.tiles, self._event_tiles, self._implied)
         candidates = [
             *acquisition.grid_candidates(self.snapshot, self.time_model, *of_grid),
             *acquisition.search_candidates(*of_search, self.time_model, answers, self.tiles),
