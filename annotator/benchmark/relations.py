@@ -2,7 +2,7 @@
 
 The classes of a set get a tree of three levels: in the order of their names every three are a kind of a group, and
 every three groups a kind of a whole. Two groups of which exactly one is present are made, too: how many classes an
-image shows (nothing, one, several), and whether it is dark or bright. Both plays ask for all of these classes; one is
+image shows (none, one, several), and whether it is dark or bright. Both plays ask for all of these classes; one is
 told the relations.
 """
 
@@ -37,7 +37,7 @@ from models.statistics.metrics import hidden_average_precision
 
 POLICIES = ("autopilot", "form")
 KINDS = 3  # classes of a group, and groups of a whole
-NUMBER, LIGHT = ("nothing", "one kind", "several kinds"), ("dark", "bright")
+NUMBER, LIGHT = ("no kind", "one kind", "several kinds"), ("dark", "bright")
 BY = "bench"
 ANSWERED = 0.2  # of the images, in every class, for what obeying does to hidden AP
 WITH, WITHOUT = "with_relations", "without_relations"
