@@ -1,4 +1,4 @@
-"""Images like one image: an exact order by features, in the Gallery, with its filters."""
+"""Images like one image or several: an exact order by features, in the Gallery, with its filters."""
 
 import re
 
@@ -45,39 +45,54 @@ def expected(features: np.ndarray, row: int) -> list[int]:
 
 def test_the_order_is_that_of_an_exact_search(db: Database, features: np.ndarray):
     for example in (1, 7, 24):
-        shown = gallery.window(db, GalleryFilter(), Sorting("like", like=example), 0, IMAGES)
+        shown = gallery.window(db, GalleryFilter(), Sorting("like", like=(example,)), 0, IMAGES)
         ids = [tile.image.id for tile in shown.images]
         assert ids[0] == example and shown.measures[example] == "100%"
-        values = similar.similarities(db, np.arange(1, IMAGES + 1), example)
+        values = similar.similarities(db, np.arange(1, IMAGES + 1), [example])
         assert np.all(np.diff(values[np.array(ids) - 1]) <= 1e-3), "float16 sorts them"
         assert ids[:5] == expected(features, example - 1)[:5]
 
 
+def test_several_examples_come_first_and_then_what_is_like_their_mean(db: Database, features: np.ndarray):
+    examples = (3, 9, 20)
+    shown = gallery.window(db, GalleryFilter(), Sorting("like", like=examples), 0, IMAGES)
+    ids = [tile.image.id for tile in shown.images]
+    roots = np.sqrt(features.astype(np.float64))
+    centred = roots - roots.mean(0)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    mean = unit[np.array(examples) - 1].mean(0)
+    values = np.delete(unit @ mean / np.linalg.norm(mean), np.array(examples) - 1)
+    others = np.delete(np.arange(1, IMAGES + 1), np.array(examples) - 1)
+    assert set(ids[:3]) == set(examples) and ids[3:8] == others[np.argsort(-values)][:5].tolist()
+    with pytest.raises(AnnotatorError, match="17 examples are too many"):
+        similar.similarities(db, np.arange(1, 5), range(1, 18))
+
+
 def test_codes_of_many_images_agree_with_the_features(db: Database, features: np.ndarray, monkeypatch):
     every = np.arange(1, IMAGES + 1)
-    exact = similar.similarities(db, every, 3)
+    exact = similar.similarities(db, every, [3])
     cache = FeatureCache(db.paths.features(configuration.backbone(db)), ProjectContents(db))
     cache.refresh()
     codes = encode(learn_basis(cache.features), cache.features)
     save_codes(cache.folder, stored(codes.basis), cache.image_ids, *cache.features.shards(), codes.steps.numpy())
     monkeypatch.setattr(similar, "MOST_READ", 3)
-    coded = similar.similarities(Database(db.paths.project), every, 3)
+    coded = similar.similarities(Database(db.paths.project), every, [3])
     assert np.abs(coded - exact).max() < 0.03 and not np.array_equal(coded, exact)
 
 
 def test_filters_go_on_and_what_cannot_be_compared_is_said(db: Database, features: np.ndarray):
     decisions.decide(db, [Decision("u", "label", "Ann", "click", 7, 1, 1)])
-    shown = gallery.window(db, GalleryFilter.build(open=[1]), Sorting("like", like=7), 0, IMAGES)
+    shown = gallery.window(db, GalleryFilter.build(open=[1]), Sorting("like", like=(7,)), 0, IMAGES)
     assert len(shown.images) == IMAGES - 1 and 7 not in [tile.image.id for tile in shown.images]
     with pytest.raises(AnnotatorError, match="There is no image 99"):
-        gallery.window(db, GalleryFilter(), Sorting("like", like=99), 0, 1)
+        gallery.window(db, GalleryFilter(), Sorting("like", like=(99,)), 0, 1)
     with pytest.raises(AnnotatorError, match="name the image"):
         gallery.window(db, GalleryFilter(), Sorting("like"), 0, 1)
 
 
 def test_without_features_it_says_so(db: Database):
     with pytest.raises(AnnotatorError, match="No image is analyzed yet"):
-        gallery.window(db, GalleryFilter(), Sorting("like", like=1), 0, 1)
+        gallery.window(db, GalleryFilter(), Sorting("like", like=(1,)), 0, 1)
 
 
 @pytest.mark.browser
@@ -93,3 +108,12 @@ def test_one_key_puts_images_like_the_selected_one_first(browser: Contexts, db: 
         for place, name in enumerate(wanted):
             expect(page.locator(".thumb").nth(place)).to_contain_text(name)
         expect(page.locator(".thumb").first).to_contain_text("100%")
+        page.locator("#gallery-0").click()
+        page.locator("#gallery-2").click(modifiers=["Control"])
+        expect(page.locator(".thumb[aria-selected=true]")).to_have_count(2)
+        page.keyboard.press("s")
+        expect(page).to_have_url(re.compile(r"like=\d+(,|%2C)\d+$"))
+        for place in range(2):
+            expect(page.locator(".thumb").nth(place)).to_contain_text("100%")
+        page.reload()
+        expect(page.locator(".thumb").nth(1)).to_contain_text("100%")

@@ -10,7 +10,7 @@ listing might differ.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -54,13 +54,13 @@ class Sorting:
         down: From the last to the first; images without a value (no decision, no capture time, no probability, no
             twin, not measured) come last either way, by name.
         class_id: Only with "probability".
-        like: Only with "like": the image that all are compared with; those most like it come first.
+        like: Only with "like": the images that all are compared with; those most like them come first.
     """
 
     by: str = "name"
     down: bool = False
     class_id: int | None = None
-    like: int | None = None
+    like: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +258,7 @@ def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
         if sorting.class_id is None:
             raise AnnotatorError("To sort by probability, name a class.")
         named.add(sorting.class_id)
-    if sorting.by == "like" and sorting.like is None:
+    if sorting.by == "like" and not sorting.like:
         raise AnnotatorError("To sort by likeness, name the image that all are compared with.")
     if unknown := sorted(named - {class_.id for class_ in classes.all_classes(db)}):
         raise AnnotatorError(
@@ -325,7 +325,7 @@ def _values(db: Database, columns: ImageColumns, sorting: Sorting) -> np.ndarray
     if measure := BY_NAME[sorting.by].measure:
         return np.minimum(columns.looks.numbers(measure).view(np.uint16), NO_VALUE)  # the bits of nan are larger
     if sorting.by == "like":
-        distances = 1 - similar.similarities(db, columns.image_ids, sorting.like or 0)
+        distances = 1 - similar.similarities(db, columns.image_ids, sorting.like)
         return np.minimum(distances.astype(np.float16).view(np.uint16), NO_VALUE)
     if sorting.by == "labels":
         return columns.positives.view(np.uint16)
@@ -372,7 +372,7 @@ def _probabilities(db: Database, ids: list[int], class_id: int | None) -> dict[i
     return {image_id: round(value, 4) for image_id, value in zip(ids, values, strict=True) if value == value}
 
 
-def _likeness(db: Database, ids: list[int], like: int) -> dict[int, str]:
+def _likeness(db: Database, ids: list[int], like: Sequence[int]) -> dict[int, str]:
     values: list[float] = similar.similarities(db, np.array(ids, np.int64), like).tolist()
     return {image_id: percent(max(value, 0)) for image_id, value in zip(ids, values, strict=True) if value == value}
 

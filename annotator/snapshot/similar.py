@@ -1,12 +1,14 @@
-"""How much images are like one image, by the features of the network in use: an order of the Gallery.
+"""How much images are like one image or several, by the features of the network in use: an order of the Gallery.
 
 Similarity is the cosine of the angle between the roots of the features of two images, counted from their mean (without
 that, features that are never negative make all images alike; with roots no single large feature decides). Up to
 MOST_READ images it is exact, over the features as they are stored; with more, over the worker's int8 codes of the same
-(store/features/image_codes.py), which lie in one file.
+(store/features/image_codes.py), which lie in one file. Several examples are one direction, the mean of theirs (Rocchio,
+"Relevance feedback in information retrieval", in: The SMART Retrieval System, 1971).
 """
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +27,8 @@ from annotator.store.networks import configuration
 MOST_READ = 50_000  # images whose features are read for each example
 ROWS = 4096  # read at once
 MEAN_OF = 4096  # images whose mean the features are counted from
-KEPT = 8  # examples whose similarities are kept
+KEPT = 8  # questions whose similarities are kept
+MOST_EXAMPLES = 16
 
 
 @dataclass(eq=False)
@@ -42,31 +45,36 @@ def stamp(db: Database) -> tuple[str, int]:
     return name, len(shard_files(db.paths.features(name)))
 
 
-def similarities(db: Database, image_ids: np.ndarray, example: int) -> np.ndarray:
-    """Return how much images are like an example.
+def similarities(db: Database, image_ids: np.ndarray, examples: Sequence[int]) -> np.ndarray:
+    """Return how much images are like one example or several.
 
     Args:
         db: The project's database.
         image_ids: (N,) int64.
-        example: The id of an image.
+        examples: The ids of 1 to MOST_EXAMPLES images.
 
     Returns:
-        (N,) float32 from -1 to 1, the example itself 1; nan for images that are not analyzed yet.
+        (N,) float32 from -1 to 1, the examples themselves 1; nan for images that are not analyzed yet.
 
     Raises:
-        AnnotatorError: The example is unknown, or is not analyzed yet.
+        AnnotatorError: An example is unknown, or none is analyzed yet.
     """
-    ids, values = db.caches.get("similar", (*stamp(db), example), lambda: _read(db, example), KEPT)
+    wanted = tuple(sorted(set(examples)))
+    ids, values = db.caches.get("similar", (*stamp(db), wanted), lambda: _read(db, wanted), KEPT)
     rows, known = positions(image_ids, ids)
     result = np.full(len(image_ids), np.nan, np.float32)
     result[known] = values[rows[known]]
     return result
 
 
-def _read(db: Database, example: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids of all analyzed images, ascending, and how much each is like the example."""
-    if not db.value("SELECT EXISTS (SELECT 1 FROM image WHERE id = ?)", [example]):
-        raise AnnotatorError(f"There is no image {example}. Was it removed, or is the address of another project?")
+def _read(db: Database, examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of all analyzed images, ascending, and how much each is like the examples."""
+    if len(examples) > MOST_EXAMPLES:
+        raise AnnotatorError(f"{len(examples):,} examples are too many: take {MOST_EXAMPLES} at most.")
+    marks = ",".join("?" * len(examples))
+    there = {image_id for (image_id,) in db.tuples(f"SELECT id FROM image WHERE id IN ({marks})", list(examples))}
+    if gone := [example for example in examples if example not in there]:
+        raise AnnotatorError(f"There is no image {gone[0]}. Was it removed, or is the address of another project?")
     folder = db.paths.features(configuration.backbone(db))
     kept = db.caches.get("similar features", folder, lambda: _Features(FeatureCache(folder, ProjectContents(db))), 1)
     with kept.lock:
@@ -80,17 +88,17 @@ def _read(db: Database, example: int) -> tuple[np.ndarray, np.ndarray]:
             f"With more than {MOST_READ:,} images likeness needs the codes that the worker writes once it has learned "
             "from answers; there are none yet. Use another order until then."
         )
-    [row], [known] = positions([example], ids, np.argsort(ids, kind="stable"))
-    if not known:
+    rows, known = positions(examples, ids, np.argsort(ids, kind="stable"))
+    if not known.any():
         waiting = "The image is not analyzed yet" if len(ids) else "No image is analyzed yet"
         raise AnnotatorError(f"{waiting}, so nothing can be compared with it. The worker does that; try again soon.")
     if codes is not None:
         scales = codes.basis.scales.astype(np.float32)
-        values = _cosines(codes.codes, int(row), np.zeros(len(scales), np.float32), scales)
+        values = _cosines(codes.codes, rows[known], np.zeros(len(scales), np.float32), scales)
     else:
         roots = _Roots(features)
         mean = roots[:MEAN_OF].mean(0)
-        values = _cosines(roots, int(row), mean, np.ones(len(mean), np.float32))
+        values = _cosines(roots, rows[known], mean, np.ones(len(mean), np.float32))
     order = np.argsort(ids, kind="stable")
     return ids[order], values[order]
 
@@ -118,9 +126,16 @@ class _Roots:
         return np.sign(block) * np.sqrt(np.abs(block))
 
 
-def _cosines(rows: np.ndarray | _Roots, example: int, centre: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """Return the cosines of (rows - centre) * scales with the row `example`: (N,) float32, 1 at the example itself."""
-    wanted = (np.asarray(rows[example : example + 1], np.float32)[0] - centre) * scales
+def _cosines(rows: np.ndarray | _Roots, examples: np.ndarray, centre: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """Return the cosines of (rows - centre) * scales with the mean direction of the rows `examples`.
+
+    Returns:
+        (N,) float32, 1 at the examples.
+    """
+    wanted = np.zeros(len(centre), np.float32)
+    for example in examples.tolist():
+        row = (np.asarray(rows[example : example + 1], np.float32)[0] - centre) * scales
+        wanted += row / max(float(np.linalg.norm(row)), 1e-12)
     values = np.empty(len(rows), np.float32)
     for start in range(0, len(rows), ROWS):
         block = np.asarray(rows[start : start + ROWS], np.float32)
@@ -130,5 +145,5 @@ def _cosines(rows: np.ndarray | _Roots, example: int, centre: np.ndarray, scales
         values[start : start + ROWS] = block @ wanted / np.maximum(lengths, 1e-12)
     values /= max(float(np.linalg.norm(wanted)), 1e-12)
     np.clip(values, -1, 1, out=values)
-    values[example] = 1
+    values[examples] = 1
     return values

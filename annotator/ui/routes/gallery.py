@@ -38,7 +38,7 @@ async def window(request: Request, annotator: str) -> Response:
 
     filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
                name, facts: [[name, value]], ...}, all optional (snapshot.filters.FILTERS)
-    sort       name, probability (of `class`), like (the image `like`), ... (snapshot.sorts.SORTS); down: reversed
+    sort       name, probability (of `class`), like (the images `like`), ... (snapshot.sorts.SORTS); down: reversed
     version    of the answer before, for as long as the same listing is scrolled through
     changed    a listing made now might differ from this one
     images     at most MOST_TILES: {id, name, width, height, labels: [[class, state]], flag, comments, complete}, and
@@ -138,4 +138,4 @@ def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:
 
 def _sorting(asked: GalleryRequest) -> Sorting:
     of_class = asked.class_id if asked.sort == "probability" else None
-    return Sorting(asked.sort, asked.down, of_class, asked.like if asked.sort == "like" else None)
+    return Sorting(asked.sort, asked.down, of_class, tuple(asked.like) if asked.sort == "like" else ())

@@ -1,12 +1,13 @@
 """The requests of the Gallery, whose fields are its filters (snapshot/filters.py); parsed as all are (requests.py)."""
 
 from datetime import date
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from annotator.snapshot.filters import FILTERS, Filter, Kind
+from annotator.snapshot.similar import MOST_EXAMPLES
 from annotator.snapshot.sorts import SORTS
 from annotator.ui.routes.requests import Classes, Count, Facts, Id, Path, Text
 
@@ -50,7 +51,7 @@ class GalleryRequest(Struct, kw_only=True):
     only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
     sort: SortName = "name"
     class_id: Id | None = field(default=None, name="class")
-    like: Id | None = None
+    like: Annotated[list[Id], Meta(max_length=MOST_EXAMPLES)] = field(default_factory=list[Id])
     down: bool = False
     version: Text = ""
 

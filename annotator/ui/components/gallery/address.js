@@ -16,7 +16,7 @@
  *   given   of all other filters what is given; of a switch "yes" or "no"; "": not filtered by it
  *   sort    the name of an order (snapshot/sorts.py)
  *   of      the class whose probability is sorted by
- *   like    the id of the image that all are compared with
+ *   like    the ids of the images that all are compared with, "7,12"
  */
 
 export const USUAL_SORT = "name";
@@ -71,7 +71,7 @@ export class Address {
     }
     view.sort = this.sorts.find(({ name }) => name === asked.get("sort"))?.name ?? USUAL_SORT;
     view.of = asked.get("of") ?? "";
-    view.like = /^\d{1,15}$/.test(asked.get("like") ?? "") ? String(asked.get("like")) : "";
+    view.like = /^\d{1,15}(,\d{1,15}){0,15}$/.test(asked.get("like") ?? "") ? String(asked.get("like")) : "";
     view.down = asked.get("down") === "1";
     return view;
   }

@@ -67,7 +67,7 @@ export class Filter {
     return {
       filter: asked,
       sort: (sort === "probability" && class_ == null) || (sort === "like" && !like) ? "name" : sort,
-      ...(sort === "like" && like ? { like: Number(like) } : {}),
+      ...(sort === "like" && like ? { like: like.split(",").map(Number) } : {}),
       ...(sort === "probability" && class_ != null ? { class: class_ } : {}),
       down,
     };
@@ -100,9 +100,9 @@ export class Filter {
     this.#choose({ sort: "twins", down: false, given: { ...this.view.given, twins: "has" } });
   }
 
-  /** Those most like this image come first, of all that the filter shows. @param {number} id */
-  showLike(id) {
-    this.#choose({ sort: "like", like: String(id), down: false });
+  /** Those most like these images come first, of all that the filter shows. @param {number[]} ids */
+  showLike(ids) {
+    this.#choose({ sort: "like", like: ids.join(), down: false });
   }
 
   clear() {

@@ -24,6 +24,7 @@ import { typing } from "../shared/keys.js";
 /** @typedef {import("./listing.js").Image} Image */
 
 const MOST_FLAGS = 500; // each is a decision of its own
+const MOST_EXAMPLES = 16; // as in snapshot/similar.py
 const RENEW = 8000; // milliseconds between two readings of what is in sight
 
 export default class GalleryPage extends Page {
@@ -285,12 +286,14 @@ export default class GalleryPage extends Page {
     this.mark();
   }
 
-  /** Those most like the selected image come first. */
+  /** Those most like the selected images come first. */
   showLike() {
-    const { current } = this.selection;
+    const { current, ids } = this.selection;
     if (!current) return this.session.say("Select an image first: those like it come first then.");
-    this.filter.showLike(current.id);
-    this.session.say(`Images like ${current.name} come first.`);
+    const examples = ids.size > 1 ? [...ids] : [current.id];
+    if (examples.length > MOST_EXAMPLES) return this.session.say(`Select ${MOST_EXAMPLES} images at most: those like all of them come first.`);
+    this.filter.showLike(examples);
+    this.session.say(`Images like ${examples.length > 1 ? `these ${examples.length}` : current.name} come first.`);
   }
 
   openJump() {
