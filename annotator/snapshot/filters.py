@@ -7,7 +7,7 @@ the list would tell a blind reader too much, and the field on the page with its 
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any, cast
 
@@ -171,6 +171,20 @@ def _beginning(day: date, days: int = 0) -> float:
         return float("-inf") if day.year < 1971 else float("inf")
 
 
+def _of_camera(day: date, days: int = 0) -> float:
+    """Return when the day `days` after this one begins by the camera's clock, as capture times are stored."""
+    try:
+        return (datetime.combine(day, time(), UTC) + timedelta(days=days)).timestamp()
+    except OverflowError:  # the day after the last one
+        return float("inf")
+
+
+def _taken_at_hour(db: Database, columns: ImageColumns, hour: str) -> np.ndarray:
+    return np.floor_divide(np.mod(columns.captured, DAY), HOUR) == int(hour)  # nan is at no hour
+
+
+HOUR, DAY = 3600, 86400  # seconds
+HOURS = tuple(f"{hour:02}" for hour in range(24))
 TWINS = {"has": "has a twin: nearly the same picture", "further": "twin of an earlier image: to leave one of each"}
 
 FILTERS = (
@@ -230,6 +244,29 @@ FILTERS = (
         allowed=tuple(TWINS),
         reveals_labels=False,
         by_worker=True,
+    ),
+    Filter(
+        "taken_from",
+        "Taken from",
+        Kind.DAY,
+        lambda db, columns, day: columns.captured >= _of_camera(day),
+        reveals_labels=False,
+    ),
+    Filter(
+        "taken_to",
+        "Taken to",
+        Kind.DAY,
+        lambda db, columns, day: columns.captured < _of_camera(day, days=1),
+        reveals_labels=False,
+    ),
+    Filter(
+        "hour",
+        "Hour taken",
+        Kind.CHOICE,
+        _taken_at_hour,
+        lambda db, columns: [(hour, f"{hour}:00 to {hour}:59") for hour in HOURS],
+        allowed=HOURS,
+        reveals_labels=False,
     ),
     Filter("from", "Changed from", Kind.DAY, lambda db, columns, day: columns.newest_at >= _beginning(day)),
     Filter("to", "Changed to", Kind.DAY, lambda db, columns, day: columns.newest_at < _beginning(day, days=1)),
