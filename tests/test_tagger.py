@@ -178,6 +178,10 @@ def test_images_leave_this_machine_only_where_somebody_says_so(coloured, annotat
     words = ("tag", coloured.paths.project, "--model", "seer", "--url")
     assert "images would leave it" in annotator(*words, "http://192.0.2.1:9/v1", code=1).stderr
     assert "no variable MY_KEY" in annotator(*words, "http://127.0.0.1:9/v1", "--key-from", "MY_KEY", code=1).stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANNOTATOR_TAGGER_KEY", "k-2")
+        told = annotator(*words, "http://192.0.2.1:9/v1", "--images-may-leave", code=1).stderr
+    assert "not encrypted" in told and "k-2" not in told
     for here in ("http://127.0.0.1/v1", "http://localhost:1/v1", "http://[::1]:1/v1"):
         assert Server(here).is_here
     for elsewhere in ("http://127.0.0.1.example.org/v1", "https://localhost.example.org/v1", "http://10.0.0.1/v1"):
@@ -220,7 +224,7 @@ def test_a_killed_run_goes_on_with_nothing_doubled_or_lost(coloured, model):
 @pytest.mark.process
 def test_ctrl_c_stores_what_was_said_and_says_how_to_go_on(coloured, model):
     url, seer = model
-    seer.does = lambda number: time.sleep(0.05)
+    seer.does = lambda number: "stall" if number >= 3 else None  # for half a minute, which is not waited for
     words = [
         sys.executable,
         "-P",
@@ -234,9 +238,9 @@ def test_ctrl_c_stores_what_was_said_and_says_how_to_go_on(coloured, model):
         "seer",
     ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until(lambda: len(seer.asked) >= 3, 60)
+    until(lambda: len(seer.asked) >= 4, 60)
     os.kill(process.pid, signal.SIGINT)
-    printed, told = process.communicate(timeout=60)
+    printed, told = process.communicate(timeout=20)
     assert process.returncode == 130, told
     assert "goes on from there" in printed
     assert sum(not np.isnan(found[0]) for found in scores(coloured).values()) >= 2

@@ -17,7 +17,7 @@ from annotator.errors import AnnotatorError
 from annotator.settings import login
 from annotator.shares import counted, seconds_in_words
 
-KEY = "OPENAI_API_KEY"
+KEY = "ANNOTATOR_TAGGER_KEY"  # one of its own: a key of somebody else's server must not be sent to this one
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -73,6 +73,8 @@ def tag(
     if key_from != KEY and not given:
         raise AnnotatorError(f"The environment has no variable {key_from}, which should hold the key of the server.")
     server = Server(url, given, timeout)
+    if given and not server.is_here and not url.lower().startswith("https:"):
+        raise AnnotatorError(f"{server.shown} is not encrypted, so others could read the key. Use its https address.")
     if not server.is_here and not images_may_leave and not _agreed(url, watched):
         raise AnnotatorError(
             f"{server.shown} is not on this machine, so images would leave it. If they may: --images-may-leave"
@@ -113,8 +115,9 @@ def tag(
     print_result(facts, as_json, text)
     if outcome.error:
         raise AnnotatorError(outcome.error)
-    if outcome.is_stopped and not watched:
-        raise typer.Exit(130)
+    if outcome.is_stopped:
+        sys.stdout.flush()
+        os._exit(0 if watched else 130)  # threads that still wait for the server would hold the process up
 
 
 def _agreed(url: str, watched: bool) -> bool:

@@ -37,6 +37,7 @@ NO_ANSWERS = 3  # answers that are none, after which a question stays without on
 FAILED_IN_A_ROW = 12  # questions without an answer, after which the run ends
 FLUSH = 20.0  # seconds between two versions of the source, and REST times what writing one takes
 REST = 20.0
+GRACE = 3.0  # seconds that a stopped run waits for what is still asked
 AHEAD = 4  # images a thread that are decoded before they are asked about
 COLOURS = {"red": (214, 30, 30), "green": (30, 160, 40), "blue": (30, 60, 200), "yellow": (240, 220, 30)}
 COLOURS |= {"black": (10, 10, 10), "white": (250, 250, 250)}
@@ -161,11 +162,10 @@ class _Run:
         began, outcome = time.monotonic(), self._outcome
         asked = self._to_ask(groups)
         outcome.had = self._with_scores
-        questions = sum(len(of_image) for _, of_image in asked)
         self._report(0, len(asked), began)
         if asked:
             outcome.form = self._form(groups[0])
-            self._ask_all(asked, questions, began)
+            self._ask_all(asked, began)
             self._flush()
         outcome.seconds = time.monotonic() - began
         return outcome
@@ -251,33 +251,35 @@ class _Run:
             "does the address end where /chat/completions begins, usually in /v1?"
         )
 
-    def _ask_all(self, asked: Sequence[tuple[int, list[Group]]], questions: int, began: float) -> None:
-        """Ask every question, `jobs` at a time, and store answers as they come."""
-        options, outcome, bands = self._options, self._outcome, shown_bands(self._db)
-        left = iter(asked)
-        done = 0
-        with ThreadPoolExecutor(options.jobs) as pool:
-            running: set[Future[tuple[int, dict[int, float], int, str]]] = set()
-            try:
-                while True:
-                    while len(running) < AHEAD * options.jobs and not self._is_over() and (one := next(left, None)):
-                        running.add(pool.submit(self._image, *one, bands))
-                    if not running:
-                        break
-                    finished, running = wait(running, 1.0, FIRST_COMPLETED)
-                    for future in finished:
-                        self._note(*future.result())
-                        done += 1
-                    self._report(done, len(asked), began)
-                    if self._is_due():
-                        self._flush()
-                    if self._is_over():
-                        for future in running:
-                            future.cancel()
-                        running = {future for future in running if not future.cancelled()}
-            finally:
-                for future in running:
-                    future.cancel()
+    def _ask_all(self, asked: Sequence[tuple[int, list[Group]]], began: float) -> None:
+        """Ask every question, `jobs` at a time, and store answers as they come.
+
+        What is still asked when the run is stopped is waited for GRACE seconds, not until the server answers.
+        """
+        most, outcome, bands = AHEAD * self._options.jobs, self._outcome, shown_bands(self._db)
+        left, done, over_at = iter(asked), 0, 0.0
+        pool, running = ThreadPoolExecutor(self._options.jobs), set[Future[tuple[int, dict[int, float], int, str]]]()
+        try:
+            while True:
+                is_over = self._is_over()
+                while not is_over and len(running) < most and (one := next(left, None)):
+                    running.add(pool.submit(self._image, *one, bands))
+                if is_over:
+                    over_at = over_at or time.monotonic()
+                    running = {future for future in running if not future.cancel()}
+                if not running or (over_at and time.monotonic() - over_at > GRACE):
+                    break
+                finished, running = wait(running, 0.5, FIRST_COMPLETED)
+                for future in finished:
+                    self._note(*future.result())
+                    done += 1
+                self._report(done, len(asked), began)
+                if self._is_due():
+                    self._flush()
+        finally:
+            if outcome.error:
+                self._stop.set()  # nobody asks again
+            pool.shutdown(wait=False, cancel_futures=True)
         outcome.is_stopped = self._stop.is_set() and not outcome.error
 
     def _image(self, image_id: int, groups: Sequence[Group], bands: Bands) -> tuple[int, dict[int, float], int, str]:
