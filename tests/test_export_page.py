@@ -153,7 +153,8 @@ def test_the_command_line_that_the_page_shows_writes_the_same_files(sure, tmp_pa
     out = tmp_path / "out"
     out.mkdir()
     monkeypatch.chdir(out)
-    told = CliRunner().invoke(app, shlex.split(test.code[-1].value)[1:])
+    [line] = [one.value for one in test.code if one.value.startswith("annotator export")]
+    told = CliRunner().invoke(app, shlex.split(line)[1:])
     assert told.exit_code == 0, told.output
     written = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
     files = content()
