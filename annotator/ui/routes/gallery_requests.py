@@ -1,16 +1,17 @@
 """The requests of the Gallery, whose fields are its filters (snapshot/filters.py); parsed as all are (requests.py)."""
 
 from datetime import date
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from annotator.snapshot.filters import FILTERS, Filter, Kind
 from annotator.snapshot.sorts import SORTS
 from annotator.ui.routes.requests import Classes, Count, Facts, Id, Path, Text
 
-UNSET = (Kind.SWITCH, Kind.DAY)  # kinds of filters that are None unless they are given
+UNSET = (Kind.SWITCH, Kind.DAY, Kind.DAYS, Kind.RANGE)  # kinds of filters that are None unless they are given
+Number = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
 def _given(one: Filter) -> Any:
@@ -23,6 +24,8 @@ def _given(one: Filter) -> Any:
         Kind.CHOICE: Text,
         Kind.TEXT: Path,
         Kind.DAY: date | None,
+        Kind.DAYS: tuple[date | None, date | None] | None,
+        Kind.RANGE: tuple[Number | None, Number | None] | None,
         Kind.FACTS: Facts,
     }[one.kind]
 
@@ -51,6 +54,7 @@ class GalleryRequest(Struct, kw_only=True):
     sort: SortName = "name"
     class_id: Id | None = field(default=None, name="class")
     like: Id | None = None
+    column: Path = ""
     down: bool = False
     version: Text = ""
 
