@@ -116,7 +116,7 @@ def test_the_page_on_extending_does_what_it_says(extended):
         "tests/test_capped.py",
         "models/methods/published/capped.py",
         "annotator/store/schema/m099.py",
-        "tests/test_camera.py",
+        "tests/test_lens.py",
     ]
     assert len(PAGE.of("diff")) == 4 and len(PAGE.commands()) == 8
     said = {line: run(copy, line) for line in PAGE.commands()}

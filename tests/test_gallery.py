@@ -5,7 +5,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,11 +52,6 @@ FILTERS = [
     {"from": date.today() - timedelta(days=2)},
     {"to": date.today() - timedelta(days=2)},
     {"from": date.today() - timedelta(days=3), "to": date.today() - timedelta(days=1), "by": "Ann"},
-    {"taken_from": date(1970, 1, 2)},
-    {"taken_to": date(1970, 1, 2)},
-    {"taken_from": date(1970, 1, 2), "taken_to": date(1970, 1, 2), "hour": "00"},
-    {"hour": "08", "open": (1,)},
-    {"taken_to": date(9999, 12, 31)},
     {"folder": "deep"},
     {"name": "1"},
     {"name": "P/2"},
@@ -69,13 +64,26 @@ FILTERS = [
     {"twins": "has"},
     {"twins": "further", "complete": False},
     {"quality": "overexposed", "open": (1,)},
+    {"camera": "Trap 4"},
+    {"place": "pond", "has": (1,)},
+    {"place": "deep"},
+    {"hour": (None, 0.25)},
+    {"hour": (0.25, 24)},
+    {"captured": (date(1970, 1, 1), None)},
+    {"captured": (None, date(1969, 12, 31))},
+    {"brightness": (10, 30)},
+    {"size": (72, 73), "sharpness": (0, 0.3)},
+    {"facts": (("weight", "3..5"),)},
+    {"facts": (("weight", "..3.5"), ("site", "north"))},
+    {"facts": (("site", "a..b"),)},
 ]
 NOTHING = dict.fromkeys(("has", "lacks", "open", "facts"), ()) | dict.fromkeys(
-    ("source", "by", "folder", "name", "quality", "twins", "hour"), ""
+    ("source", "by", "folder", "name", "quality", "twins", "camera", "place"), ""
 )
-UNSET = dict.fromkeys(("complete", "flagged", "to", "taken_from", "taken_to"))
+RANGES = ("hour", "captured", "brightness", "size", "sharpness")
+IMPORT = {"uuid": "of-facts", "source": "", "format": "csv", "annotator": "Ann", "imported_at": 0, "counts": "{}"}
 SORTINGS = [
-    Sorting(by, down, 1 if by == "probability" else None)
+    Sorting(by, down, 1 if by == "probability" else None, column="weight" if by == "column" else "")
     for by in BY_NAME
     if by != "like"  # test_similar.py
     for down in (False, True)
@@ -96,12 +104,13 @@ class Plain:
             self.labels.setdefault(row["image_id"], {})[row["class_id"]] = row["state"]
         self.flagged = {row["id"] for row in overview.flagged(db)}
         self.classes = [class_.id for class_ in classes.all_classes(db)]
-        self.images = db.rows("SELECT id, name, captured_at FROM image ORDER BY name_key, id")
+        self.images = db.rows("SELECT id, name, captured_at, camera FROM image ORDER BY name_key, id")
         firsts = dict(db.tuples("SELECT image_id, first_id FROM twin"))
         sizes = Counter(firsts.values())
         self.twins = {image: (first, image) for image, first in firsts.items() if sizes[first] > 1}
         self.looks = {row["image_id"]: row for row in db.rows("SELECT * FROM appearance")}
         self.facts = {tuple(row.values()) for row in db.rows("SELECT image_id, name, value FROM attribute")}
+        self.values = {(image, name): value for image, name, value in self.facts}
 
     def ids(self, only: SimpleNamespace, sorting: Sorting) -> list[int]:
         shown = [image for image in self.images if self.is_shown(image, only)]
@@ -125,13 +134,35 @@ class Plain:
             "sharpness": looks and float(np.float16(looks["sharpness"])),
             "size": looks and 72,
             "twins": self.twins.get(image["id"]),
+            "hour": image["captured_at"] and image["captured_at"] // 60 / 60,
+            "camera": image["camera"],
+            "place": self.values.get((image["id"], "location")) or image["name"].rpartition("/")[0] or None,
+            "column": float(self.values[image["id"], "weight"]) if (image["id"], "weight") in self.values else None,
         }[by]
+
+    def has_fact(self, image: int, name: str, wanted: str) -> bool:
+        value = self.values.get((image, name))
+        if name == "weight" and value is not None:
+            low, high = (float(end) if end else None for end in wanted.split(".."))
+            return (low is None or float(value) >= low) and (high is None or float(value) < high)
+        return value == wanted
+
+    def is_within(self, image: dict, name: str, ends: tuple | None) -> bool:
+        if ends is None:
+            return True
+        value = self.value(image, name)
+        if value is None:
+            return False
+        if name == "captured":
+            value = date.fromtimestamp(value)
+            return (ends[0] is None or value >= ends[0]) and (ends[1] is None or value <= ends[1])
+        value *= 100 if name == "brightness" else 1
+        return (ends[0] is None or value >= ends[0]) and (ends[1] is None or value < ends[1])
 
     def is_shown(self, image: dict, only: SimpleNamespace) -> bool:
         own, given = self.labels.get(image["id"], {}), self.held.get(image["id"], [])
         day = datetime.fromtimestamp(given[-1]["decided_at"]).date() if given else None
         folder, _, _ = image["name"].rpartition("/")
-        taken = None if image["captured_at"] is None else datetime.fromtimestamp(image["captured_at"], UTC)
         return (
             all(own.get(class_id) == 1 for class_id in only.has)
             and all(own.get(class_id) == -1 for class_id in only.lacks)
@@ -142,12 +173,12 @@ class Plain:
             and (not only.by or any(row["annotator"] == only.by for row in given))
             and (only.since is None or (day is not None and day >= only.since))
             and (only.to is None or (day is not None and day <= only.to))
-            and (only.taken_from is None or (taken is not None and taken.date() >= only.taken_from))
-            and (only.taken_to is None or (taken is not None and taken.date() <= only.taken_to))
-            and (not only.hour or (taken is not None and taken.hour == int(only.hour)))
             and (not only.folder or f"{folder}/".startswith(f"{only.folder}/"))
             and only.name.casefold() in image["name"].casefold()
-            and all((image["id"], *fact) in self.facts for fact in only.facts)
+            and all(self.has_fact(image["id"], *fact) for fact in only.facts)
+            and (not only.camera or image["camera"] == only.camera)
+            and (not only.place or self.value(image, "place") == only.place)
+            and all(self.is_within(image, name, getattr(only, name)) for name in RANGES)
             and (not only.twins or image["id"] in self.twins)
             and (only.twins != "further" or self.twins[image["id"]][0] != image["id"])
             and (not only.quality or (image["id"] in self.looks and DEFECTS[only.quality](self.looks[image["id"]])))
@@ -163,7 +194,10 @@ def agree(db: Database, some: random.Random | None = None) -> None:
     fresh, plain = Database(db.paths.project), Plain(db)
     for values in FILTERS:
         only = GalleryFilter.build(**values)
-        wanted_of = SimpleNamespace(**{**UNSET, **NOTHING, **values}, since=values.get("from"))
+        wanted_of = SimpleNamespace(
+            **{"complete": None, "flagged": None, "to": None, **dict.fromkeys(RANGES), **NOTHING, **values},
+            since=values.get("from"),
+        )
         if not only.class_ids <= set(plain.classes):
             with pytest.raises(AnnotatorError, match="no class 2"):
                 gallery.listing(db, only, Sorting())
@@ -182,6 +216,8 @@ def predicted(db):
     probabilities = np.linspace(0.02, 0.98, 24).astype(np.float16)
     probabilities[5] = probabilities[17]
     publish(db, np.stack([probabilities] * 3, 1))
+    with db.writing() as sql:
+        sql.execute("INSERT INTO attribute SELECT id, 'weight', id * 7 % 11 / 2.0, NULL FROM image WHERE id % 6")
     PROBABILITIES.clear()
     PROBABILITIES.update(enumerate(probabilities.tolist(), start=1))
     return db
@@ -260,6 +296,8 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
             with db.writing() as sql:
                 sql.execute("INSERT INTO attribute SELECT id, 'site', iif(id % 2, 'north', 'south'), NULL FROM image")
                 sql.execute("INSERT INTO attribute SELECT id, 'licence', 'free', NULL FROM image WHERE id % 3 = 0")
+                sql.execute("INSERT INTO attribute SELECT id, 'location', 'pond', NULL FROM image WHERE id % 4 = 0")
+                sql["import"].insert(IMPORT)
         if step in (1, 6):
             measured = [image for (image,) in db.tuples("SELECT id FROM image WHERE id % 2 = ?", [step % 2])]
             numbers = [Appearance(*(chance.choice((0.1, 0.3, 0.5)) for _ in range(4)), 0) for _ in measured]
@@ -269,7 +307,8 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
             twins.keep(db, ids, ids % step + 1)
         if step in (2, 7):
             with db.writing() as sql:
-                sql.execute("UPDATE image SET captured_at = 1000 + (id * 7 + ?) % 9 * 30000 WHERE id % 3 = 0", [step])
+                sql.execute("UPDATE image SET captured_at = 1000 + (id * 7 + ?) % 9 WHERE id % 3 = 0", [step])
+                sql.execute("UPDATE image SET camera = iif(id % 5, 'Trap 4', 'Trap 3') WHERE id % ? = 0", [step])
         agree(db, None if step == 11 else chance)
 
 

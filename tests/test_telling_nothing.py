@@ -89,7 +89,8 @@ def team(db) -> Iterator[Team]:
     image_map.save_map(db.paths.map(configuration.backbone(db)), np.arange(1, 25), places)
     twins.keep(db, np.arange(1, 25), np.ones(24, np.int64))
     with db.writing() as sql:
-        sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id + 100 * ((id - 1) / 3)")
+        sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id + 100 * ((id - 1) / 3), camera = 'Trap'")
+        sql.execute("INSERT INTO attribute SELECT id, 'animals', id % 4, NULL FROM image")
     events.find(db)
     known_answers.choose(db, [name_of(db, image_id) for image_id in KNOWN], 0.5)
     readings.choose(db, 3, 0.6)
@@ -164,9 +165,12 @@ def everything(team: Team) -> dict[str, tuple[int, str]]:
     ]
     lists += [{key: [class_id]} for key in ("has", "lacks", "open") for class_id in CLASSES]
     lists += [{"source": source} for source in SOURCES] + [{"by": who} for who in (OTHER, KNOWER, "Ben")]
+    lists += [{"hour": [0, 23]}, {"captured": ["2020-01-01", None]}, {"camera": "Trap"}, {"place": "deep"}]
+    lists += [{"facts": [["animals", "1..3"]]}]
     sorts = ({"sort": "name"}, {"sort": "decided"}, {"sort": "labels"}, {"sort": "probability", "class": 2})
+    sorts += ({"sort": "place"}, {"sort": "hour"}, {"sort": "column", "column": "animals"})
     for number, only in enumerate(lists):
-        for sort in sorts if number < 2 else sorts[number % 4 :][:1]:
+        for sort in sorts if number < 2 else sorts[number % len(sorts) :][:1]:
             ask("/api/gallery", {"filter": only, "start": 0, "count": 24} | sort)
             ask("/api/gallery/place", {"filter": only, "image": 7} | sort)
             ask("/api/gallery/ids", {"filter": only, "first": 0, "last": 23} | sort)

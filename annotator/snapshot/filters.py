@@ -1,28 +1,31 @@
 """The filters of the Gallery, each declared once: FILTERS is the table.
 
-A line of it determines the field of a request and its bounds (ui/routes/requests.py), which images are shown, whether
-the list would tell a blind reader too much, and the field on the page with its part of the address
-(components/gallery/filter.js).
+A line of it, or of the facts (facts.py), determines the field of a request and its bounds
+(ui/routes/gallery_requests.py), which images are shown, whether the list would tell a blind reader too much, and the
+field on the page with its part of the address (components/gallery/filter.js).
 """
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from typing import Any, cast
 
 import numpy as np
 
 from annotator.records import ABSENT, PRESENT, SOURCES
-from annotator.snapshot import picture_defects
+from annotator.snapshot import facts, picture_defects
+from annotator.snapshot.facts import FACTS, Fact
 from annotator.snapshot.picture_defects import DEFECTS
 from annotator.store.database.database import Database
+from annotator.store.gallery import attribute_columns
 from annotator.store.gallery.class_states import OPEN
 from annotator.store.gallery.columns import ImageColumns
 from annotator.store.images import attributes
 from annotator.store.labels import counts
 
 MOST_CHOICES = 1000  # of one filter, offered on the page
+TO = ".."  # between the ends of a range, in addresses and in values of imported facts
 
 Mask = Callable[[Database, ImageColumns, Any], np.ndarray]
 Choices = Callable[[Database, ImageColumns], Sequence[tuple[str, str]]]
@@ -36,6 +39,8 @@ class Kind(StrEnum):
     CHOICE = "choice"  # one of its choices
     TEXT = "text"  # any text; its choices are proposals
     DAY = "day"
+    DAYS = "days"  # (first, last), both included; None: no end
+    RANGE = "range"  # (from, below); None: no end
     FACTS = "facts"  # (name, value) of imported attributes; all of them count
 
 
@@ -59,6 +64,9 @@ class Filter:
             people who are still to answer images blind do not find these in such a list.
         by_worker: The worker finds it out after images are registered, so that the list changes meanwhile.
         in_front: Its field stands in the first row of the page, not under "More".
+        imported: What is shown changes with imports.
+        unit: The unit in which a number is given.
+        fact: The fact that it is about; None: no fact.
     """
 
     name: str
@@ -70,6 +78,9 @@ class Filter:
     reveals_labels: bool = True
     by_worker: bool = False
     in_front: bool = False
+    imported: bool = False
+    unit: str = ""
+    fact: Fact | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +121,7 @@ class GalleryFilter:
     @property
     def asks_attributes(self) -> bool:
         """Return whether the filter uses imported attributes, so that imports change what is shown."""
-        return bool(self._of(Kind.FACTS))
+        return any(BY_NAME[name].imported for name, _ in self.given)
 
     def masks(self, db: Database, columns: ImageColumns) -> list[np.ndarray]:
         """Return the mask of each given filter, (N,) bool."""
@@ -120,7 +131,7 @@ class GalleryFilter:
         return [(name, value) for name, value in self.given if BY_NAME[name].kind == kind]
 
 
-EMPTY = (None, "", ())
+EMPTY = (None, "", (), (None, None))
 
 
 def by_state(state: int) -> Mask:
@@ -132,14 +143,47 @@ def by_state(state: int) -> Mask:
     return mask
 
 
-def by_text(fact: str) -> Mask:
-    """Return a mask: images whose fact of this name (store/pictures/exif.py) is the given text."""
-    return lambda db, columns, text: columns.texts(fact).where(text)
+def by_fact(fact: Fact) -> Filter:
+    """Return the filter by a fact: one of its choices, from one day to another, or a range of its numbers."""
+    kind, mask, choices = {
+        facts.Kind.CHOICE: (Kind.CHOICE, _having(fact), _texts_of(fact)),
+        facts.Kind.TIME: (Kind.DAYS, _between_days(fact), no_choices),
+        facts.Kind.NUMBER: (Kind.RANGE, _between(fact), no_choices),
+    }[fact.kind]
+    return Filter(
+        fact.name,
+        fact.label,
+        kind,
+        mask,
+        choices,
+        reveals_labels=fact.reveals_labels,
+        by_worker=fact.by_worker,
+        imported=fact.imported,
+        unit=fact.unit,
+        fact=fact,
+    )
 
 
-def texts_of(fact: str) -> Choices:
-    """Return choices: the texts that a fact of this name has on some image."""
-    return lambda db, columns: [(text, text) for text in columns.texts(fact).used()]
+def _having(fact: Fact) -> Mask:
+    return lambda db, columns, text: fact.choices(db, columns).where(text)
+
+
+def _texts_of(fact: Fact) -> Choices:
+    return lambda db, columns: [(name, name) for name in fact.choices(db, columns).names]
+
+
+def _between(fact: Fact) -> Mask:
+    return lambda db, columns, ends: fact.within(fact.numbers(db, columns), *ends)
+
+
+def _between_days(fact: Fact) -> Mask:
+    def mask(db: Database, columns: ImageColumns, days: Sequence[date | None]) -> np.ndarray:
+        first, last = days
+        # The clocks of cameras are taken as UTC (store/pictures/exif.py).
+        ends = first and _beginning(first, zone=UTC), last and _beginning(last, days=1, zone=UTC)
+        return fact.within(fact.numbers(db, columns), *ends)
+
+    return mask
 
 
 def _switched(values: np.ndarray, wanted: bool) -> np.ndarray:
@@ -153,38 +197,35 @@ def _folders(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
 
 
 def _facts(db: Database, columns: ImageColumns, wanted: Sequence[tuple[str, str]]) -> np.ndarray:
-    return np.logical_and.reduce([columns.with_attribute(db.sql, name, value) for name, value in wanted])
+    return np.logical_and.reduce([_with_fact(db, columns, name, value) for name, value in wanted])
+
+
+def _with_fact(db: Database, columns: ImageColumns, name: str, value: str) -> np.ndarray:
+    """Return (N,) bool: the images with this value of an imported column, or, of numbers, in the range low..high."""
+    low, to, high = value.partition(TO)
+    ends = [attribute_columns.number_in(end) if end else None for end in (low, high)]
+    if to and all(end is not None or not text for end, text in zip(ends, (low, high), strict=True)):
+        column = attribute_columns.read(db, columns, name)
+        if column.numbers is not None:
+            return facts.within(column.numbers, *ends)
+    return columns.with_attribute(db.sql, name, value)
 
 
 def _attribute_names(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
     return [(name, name) for name in attributes.names(db)]
 
 
-def _beginning(day: date, days: int = 0) -> float:
-    """Return when the day `days` after this one begins by this computer's clock, in unix seconds.
+def _beginning(day: date, days: int = 0, zone: tzinfo | None = None) -> float:
+    """Return when the day `days` after this one begins, in unix seconds; without a zone by this computer's clock.
 
     Infinite for years that a clock does not know.
     """
     try:
-        return (datetime.combine(day, time()) + timedelta(days=days)).timestamp()
+        return (datetime.combine(day, time(), zone) + timedelta(days=days)).timestamp()
     except (OverflowError, ValueError, OSError):  # years that a clock does not know
         return float("-inf") if day.year < 1971 else float("inf")
 
 
-def _of_camera(day: date, days: int = 0) -> float:
-    """Return when the day `days` after this one begins by the camera's clock, as capture times are stored."""
-    try:
-        return (datetime.combine(day, time(), UTC) + timedelta(days=days)).timestamp()
-    except OverflowError:  # the day after the last one
-        return float("inf")
-
-
-def _taken_at_hour(db: Database, columns: ImageColumns, hour: str) -> np.ndarray:
-    return np.floor_divide(np.mod(columns.captured, DAY), HOUR) == int(hour)  # nan is at no hour
-
-
-HOUR, DAY = 3600, 86400  # seconds
-HOURS = tuple(f"{hour:02}" for hour in range(24))
 TWINS = {"has": "has a twin: nearly the same picture", "further": "twin of an earlier image: to leave one of each"}
 
 FILTERS = (
@@ -245,31 +286,9 @@ FILTERS = (
         reveals_labels=False,
         by_worker=True,
     ),
-    Filter(
-        "taken_from",
-        "Taken from",
-        Kind.DAY,
-        lambda db, columns, day: columns.captured >= _of_camera(day),
-        reveals_labels=False,
-    ),
-    Filter(
-        "taken_to",
-        "Taken to",
-        Kind.DAY,
-        lambda db, columns, day: columns.captured < _of_camera(day, days=1),
-        reveals_labels=False,
-    ),
-    Filter(
-        "hour",
-        "Hour taken",
-        Kind.CHOICE,
-        _taken_at_hour,
-        lambda db, columns: [(hour, f"{hour}:00 to {hour}:59") for hour in HOURS],
-        allowed=HOURS,
-        reveals_labels=False,
-    ),
     Filter("from", "Changed from", Kind.DAY, lambda db, columns, day: columns.newest_at >= _beginning(day)),
     Filter("to", "Changed to", Kind.DAY, lambda db, columns, day: columns.newest_at < _beginning(day, days=1)),
-    Filter("facts", "Imported fact", Kind.FACTS, _facts, _attribute_names),
+    *(by_fact(fact) for fact in FACTS),
+    Filter("facts", "Imported column", Kind.FACTS, _facts, _attribute_names, imported=True),
 )
 BY_NAME = {one.name: one for one in FILTERS}

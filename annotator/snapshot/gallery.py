@@ -19,16 +19,18 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.indexing import positions
-from annotator.snapshot import similar
+from annotator.snapshot import facts, similar
+from annotator.snapshot.facts import Fact, Values
 from annotator.snapshot.filters import FILTERS, MOST_CHOICES, GalleryFilter
 from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
-from annotator.snapshot.sorts import BY_NAME, Sort, percent
+from annotator.snapshot.sorts import BY_COLUMN, BY_NAME
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.gallery import attribute_columns, tiles
 from annotator.store.gallery import columns as image_columns
-from annotator.store.gallery import tiles
 from annotator.store.gallery.columns import ImageColumns
+from annotator.store.gallery.values import Choices
 from annotator.store.images import attributes
 from annotator.store.people import blindness
 from annotator.store.runs import runs
@@ -40,6 +42,7 @@ FEW = 16  # a mask with fewer than one image in this many counts as few
 LARGEST_BITS = 0x7C00  # of a float16 from 0 on; the bits sort as the numbers do
 NO_VALUE = LARGEST_BITS + 1
 COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
+ORDERS_KEPT = 4  # by facts that are not kept in half precision: 4 bytes an image each
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,14 @@ class Sorting:
             twin, not measured) come last either way, by name.
         class_id: Only with "probability".
         like: Only with "like": the images that all are compared with; those most like them come first.
+        column: Only with "column": the imported column, by whose numbers or else texts the images are sorted.
     """
 
     by: str = "name"
     down: bool = False
     class_id: int | None = None
     like: tuple[int, ...] = ()
+    column: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +152,7 @@ def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str
         if kept := listings.get(filter_, sorting, now):
             return kept
         columns.refresh(db)
-        rows = _sorted(db, columns, _mask(db, columns, filter_), sorting)
+        rows = _sorted(db, columns, mask_of(db, columns, filter_), sorting)
         made = Listing(now, columns.image_ids, rows)
     listings.keep(filter_, sorting, made)
     return made
@@ -157,15 +162,15 @@ def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> s
     """Return the version of a listing made now.
 
     It depends on decisions, changes of classes, images, their names and how they look; sorted by probability, on the
-    run and its version; with a filter by attributes, on these; and where images to answer blind are hidden, on which
-    these are.
+    run and its version; with a filter or an order by imported columns, on these; and where images to answer blind are
+    hidden, on which these are.
     """
     parts: list[float] = [*image_columns.stamp(db)]
     if sorting.by == "probability" and (run := runs.current_run(db)):
         parts += [run.id, run.version]
     if sorting.by == "like":
         parts += [similar.stamp(db)[1]]
-    if filter_.asks_attributes:
+    if filter_.asks_attributes or BY_NAME[sorting.by].imported:
         parts += attributes.stamp(db)
     if filter_.blind:
         parts += blindness.stamp(db)
@@ -192,7 +197,7 @@ def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, c
         shown.version != current_version(db, filter_, sorting),
         tiles.read(db, ids),
         _probabilities(db, ids, sorting.class_id) if sorting.by == "probability" else {},
-        _likeness(db, ids, sorting.like) if sorting.like else _measures(db, ids, BY_NAME[sorting.by]),
+        _likeness(db, ids, sorting.like) if sorting.like else _measures(db, ids, sorting),
     )
 
 
@@ -216,7 +221,7 @@ def find(db: Database, text: str, count: int) -> list[tuple[int, str]]:
     """
     if not text:
         return []
-    with _up_to_date(db) as columns:
+    with up_to_date(db) as columns:
         ids = columns.image_ids[columns.names.best_matches(text, count)].tolist()
         return [(tile.image.id, tile.image.name) for tile in tiles.read(db, ids)]
 
@@ -231,12 +236,12 @@ def prepare(db: Database) -> None:
 
     Every other function of this module that needs them does so, too.
     """
-    with _up_to_date(db):
+    with up_to_date(db):
         pass
 
 
 @contextmanager
-def _up_to_date(db: Database) -> Generator[ImageColumns]:
+def up_to_date(db: Database) -> Generator[ImageColumns]:
     """Give the columns as of now; inside the context nobody else reads or changes them."""
     columns = image_columns.kept(db)
     with columns.lock, db.reading():
@@ -246,8 +251,14 @@ def _up_to_date(db: Database) -> Generator[ImageColumns]:
 
 def choices(db: Database) -> dict[str, list[tuple[str, str]]]:
     """Return what can be chosen or is proposed for each filter, as (value, words), at most MOST_CHOICES of each."""
-    with _up_to_date(db) as columns:
+    with up_to_date(db) as columns:
         return {one.name: list(one.choices(db, columns))[:MOST_CHOICES] for one in FILTERS}
+
+
+def offered_facts(db: Database) -> list[tuple[str, str]]:
+    """Return the facts of which a value is known and the imported columns, as (name, label)."""
+    with up_to_date(db) as columns:
+        return facts.offered(db, columns)
 
 
 def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
@@ -260,14 +271,16 @@ def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
         named.add(sorting.class_id)
     if sorting.by == "like" and not sorting.like:
         raise AnnotatorError("To sort by likeness, name the image that all are compared with.")
+    if sorting.by == BY_COLUMN and not sorting.column:
+        raise AnnotatorError("To sort by an imported column, name it.")
     if unknown := sorted(named - {class_.id for class_ in classes.all_classes(db)}):
         raise AnnotatorError(
             f"There is no class {', '.join(map(str, unknown))}. Was it archived, or named by an old page? Reload it."
         )
 
 
-def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.ndarray | None:
-    """Return which images are shown, (N,) bool; None: all."""
+def mask_of(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.ndarray | None:
+    """Return which images a filter shows, (N,) bool; None: all."""
     masks = filter_.masks(db, columns)
     if filter_.blind and (hidden := blindness.all_hidden_from(db, filter_.blind)):
         masks.append(~np.isin(columns.image_ids, list(hidden)))
@@ -277,12 +290,14 @@ def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.nda
 def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> SortedRows:
     """Return the rows of a mask in order; mask None: all rows."""
     by_name, rank = columns.names.order, columns.names.rank
+    fact = _fact_of(db, columns, sorting)
+    values = fact.read(db, columns) if fact else None
     if sorting.by == "decided":
         order, has_value = columns.by_decision(), columns.newest > 0
-    elif sorting.by == "captured":
-        order, has_value = columns.by_capture(), ~np.isnan(columns.captured)
     elif sorting.by == "twins":
         order, has_value = columns.twins.order, columns.twins.has
+    elif fact and values is not None and not _is_half(values):
+        order, has_value = _order(db, columns, fact, values), facts.is_known(values)
     else:
         rows = _those(mask, by_name, rank)
         if sorting.by == "name":
@@ -291,6 +306,31 @@ def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sortin
     rows = _those(mask, order)
     without = _those(~has_value if mask is None else mask & ~has_value, by_name, rank)
     return SortedRows(np.concatenate([rows[::-1] if sorting.down else rows, without]))
+
+
+def _fact_of(db: Database, columns: ImageColumns, sorting: Sorting) -> Fact | None:
+    """Return the fact that is sorted by; None where it is no fact."""
+    if sorting.by == BY_COLUMN:
+        return facts.find(db, columns, f"{facts.COLUMN}{sorting.column}")
+    return facts.BY_NAME.get(sorting.by)
+
+
+def _is_half(values: Values) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype == np.float16
+
+
+def _order(db: Database, columns: ImageColumns, fact: Fact, values: Values) -> np.ndarray:
+    """Return the rows with a value, (n,) int32, by their values and then by name."""
+    if values is columns.captured:
+        return columns.by_capture()
+
+    def sort() -> np.ndarray:
+        rows = columns.names.order[facts.is_known(values)[columns.names.order]]
+        keys = values.codes if isinstance(values, Choices) else values
+        return rows[np.argsort(keys[rows], kind="stable")]
+
+    key = (fact.name, columns.stamp.change, *attribute_columns.stamp(db, columns))
+    return db.caches.get("orders by facts", key, sort, ORDERS_KEPT)
 
 
 def _those(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None = None) -> np.ndarray:
@@ -322,8 +362,8 @@ def _by_value(rows: np.ndarray, values: np.ndarray, down: bool) -> RowsByValue:
 
 def _values(db: Database, columns: ImageColumns, sorting: Sorting) -> np.ndarray:
     """Return what rows are sorted by, (N,) uint16; NO_VALUE where a row has none."""
-    if measure := BY_NAME[sorting.by].measure:
-        return np.minimum(columns.looks.numbers(measure).view(np.uint16), NO_VALUE)  # the bits of nan are larger
+    if fact := facts.BY_NAME.get(sorting.by):
+        return np.minimum(fact.numbers(db, columns).view(np.uint16), NO_VALUE)  # the bits of nan are larger
     if sorting.by == "like":
         distances = 1 - similar.similarities(db, columns.image_ids, sorting.like)
         return np.minimum(distances.astype(np.float16).view(np.uint16), NO_VALUE)
@@ -374,13 +414,17 @@ def _probabilities(db: Database, ids: list[int], class_id: int | None) -> dict[i
 
 def _likeness(db: Database, ids: list[int], like: Sequence[int]) -> dict[int, str]:
     values: list[float] = similar.similarities(db, np.array(ids, np.int64), like).tolist()
-    return {image_id: percent(max(value, 0)) for image_id, value in zip(ids, values, strict=True) if value == value}
+    return {
+        image_id: facts.percent(max(value, 0)) for image_id, value in zip(ids, values, strict=True) if value == value
+    }
 
 
-def _measures(db: Database, ids: list[int], sort: Sort) -> dict[int, str]:
-    if not sort.measure:
+def _measures(db: Database, ids: list[int], sorting: Sorting) -> dict[int, str]:
+    """Return the values of the fact that is sorted by, in words, by image; {} where it is no fact."""
+    if sorting.by != BY_COLUMN and sorting.by not in facts.BY_NAME:
         return {}
-    with _up_to_date(db) as columns:
-        rows = positions(ids, columns.image_ids)[0]
-        values: list[float] = columns.looks.numbers(sort.measure)[rows].tolist()
-    return {image_id: sort.in_words(value) for image_id, value in zip(ids, values, strict=True) if value == value}
+    with up_to_date(db) as columns:
+        fact = _fact_of(db, columns, sorting)
+        assert fact is not None
+        words = facts.words_of(fact, fact.read(db, columns), positions(ids, columns.image_ids)[0])
+    return {image_id: value for image_id, value in zip(ids, words, strict=True) if value}

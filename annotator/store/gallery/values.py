@@ -1,10 +1,28 @@
 """Columns of names in memory: a set of names for each image, or one of many texts."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """One of several texts for each image, or none.
+
+    Attributes:
+        codes: (N,) int32, the place of each image's text in `names`; NONE without a text.
+        names: The texts, ascending.
+    """
+
+    codes: np.ndarray
+    names: Sequence[str]
+
+    def where(self, text: str) -> np.ndarray:
+        """Return (N,) bool: which images have this text."""
+        return self.codes == (self.names.index(text) if text in self.names else NONE - 1)
 
 
 class Membership:
@@ -64,6 +82,13 @@ class Texts:
         """Return the texts that an image has, sorted."""
         codes: list[int] = np.unique(self._codes).tolist()
         return sorted(self.names[code] for code in codes if code != NONE)
+
+    def choices(self) -> Choices:
+        """Return the texts in ascending order, with the place of each image's text among them."""
+        used = self.used()
+        places = np.full(len(self.names) + 1, NONE, np.int32)  # the last place, which NONE means, is of no text
+        places[[self._number[text] for text in used]] = np.arange(len(used))
+        return Choices(places[self._codes], used)
 
     def grow(self, count: int) -> None:
         """Make room for `count` images; new ones have no value."""

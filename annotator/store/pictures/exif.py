@@ -1,10 +1,10 @@
-"""Facts from the EXIF block of a file: when its picture was taken.
+"""Facts from the EXIF block of a file: when its picture was taken, and by which camera.
 
 A field of `Capture` is a column of the table `image` and, in memory, of the Gallery: registration, cache and columns go
 over its fields by name.
 
 Blocks are not trusted. Pillow only finds the block: its own reader keeps whatever sizes the entries claim, so a few
-kilobytes can ask for gigabytes. Here at most MOST_ENTRIES entries of two directories are looked at, and of three tags a
+kilobytes can ask for gigabytes. Here at most MOST_ENTRIES entries of two directories are looked at, and of four tags a
 few bytes each are read.
 
 The time is DateTimeOriginal with its fraction of a second. With an offset from UTC it is exact; without one the clock
@@ -23,8 +23,9 @@ from PIL import ImageFile
 
 DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET = 0x9003, 0x9291, 0x9011
 EXIF_DIRECTORY, ORIENTATION = 0x8769, 0x0112
+MODEL = 0x0110
 EXIF, SHORT = b"Exif\0\0", 3
-FIRST_TEXTS: tuple[int, ...] = ()  # tags whose texts are read from the first directory
+FIRST_TEXTS = (MODEL,)  # tags whose texts are read from the first directory
 EXIF_TEXTS = (DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET)  # and from the one of the exposure
 MOST_ENTRIES = 1000
 LONGEST = 64  # bytes of a text
@@ -40,9 +41,11 @@ class Capture:
 
     Attributes:
         captured_at: Seconds since 1970.
+        camera: The model of the camera.
     """
 
     captured_at: float | None = None
+    camera: str = ""
 
     def row(self) -> tuple[float | str | None, ...]:
         """Return the values of the columns CAPTURE as the database keeps them; an unknown text is NULL, too."""
@@ -83,7 +86,7 @@ def facts_of(block: bytes) -> tuple[int, Capture] | None:
 
 
 def _capture(texts: dict[int, str]) -> Capture:
-    return Capture(captured_at=_time_of(texts))
+    return Capture(captured_at=_time_of(texts), camera=texts.get(MODEL, ""))
 
 
 def _block(image: ImageFile.ImageFile) -> IO[bytes] | None:

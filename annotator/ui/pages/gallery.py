@@ -6,15 +6,17 @@ Everything quick happens in components/gallery/gallery.js, which reads the filte
 import streamlit as st
 
 from annotator.snapshot import gallery
-from annotator.snapshot.filters import FILTERS, Kind
-from annotator.snapshot.sorts import SORTS
+from annotator.snapshot.facts import BY_NAME as FACTS_BY_NAME
+from annotator.snapshot.facts import COLUMN
+from annotator.snapshot.filters import FILTERS, Filter, Kind
+from annotator.snapshot.sorts import BY_COLUMN, SORTS, Sort
 from annotator.store.images import attributes
 from annotator.store.labels import counts as overview
 from annotator.ui.access import context
 from annotator.ui.components import mount
 from annotator.ui.parts import frame
 
-MOST_FACTS, MOST_VALUES = 50, 200  # imported facts whose values are proposed, and values of each
+MOST_VALUES = 200  # of an imported column, which are proposed
 
 
 def page() -> None:
@@ -25,22 +27,37 @@ def page() -> None:
         with st.spinner("Reading the list of images..."):
             gallery.prepare(db)
     choices = gallery.choices(db)
+    offered = gallery.offered_facts(db)
+    columns = [(name, label) for name, label in offered if name.startswith(COLUMN)]
+    known = {name for name, _ in offered}
     mount(
         "gallery",
         images=overview.image_counts(db)["all"],
-        facts={name: attributes.values(db, name, MOST_VALUES) for name, _ in choices["facts"][:MOST_FACTS]},
-        sorts=[{"name": one.name, "label": one.label, "changes": one.reveals_labels or one.by_worker} for one in SORTS],
+        facts={label: attributes.values(db, label, MOST_VALUES) for _, label in columns},
+        sorts=[
+            {"name": one.name, "label": one.label, "changes": _changes(one)}
+            for one in SORTS
+            if one.name != BY_COLUMN and (one.name not in FACTS_BY_NAME or one.name in known)
+        ]
+        + [{"name": name, "label": label, "changes": False} for name, label in columns],
         filters=[
             {
                 "name": one.name,
                 "label": one.label,
                 "kind": one.kind,
                 "front": one.in_front,
-                "changes": one.reveals_labels or one.by_worker,
+                "fact": one.fact is not None,
+                "changes": _changes(one),
                 "fixed": bool(one.allowed),
+                "unit": one.unit,
                 "choices": choices[one.name],
             }
             for one in FILTERS
-            if one.kind != Kind.FACTS or choices[one.name]
+            if (one.fact is None or one.name in known) and (one.kind != Kind.FACTS or choices[one.name])
         ],
     )
+
+
+def _changes(one: Filter | Sort) -> bool:
+    """Return whether answers, or the worker, change what is shown; people import seldom."""
+    return (one.reveals_labels and not one.imported) or one.by_worker

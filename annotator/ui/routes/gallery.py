@@ -12,7 +12,7 @@ from annotator.roles import Right
 from annotator.snapshot import gallery
 from annotator.snapshot.filters import FILTERS, GalleryFilter, Kind
 from annotator.snapshot.gallery import Sorting, Window
-from annotator.snapshot.sorts import BY_NAME
+from annotator.snapshot.sorts import BY_COLUMN, BY_NAME
 from annotator.store.database import versions
 from annotator.store.gallery.tiles import Tile
 from annotator.store.people import blindness
@@ -37,8 +37,10 @@ async def window(request: Request, annotator: str) -> Response:
     The answer is {total, start, version, changed, class_version, images}.
 
     filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
-               name, facts: [[name, value]], ...}, all optional (snapshot.filters.FILTERS)
-    sort       name, probability (of `class`), like (the images `like`), ... (snapshot.sorts.SORTS); down: reversed
+               name, size: [from, below], captured: [first day, last day], facts: [[name, value]], ...}, all optional
+               (snapshot.filters.FILTERS)
+    sort       name, probability (of `class`), like (the images `like`), column (the imported `column`), ...
+               (snapshot.sorts.SORTS); down: reversed
     version    of the answer before, for as long as the same listing is scrolled through
     changed    a listing made now might differ from this one
     images     at most MOST_TILES: {id, name, width, height, labels: [[class, state]], flag, comments, complete}, and
@@ -138,4 +140,5 @@ def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:
 
 def _sorting(asked: GalleryRequest) -> Sorting:
     of_class = asked.class_id if asked.sort == "probability" else None
-    return Sorting(asked.sort, asked.down, of_class, tuple(asked.like) if asked.sort == "like" else ())
+    like = tuple(asked.like) if asked.sort == "like" else ()
+    return Sorting(asked.sort, asked.down, of_class, like, asked.column if asked.sort == BY_COLUMN else "")

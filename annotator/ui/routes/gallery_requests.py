@@ -11,7 +11,8 @@ from annotator.snapshot.similar import MOST_EXAMPLES
 from annotator.snapshot.sorts import SORTS
 from annotator.ui.routes.requests import Classes, Count, Facts, Id, Path, Text
 
-UNSET = (Kind.SWITCH, Kind.DAY)  # kinds of filters that are None unless they are given
+UNSET = (Kind.SWITCH, Kind.DAY, Kind.DAYS, Kind.RANGE)  # kinds of filters that are None unless they are given
+Number = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
 def _given(one: Filter) -> Any:
@@ -24,6 +25,8 @@ def _given(one: Filter) -> Any:
         Kind.CHOICE: Text,
         Kind.TEXT: Path,
         Kind.DAY: date | None,
+        Kind.DAYS: tuple[date | None, date | None] | None,
+        Kind.RANGE: tuple[Number | None, Number | None] | None,
         Kind.FACTS: Facts,
     }[one.kind]
 
@@ -52,6 +55,7 @@ class GalleryRequest(Struct, kw_only=True):
     sort: SortName = "name"
     class_id: Id | None = field(default=None, name="class")
     like: Annotated[list[Id], Meta(max_length=MOST_EXAMPLES)] = field(default_factory=list[Id])
+    column: Path = ""
     down: bool = False
     version: Text = ""
 

@@ -6,21 +6,48 @@
  */
 
 /**
- * @typedef {{name: string, label: string, kind: "classes" | "switch" | "choice" | "text" | "day" | "facts", front: boolean,
- *            changes: boolean, fixed: boolean, choices: [string, string][]}} Condition
+ * @typedef {{name: string, label: string, kind: "classes" | "switch" | "choice" | "text" | "day" | "days" | "range" | "facts",
+ *            front: boolean, fact: boolean, changes: boolean, fixed: boolean, unit: string, choices: [string, string][]}} Condition
  *   a filter; changes: what it shows changes while people answer and the worker works; choices: values with their words;
- *   fixed: there are no other values
+ *   fixed: there are no other values; unit: of a range; fact: of a fact of images
  * @typedef {{name: string, label: string, changes: boolean}} Sort  an order; changes: as of a filter
  * @typedef {{lists: Record<string, string[]>, given: Record<string, string>, sort: string, of: string, like: string, down: boolean}} View
  *   lists   of filters of kind classes the names of classes; of kind facts `fact`s; all of them count
- *   given   of all other filters what is given; of a switch "yes" or "no"; "": not filtered by it
- *   sort    the name of an order (snapshot/sorts.py)
+ *   given   of all other filters what is given; of a switch "yes" or "no", of days and a range "from..to"; "": not filtered by it
+ *   sort    the name of an order (snapshot/sorts.py), or "column:" and the name of an imported column
  *   of      the class whose probability is sorted by
  *   like    the ids of the images that all are compared with, "7,12"
  */
 
 export const USUAL_SORT = "name";
+export const TO = ".."; // between the ends of a range
+const COLUMN = "column:"; // before the name of an imported column
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const NUMBER = /^-?\d{1,15}(\.\d+)?$/;
+
+/** The ends of a range, "" where it has none. @param {string} value @returns {[string, string]} */
+export function endsOf(value) {
+  const [from, to = ""] = value.split(TO);
+  return [from, to];
+}
+
+/** A range with these ends. @param {string} from @param {string} to */
+export const rangeOf = (from, to) => (from || to ? from + TO + to : "");
+
+/** What is given to a filter, without what nobody could have given. @param {string} kind @param {string} value */
+export function valid(kind, value) {
+  if (kind === "switch") return ["yes", "no"].includes(value) ? value : "";
+  if (kind === "day") return DAY.test(value) ? value : "";
+  if (kind !== "days" && kind !== "range") return value;
+  const form = kind === "days" ? DAY : NUMBER;
+  const [from, to] = endsOf(value).map((end) => (form.test(end) ? end : ""));
+  return rangeOf(from, to);
+}
+
+/** The order as the routes want it. @param {string} sort @returns {{sort: string, column?: string}} */
+export function sortOf(sort) {
+  return sort.startsWith(COLUMN) ? { sort: "column", column: sort.slice(COLUMN.length) } : { sort };
+}
 
 /** Whether a filter takes any number of values. @param {Condition} condition */
 export const isList = (condition) => condition.kind === "classes" || condition.kind === "facts";
@@ -65,9 +92,7 @@ export class Address {
     const view = this.everything();
     for (const { name, kind } of this.conditions) {
       if (name in view.lists) view.lists[name] = [...new Set(asked.getAll(name).filter(Boolean))];
-      else view.given[name] = asked.get(name) ?? "";
-      if (kind === "switch" && !["yes", "no"].includes(view.given[name])) view.given[name] = "";
-      if (kind === "day" && !DAY.test(view.given[name])) view.given[name] = "";
+      else view.given[name] = valid(kind, asked.get(name) ?? "");
     }
     view.sort = this.sorts.find(({ name }) => name === asked.get("sort"))?.name ?? USUAL_SORT;
     view.of = asked.get("of") ?? "";

@@ -1,12 +1,21 @@
 // @ts-check
 /** The fields that say which images are shown, and in which order: one for each filter that the server knows. */
 
-import { Address, fact, factOf, filters, isList } from "./address.js";
+import { Address, endsOf, fact, factOf, filters, isList, sortOf } from "./address.js";
+import { RangeField } from "./range.js";
 import { classMeant } from "../shared/classes.js";
 import { el, kbd } from "../shared/dom.js";
 
 /** @typedef {import("./address.js").View} View @typedef {import("./address.js").Condition} Condition */
 /** @typedef {import("./address.js").Sort} Sort */
+
+/** What a route is given for a filter. @param {string} kind @param {string} value */
+function asGiven(kind, value) {
+  if (kind === "switch") return value === "yes";
+  if (kind === "days") return endsOf(value).map((end) => end || null);
+  if (kind === "range") return endsOf(value).map((end) => (end ? Number(end) : null));
+  return value;
+}
 
 export class Filter {
   /**
@@ -61,12 +70,12 @@ export class Filter {
     for (const { name, kind } of this.conditions) {
       if (kind === "classes") asked[name] = ids(lists[name]);
       else if (kind === "facts") asked[name] = lists[name].map(factOf);
-      else if (given[name] !== "") asked[name] = kind === "switch" ? given[name] === "yes" : given[name];
+      else if (given[name] !== "") asked[name] = asGiven(kind, given[name]);
     }
     const [class_] = ids([of]);
     return {
       filter: asked,
-      sort: (sort === "probability" && class_ == null) || (sort === "like" && !like) ? "name" : sort,
+      ...sortOf((sort === "probability" && class_ == null) || (sort === "like" && !like) ? "name" : sort),
       ...(sort === "like" && like ? { like: like.split(",").map(Number) } : {}),
       ...(sort === "probability" && class_ != null ? { class: class_ } : {}),
       down,
@@ -130,19 +139,27 @@ export class Filter {
     this.classField = this.#input("search", "Class", { list: "gallery-classes", placeholder: "class", "aria-keyshortcuts": "/" });
     this.of = this.#input("search", "Class whose probability is sorted by", { list: "gallery-classes", placeholder: "class" });
     this.sort = this.#select("Order", this.sorts.map(({ name, label }) => [name, label]));
-    /** Fields by the filter that they are of. @type {Record<string, HTMLInputElement | HTMLSelectElement>} */
+    /** Fields by the filter that they are of. @type {Record<string, HTMLInputElement | HTMLSelectElement | RangeField>} */
     this.fields = {};
+    /** Of facts: fields that are there once they are chosen, or given. @type {Record<string, HTMLElement[]>} */
+    this.factParts = {};
+    /** Facts that were chosen. @type {Set<string>} */
+    this.chosenFacts = new Set();
     /** @type {HTMLElement[]} */
     const front = [];
     /** @type {HTMLElement[]} */
     const behind = [];
     for (const condition of this.conditions.filter((one) => !isList(one))) {
       const field = (this.fields[condition.name] = this.#field(condition));
-      /** @type {HTMLElement[]} */
-      const parts = condition.kind === "day" ? [el("label", {}, el("span", { class: "quiet" }, condition.label), field)] : [field];
+      const parts = field instanceof RangeField ? [field.element]
+        : condition.kind === "day" ? [el("label", {}, el("span", { class: "quiet" }, condition.label), field)] : [/** @type {HTMLElement} */ (field)];
       if (condition.kind === "text" && condition.choices.length) parts.push(this.#proposals(condition.name, condition.choices.map(([value]) => value)));
-      (condition.front ? front : behind).push(...parts);
+      if (condition.fact) this.factParts[condition.name] = parts;
+      else (condition.front ? front : behind).push(...parts);
     }
+    const ofFacts = this.conditions.filter(({ fact }) => fact).map(({ name, label }) => /** @type {[string, string]} */ ([name, label]));
+    this.factSelect = this.#select("Fact to filter by", [["", "fact..."], ...ofFacts]);
+    if (ofFacts.length) behind.push(this.factSelect, ...Object.values(this.factParts).flat());
     if (this.ofFacts) behind.push(this.#factFields(this.ofFacts));
     this.direction = el("button", { type: "button", class: "direction", onclick: () => this.#choose({ down: !this.view.down }) });
     this.order = el("div", { class: "order" }, el("label", {}, el("span", { class: "quiet" }, "Order"), this.sort), this.of, this.direction);
@@ -181,8 +198,9 @@ export class Filter {
   }
 
   /** The field of a filter that takes one value. @param {Condition} condition */
-  #field({ name, label, kind, choices }) {
+  #field({ name, label, kind, unit, choices }) {
     const any = label.toLowerCase();
+    if (kind === "days" || kind === "range") return new RangeField(label, kind, unit, this.#taking());
     if (kind === "switch") return this.#select(label, [["", `${label} or not`], ["yes", label], ["no", `not ${label}`]]);
     if (kind === "choice") return this.#select(label, [["", `${any}: any`], ...choices]);
     if (kind === "day") return this.#input("date", label);
@@ -221,11 +239,12 @@ export class Filter {
     else if (field === this.sort && this.sort.value === "like" && !this.view.like) {
       this.say("Select an image and press S: those like it come first.");
       this.#tell();
-    } else if (field === this.sort) this.#choose({ sort: this.sort.value });
+    } else if (field === this.factSelect) this.#revealFact(this.factSelect.value);
+    else if (field === this.sort) this.#choose({ sort: this.sort.value });
     else if (field === this.factName) this.#proposeValues();
     else if (field === this.factValue) this.#addFact();
     else {
-      const [name] = Object.entries(this.fields).find(([, other]) => other === field) ?? [];
+      const [name] = Object.entries(this.fields).find(([, other]) => other === field || (other instanceof RangeField && other.holds(field))) ?? [];
       if (name) this.#choose({ given: { ...this.view.given, [name]: this.fields[name].value.trim() } });
     }
   }
@@ -241,6 +260,16 @@ export class Filter {
     const { lists } = this.view;
     const others = Object.fromEntries(this.ofClasses.map((one) => [one.name, lists[one.name].filter((other) => other !== name)]));
     this.#choose({ lists: { ...lists, ...others, [this.classKind.value]: [...others[this.classKind.value], name] } });
+  }
+
+  /** Show the field of a fact, for its value to be given. @param {string} name */
+  #revealFact(name) {
+    this.factSelect.value = "";
+    if (!name) return;
+    this.chosenFacts.add(name);
+    this.#tell();
+    const field = this.fields[name];
+    (field instanceof RangeField ? field.ends[0] : field).focus();
   }
 
   #proposeValues() {
@@ -283,6 +312,9 @@ export class Filter {
       field.value = value;
       if (field instanceof HTMLSelectElement) field.title = value ? field.selectedOptions[0].text : ""; // longer than the field
     }
+    for (const [name, parts] of Object.entries(this.factParts)) {
+      for (const part of parts) part.hidden = !view.given[name] && !this.chosenFacts.has(name);
+    }
     this.sort.value = view.sort;
     this.of.value = view.of;
     this.of.hidden = view.sort !== "probability";
@@ -298,7 +330,7 @@ export class Filter {
     const chosen = [
       ...this.#listed().map(([, , words]) => words),
       ...single.map(({ name, label, kind, choices }) => (kind === "switch" ? (view.given[name] === "yes" ? label : `not ${label}`)
-        : choices.find(([value]) => value === view.given[name])?.[1].split(":")[0] ?? view.given[name])),
+        : kind === "range" || kind === "days" ? `${label} ${view.given[name]}` : choices.find(([value]) => value === view.given[name])?.[1].split(":")[0] ?? view.given[name])),
     ];
     this.opener.replaceChildren(`Filter: ${chosen.join(", ") || "all images"}`);
     const behind = this.conditions.filter(({ front, kind }) => !front && kind !== "classes");

@@ -1,0 +1,81 @@
+"""Imported attributes as columns in memory (rows are those of columns.py), each read when it is first asked for.
+
+An import or its undo makes other values; so many columns are kept as were used last. A million images take 0.8 s and
+4 bytes each, 8 more where all values are numbers.
+"""
+
+from array import array
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.indexing import positions
+from annotator.store.database.database import Database
+from annotator.store.gallery.columns import ImageColumns
+from annotator.store.gallery.values import NONE, Choices
+from annotator.store.images import attributes
+
+KEPT = 6  # columns
+MOST_TEXTS = 65_535  # different values that are kept; more texts are names of images, and no fact about them
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeColumn:
+    """The values of one attribute.
+
+    Attributes:
+        choices: The values as texts; no image has any where there are more than MOST_TEXTS different ones.
+        numbers: (N,) float64, nan for images without a value; None where any value is no number.
+    """
+
+    choices: Choices
+    numbers: np.ndarray | None
+
+
+def stamp(db: Database, columns: ImageColumns) -> tuple[int, ...]:
+    """Return what the values of an attribute by row depend on."""
+    return (columns.stamp.image, *attributes.stamp(db))
+
+
+def read(db: Database, columns: ImageColumns, name: str) -> AttributeColumn:
+    """Return the values of an attribute, read at most once while they are kept."""
+    return db.caches.get("attribute columns", (name, *stamp(db, columns)), lambda: _read(db, columns, name), KEPT)
+
+
+def _read(db: Database, columns: ImageColumns, name: str) -> AttributeColumn:
+    codes, names, last = np.full(len(columns), NONE, np.int32), list[str](), ""
+    numbers: array[float] | None = array("d")  # of the different values
+    image_ids, places = array("q"), array("i")
+    # Read in the order of the index: equal values follow each other.
+    for image_id, value in db.each(
+        "SELECT image_id, value FROM attribute WHERE name = ? AND value != '' ORDER BY value", [name]
+    ):
+        if value != last:
+            last = value
+            names.append(value)
+            number = number_in(value) if numbers is not None else None
+            if numbers is not None and number is not None:
+                numbers.append(number)
+            else:
+                numbers = None
+                if len(names) > MOST_TEXTS:
+                    break
+        image_ids.append(image_id)
+        places.append(len(names) - 1)
+    rows, known = positions(np.frombuffer(image_ids, np.int64), columns.image_ids)
+    codes[rows[known]] = np.frombuffer(places, np.int32)[known]
+    of_images = None if numbers is None else np.append(np.frombuffer(numbers), np.nan)[codes]
+    if len(names) > MOST_TEXTS:
+        codes, names = np.full(len(columns), NONE, np.int32), []
+    return AttributeColumn(Choices(codes, names), of_images)
+
+
+def number_in(text: str) -> float | None:
+    """Return the number that a text is, such as "-1.5" or "2e3"; None for any other text, infinity and nan."""
+    if "_" in text:  # which Python reads as a number
+        return None
+    with suppress(ValueError):
+        number = float(text)
+        return number if np.isfinite(number) else None
+    return None

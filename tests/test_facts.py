@@ -1,0 +1,154 @@
+"""Facts of images: what is read of files and imports, and that each is a filter, an order and nothing to the blind."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from asked import asked
+from PIL import Image
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
+from annotator.snapshot import facts, gallery
+from annotator.snapshot.facts import FACTS, Fact
+from annotator.snapshot.filters import BY_NAME as FILTERS
+from annotator.snapshot.filters import GalleryFilter
+from annotator.snapshot.gallery import Sorting
+from annotator.snapshot.sorts import BY_NAME as SORTS
+from annotator.store.database.database import Database
+from annotator.store.gallery import attribute_columns
+
+DATE_TIME_ORIGINAL, MODEL, EXPOSURE = 0x9003, 0x0110, 0x8769
+
+
+def photo(path: Path, number: int, camera: str = "", taken: str = "") -> None:
+    exif = Image.Exif()
+    if camera:
+        exif[MODEL] = camera
+    if taken:
+        exif.get_ifd(EXPOSURE)[DATE_TIME_ORIGINAL] = taken
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (9, 9), (number, 0, 0)).save(path, exif=exif)
+
+
+def give(db: Database, name: str, values: dict[int, object]) -> None:
+    """Values of an imported column, by image."""
+    with db.writing() as sql:
+        rows = [(image_id, name, str(value)) for image_id, value in values.items()]
+        sql.conn.executemany("INSERT INTO attribute VALUES (?, ?, ?, NULL)", rows)
+
+
+@pytest.fixture
+def traps(tmp_path: Path) -> Database:
+    """Six images in two folders, of two cameras, at different hours; one says nothing."""
+    taken = ["2026:05:01 04:30:00", "2026:05:01 12:00:00", "2026:05:02 23:59:59", "2026:06:01 00:00:00", "", ""]
+    for number, when in enumerate(taken):
+        folder = "pond" if number < 3 else "wood"
+        photo(
+            tmp_path / "photos" / folder / f"{number}.jpg", number, f"Trap {number % 2 + 3}" if number < 5 else "", when
+        )
+    set_up(tmp_path / "project", images_folder=tmp_path / "photos")
+    return Database(tmp_path / "project")
+
+
+def ids(db: Database, sort: Sorting | None = None, **given: object) -> list[int]:
+    return gallery.listing(db, GalleryFilter.build(**given), sort or Sorting()).ids(0, 100)
+
+
+def test_every_fact_of_the_table_is_a_filter_and_an_order_which_tell_the_blind_alike():
+    for fact in FACTS:
+        of_filter, sort = FILTERS[fact.name], SORTS[fact.name]
+        assert of_filter.label == sort.label == fact.label
+        assert of_filter.reveals_labels == sort.reveals_labels == fact.reveals_labels
+        assert of_filter.imported == sort.imported == fact.imported
+    assert Fact("new", "New", facts.Kind.NUMBER, facts.measured("sharpness")).reveals_labels, "unless it says not"
+    assert SORTS["column"].reveals_labels and FILTERS["facts"].reveals_labels, "an import may be about anything"
+
+
+def test_the_camera_hour_and_day_that_files_say_are_filters_and_orders(traps):
+    assert gallery.choices(traps)["camera"] == [("Trap 3", "Trap 3"), ("Trap 4", "Trap 4")]
+    assert ids(traps, camera="Trap 4") == [2, 4]
+    assert ids(traps, hour=(4, 13)) == [1, 2] and ids(traps, hour=(None, 4)) == [4]
+    assert ids(traps, hour=(23, None)) == [3], "from the last minute of a day to its end"
+    first, last = (np.datetime64(day).item() for day in ("2026-05-02", "2026-05-02"))
+    assert ids(traps, captured=(first, last)) == [3] and ids(traps, captured=(first, None)) == [3, 4]
+    assert ids(traps, Sorting("hour")) == [4, 1, 2, 3, 5, 6]
+    assert ids(traps, Sorting("camera", down=True)) == [4, 2, 5, 3, 1, 6]
+    shown = gallery.window(traps, GalleryFilter(), Sorting("hour"), 0, 9)
+    assert shown.measures == {4: "0:00", 1: "4:30", 2: "12:00", 3: "23:59"}
+
+
+def test_images_of_before_get_their_camera_once_their_files_are_read_again_and_the_list_follows(traps):
+    from annotator.worker.features.missing_files import MissingFiles
+
+    assert ids(traps, camera="Trap 4") == [2, 4]
+    with traps.writing() as sql:
+        sql.execute("UPDATE image SET camera = NULL, capture_read = 0")
+    assert ids(traps, camera="Trap 4") == []
+    MissingFiles(traps).read_capture_times()
+    assert ids(traps, camera="Trap 4") == [2, 4]
+
+
+def test_a_place_and_a_time_of_an_import_come_before_those_of_the_file(traps):
+    assert [name for name, _ in gallery.choices(traps)["place"]] == ["pond", "wood"]
+    give(traps, "location", {1: "heath", 2: "", 6: "heath"})
+    give(traps, "timestamp", {1: "2026-05-03T20:00:00", 5: "2026-05-03 21:30:00", 2: "yesterday"})
+    fresh = Database(traps.paths.project)
+    assert [name for name, _ in gallery.choices(fresh)["place"]] == ["heath", "pond", "wood"]
+    assert ids(fresh, place="heath") == [1, 6] and ids(fresh, place="pond") == [2, 3]
+    assert ids(fresh, hour=(20, 22)) == [1, 5]
+    assert ids(fresh, Sorting("captured")) == [2, 3, 1, 5, 4, 6]
+
+
+def test_an_imported_column_is_an_order_by_number_where_all_values_are_numbers_else_by_text(traps):
+    give(traps, "weight", {1: "10", 2: "9", 3: "-2.5", 5: "1e2"})
+    give(traps, "site", {1: "10", 2: "9", 3: "north", 4: "10"})
+    assert ids(traps, Sorting("column", column="weight")) == [3, 2, 1, 5, 4, 6]
+    assert ids(traps, Sorting("column", True, column="weight")) == [5, 1, 2, 3, 4, 6]
+    assert ids(traps, Sorting("column", column="site")) == [1, 4, 2, 3, 5, 6]
+    assert ids(traps, facts=(("weight", "-3..10"),)) == [2, 3] and ids(traps, facts=(("weight", "10.."),)) == [1, 5]
+    assert ids(traps, facts=(("site", "9..11"),)) == [], "these are texts"
+    shown = gallery.window(traps, GalleryFilter(), Sorting("column", column="weight"), 0, 9)
+    assert shown.measures == {1: "10", 2: "9", 3: "-2.5", 5: "100"}
+
+
+def test_an_unknown_column_and_one_of_too_many_texts_say_what_there_is(traps, monkeypatch):
+    give(traps, "site", {1: "a", 2: "b", 3: "c"})
+    with pytest.raises(AnnotatorError, match=r"There is no fact 'column:plot'\. .*hour.* Imported columns: site"):
+        ids(traps, Sorting("column", column="plot"))
+    with pytest.raises(AnnotatorError, match="name it"):
+        ids(traps, Sorting("column"))
+    monkeypatch.setattr(attribute_columns, "MOST_TEXTS", 2)
+    with pytest.raises(AnnotatorError, match="more than 2 different texts"):
+        ids(traps, Sorting("column", column="site"))
+    assert ids(traps, facts=(("site", "b"),)) == [2]
+
+
+@pytest.mark.parametrize("text", ["1_000", "nan", "inf", "1,5", "", "0x10", "north"])
+def test_what_is_no_plain_number_is_a_text(text):
+    assert attribute_columns.number_in(text) is None
+
+
+def test_a_fact_that_no_image_has_is_not_offered(traps):
+    give(traps, "site", {1: "a"})
+    names = [name for name, _ in gallery.offered_facts(traps)]
+    assert names == ["place", "camera", "captured", "hour", "column:site"], "nobody has measured these pictures"
+
+
+def test_routes_take_ranges_days_and_columns_and_refuse_what_is_none(traps):
+    give(traps, "weight", {1: "3", 2: "2"})
+    with asked(traps.paths.project) as app:
+
+        def listed(**more: object) -> tuple[int, object]:
+            status, answer = app.post("/api/gallery", {"start": 0, "count": 9, **more})
+            return status, [image["id"] for image in answer["images"]] if status == 200 else answer["error"]
+
+        assert listed(filter={"hour": [4, 13], "camera": "Trap 3"}) == (200, [1])
+        assert listed(filter={"captured": [None, "2026-05-01"]}) == (200, [1, 2])
+        assert listed(filter={"facts": [["weight", "..3"]]}) == (200, [2])
+        assert listed(sort="column", column="weight") == (200, [2, 1, 3, 4, 5, 6])
+        assert listed(filter={"hour": None, "size": [None, None]})[0] == 200
+        for wrong in ([4], [4, 5, 6], "4..5", ["4", None], [1e99, None]):
+            assert listed(filter={"hour": wrong})[0] == 400, wrong
+        assert listed(filter={"captured": ["2026-02-31", None]})[0] == 400
+        assert listed(sort="column")[0] == 409 and listed(sort="column:weight")[0] == 400
