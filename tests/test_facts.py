@@ -9,7 +9,8 @@ from PIL import Image
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
-from annotator.snapshot import facts, gallery
+from annotator.settings import DEFAULT_BACKBONE
+from annotator.snapshot import fact_colours, fact_groups, facts, gallery, image_map
 from annotator.snapshot.facts import FACTS, Fact
 from annotator.snapshot.filters import BY_NAME as FILTERS
 from annotator.snapshot.filters import GalleryFilter
@@ -17,6 +18,7 @@ from annotator.snapshot.gallery import Sorting
 from annotator.snapshot.sorts import BY_NAME as SORTS
 from annotator.store.database.database import Database
 from annotator.store.gallery import attribute_columns
+from annotator.store.gallery.values import Choices
 
 DATE_TIME_ORIGINAL, MODEL, EXPOSURE = 0x9003, 0x0110, 0x8769
 
@@ -152,3 +154,58 @@ def test_routes_take_ranges_days_and_columns_and_refuse_what_is_none(traps):
             assert listed(filter={"hour": wrong})[0] == 400, wrong
         assert listed(filter={"captured": ["2026-02-31", None]})[0] == 400
         assert listed(sort="column")[0] == 409 and listed(sort="column:weight")[0] == 400
+
+
+def on_map(db: Database, count: int) -> image_map.Map:
+    places = np.random.default_rng(0).random((count, 2))
+    image_map.save_map(db.paths.map(DEFAULT_BACKBONE), np.arange(1, count + 1), places)
+    return image_map.current_map(db)
+
+
+def coloured(db: Database, name: str) -> tuple[list[int], dict]:
+    values, meaning = fact_colours.coloured(*fact_colours.read(db, on_map(db, 6), name))
+    return values.tolist(), meaning
+
+
+def test_points_have_the_colour_of_their_choice_or_of_their_place_between_the_ends(traps):
+    assert coloured(traps, "camera") == ([0, 1, 0, 1, 0, 255], {"names": ["Trap 3", "Trap 4"], "rest": False})
+    give(traps, "weight", {1: "10", 2: "20", 3: "15", 4: "10"})
+    values, meaning = coloured(traps, "column:weight")
+    assert values == [0, 254, 127, 0, 255, 255] and meaning == {"low": "10", "high": "20"}
+    values, meaning = coloured(traps, "captured")
+    assert values[:4] == [0, 3, 15, 254] and meaning == {"low": "2026-05-01", "high": "2026-06-01"}
+    assert coloured(traps, "size") == ([255] * 6, {"low": "", "high": ""}), "nobody has measured these pictures"
+    with asked(traps.paths.project) as app:
+        status, content = app.send("GET", "/api/map/colors?by=fact&fact=camera")
+        assert status == 200 and content[:6] == bytes([0, 1, 0, 1, 0, 255]) and content[6:].startswith(b'{"names"')
+        assert app.send("GET", "/api/map/colors?by=fact&fact=nothing")[0] == 409
+        assert app.send("GET", "/api/map/colors?by=fact")[0] == 409
+
+
+def test_one_odd_value_does_not_make_all_others_look_the_same():
+    values = np.append(np.arange(999.0), 1e9)
+    fact = facts.BY_NAME["sharpness"]
+    bytes_, meaning = fact_colours.coloured(fact, values)
+    assert len(set(bytes_.tolist())) > 200 and meaning["high"].endswith("or more")
+
+
+def test_of_many_choices_the_commonest_have_a_group_and_the_last_is_of_all_others():
+    codes = np.array([3, 3, 3, 0, 0, 1, 1, 2, -1, 5])
+    groups = fact_groups.by_choice(Choices(codes, list("abcdef")), 3)
+    assert groups.labels == ["d", "a", "other (3 values)"] and groups.given == ["d", "a", ""]
+    assert groups.codes.tolist() == [0, 0, 0, 1, 1, 2, 2, 2, -1, 2]
+    all_of_them = fact_groups.by_choice(Choices(codes, list("abcdef")), 5)
+    assert all_of_them.labels == ["d", "a", "b", "c", "f"], "e is of no image"
+
+
+def test_a_band_is_what_the_filter_with_its_ends_shows():
+    chance = np.random.default_rng(0)
+    values = np.append(chance.integers(0, 101, 3000) / 100, np.nan).astype(np.float16)
+    fact = facts.BY_NAME["brightness"]
+    groups = fact_groups.by_band(fact, values, (20, 40, 60))
+    assert groups.labels == ["under 20%", "20% to 40%", "40% to 60%", "60% or more"]
+    assert groups.given == ["..20", "20..40", "40..60", "60.."]
+    for number, given in enumerate(groups.given):
+        ends = [float(end) if end else None for end in given.split("..")]
+        assert (fact.within(values, *ends) == (groups.codes == number)).all()
+    assert groups.codes[-1] == -1

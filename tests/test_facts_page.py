@@ -1,7 +1,8 @@
-"""Facts of images in a real Chromium: fields of the Gallery that stand in its address."""
+"""Facts of images in a real Chromium: fields of the Gallery that stand in its address, colours of the Map."""
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from contexts import Contexts
 from person import open_page
@@ -10,6 +11,8 @@ from served import Served, serving, until
 from test_facts import give, photo
 
 from annotator.exchange.setup import set_up
+from annotator.settings import DEFAULT_BACKBONE
+from annotator.snapshot import image_map
 from annotator.store.database.database import Database
 from annotator.store.images import appearances, images
 from annotator.store.pictures.appearance import Appearance
@@ -33,6 +36,8 @@ def make_project(folder) -> Database:
     db = Database(folder / "project")
     looks = ((image.id, Appearance(image.id / 25, 20.0 * image.id, 0, 0, image.id)) for image in images.all_images(db))
     appearances.keep(db, looks)
+    places = np.stack(np.divmod(np.arange(COUNT), 6), 1)[:, ::-1] / (5, 3)
+    image_map.save_map(db.paths.map(DEFAULT_BACKBONE), np.arange(1, COUNT + 1), places)
     give(db, "weight", {image_id: 10 * (image_id % 4) for image_id in range(1, 21)})
     return db
 
@@ -101,3 +106,62 @@ def test_a_range_of_an_imported_column_and_days_come_by_a_link_and_nonsense_in_i
     expect(page.get_by_label("Hour of day, below, in h")).to_have_value("19")
     page.screenshot(path="/tmp/facts-gallery.png")
     assert page.troubles == []
+
+
+CONTRAST = """(list) => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const light = (colour) => {
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const parts = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((part) => part / 255);
+    const [r, g, b] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = light(getComputedStyle(list.getRootNode().querySelector(".plane")).backgroundColor);
+  return [...list.querySelectorAll("canvas:not([data-kind=open])")].map((sign) => {
+    const [low, high] = [ground, light(getComputedStyle(sign).color)].sort((a, b) => a - b);
+    return [sign.dataset.kind, (high + 0.05) / (low + 0.05)];
+  });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_map_is_coloured_by_any_fact_and_its_legend_names_the_choices_or_the_ends(browser, traps, scheme):
+    page = open_page(browser, traps, "Ann", "/map", color_scheme=scheme)
+    page.locator(f".field[data-points='{COUNT}']").wait_for(timeout=60_000)
+    page.get_by_role("button", name="Fact", exact=True).click()
+    chosen, legend = page.get_by_label("Fact", exact=True).and_(page.locator("select")), page.locator(".legend")
+    chosen.select_option("camera")
+    expect(legend.locator("li", has_text="Trap 3").locator(".count")).to_have_text("12")
+    expect(legend.locator("li", has_text="Not known").locator(".count")).to_have_text("0")
+    page.screenshot(path=f"/tmp/facts-map-choice-{scheme}.png")
+    chosen.select_option("column:weight")
+    expect(legend.locator(".ends span")).to_have_text(["0", "30"])
+    expect(legend.locator("li", has_text="Not known").locator(".count")).to_have_text("4")
+    expect(legend.locator("canvas:visible")).to_have_count(1)
+    page.screenshot(path=f"/tmp/facts-map-number-{scheme}.png")
+    contrasts = legend.evaluate(CONTRAST)
+    assert len(contrasts) == 32 and min(contrast for _, contrast in contrasts) >= 3, (
+        "readable on the ground of the theme"
+    )
+    page.get_by_role("button", name="Progress").click()
+    expect(legend.locator("li", has_text="No answers yet").locator(".count")).to_have_text("24")
+    expect(chosen).to_be_hidden()
+    assert page.troubles == []
+
+
+def test_twelve_choices_can_be_told_from_the_ground_and_from_each_other_in_both_themes(browser, traps):
+    db = Database(traps.project)
+    give(db, "site", {number + 1: f"site {number % 14:02}" for number in range(COUNT)})
+    seen = {}
+    for scheme in ("light", "dark"):
+        page = open_page(browser, traps, "Ann", "/map", color_scheme=scheme)
+        page.locator(f".field[data-points='{COUNT}']").wait_for(timeout=60_000)
+        page.get_by_role("button", name="Fact", exact=True).click()
+        page.locator("select[aria-label='Fact']").select_option("column:site")
+        expect(page.locator(".legend li")).to_have_count(13)
+        expect(page.locator(".legend li").nth(11)).to_contain_text("other (3 values)")
+        page.screenshot(path=f"/tmp/facts-map-many-{scheme}.png")
+        seen[scheme] = page.locator(".legend").evaluate(CONTRAST)
+    for scheme, contrasts in seen.items():
+        assert len(contrasts) == 12 and min(contrast for _, contrast in contrasts) >= 3, (scheme, contrasts)

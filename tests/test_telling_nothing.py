@@ -156,6 +156,8 @@ def everything(team: Team) -> dict[str, tuple[int, str]]:
         ask(f"/api/map/colors?by=probability&class={class_id}")
     ask("/api/map")
     ask("/api/map/colors?by=stage")
+    for fact in ("place", "camera", "hour", "column:animals"):
+        ask(f"/api/map/colors?by=fact&fact={fact}")
     lists: list[dict[str, Any]] = [
         {},
         {"complete": True},
@@ -263,6 +265,18 @@ def test_no_answer_of_any_route_depends_on_what_others_say_of_hidden_images(team
     assert differences(before, after) == []
     said = [what for what, (_, text) in after.items() if OTHER in text or "Yolanda" in text]
     assert said == [], "nobody is told who has answered, flagged or commented"
+
+
+def test_the_map_shows_no_imported_fact_of_hidden_images_but_what_their_files_say(team):
+    place = {image: number for number, image in enumerate(IMAGES)}
+    for fact, is_shown in (("column:animals", False), ("place", False), ("camera", True), ("hour", True)):
+        status, text = team.ask(f"/api/map/colors?by=fact&fact={fact}")
+        values = text.encode("latin-1")[: len(IMAGES)]
+        seen = {image for image in hidden(team) if values[place[image]] != 255}
+        assert status == 200 and seen == (hidden(team) if is_shown else set()), fact
+        assert len({*values}) > 1 or fact == "camera"
+    team.as_ = "Rea"
+    assert 255 not in team.ask("/api/map/colors?by=fact&fact=column:animals")[1].encode("latin-1")[: len(IMAGES)]
 
 
 def test_every_route_is_asked_above(team):

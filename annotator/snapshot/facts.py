@@ -124,6 +124,11 @@ def minute(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
+def day(seconds: float) -> str:
+    """Return the day of a time."""
+    return minute(seconds)[:10]
+
+
 def text(name: str) -> Read:
     """Return the reader of a text that files say (store/pictures/exif.py)."""
     return lambda db, columns: columns.texts(name).choices()
@@ -227,6 +232,11 @@ def offered(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
 def is_known(values: Values) -> np.ndarray:
     """Return (N,) bool: which images have a value."""
     return values.codes != NONE if isinstance(values, Choices) else ~np.isnan(values)
+
+
+def taken_of(values: Values, rows: np.ndarray) -> Values:
+    """Return the values of some rows, (n,) int."""
+    return Choices(values.codes[rows], values.names) if isinstance(values, Choices) else values[rows]
 
 
 def words_of(fact: Fact, values: Values, rows: np.ndarray) -> list[str]:

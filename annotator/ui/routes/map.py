@@ -1,5 +1,7 @@
 """The routes of the map: its points as bytes that a browser draws without parsing, and selections."""
 
+import json
+
 import numpy as np
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -7,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.snapshot import image_map
+from annotator.snapshot import fact_colours, image_map
 from annotator.store.labels import counts as overview
 from annotator.store.people import blindness
 from annotator.ui.access import context
@@ -30,14 +32,15 @@ async def points(request: Request, annotator: str) -> Response:
 
 
 async def colors(request: Request, annotator: str) -> Response:
-    """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID -> one byte a point.
+    """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID, or ?by=fact&fact=NAME -> one byte a point.
 
     The bytes are in the order of the points (see stage_bytes, state_bytes, probability_bytes); the header says of
-    which map. Images that this person is still to answer blind look untouched and have neither a state nor a
-    probability.
+    which map. By a fact, JSON that says what the bytes mean follows them (fact_colours.coloured). Images that this
+    person is still to answer blind look untouched and have neither a state nor a probability, nor a fact that may tell
+    what is known of them.
     """
     asked = converted(dict(request.query_params), ColorsRequest)
-    stamp, content = await run_sync(_colors, asked.by, asked.class_id, blind_as(request, annotator))
+    stamp, content = await run_sync(_colors, asked, blind_as(request, annotator))
     return Response(content, media_type=BINARY, headers={**FRESH, STAMP: str(stamp)})
 
 
@@ -67,20 +70,28 @@ def _points() -> bytes:
     return b"".join(part.tobytes() for part in (head, ids, *places))
 
 
-def _colors(by: str, class_id: int, blind: str) -> tuple[int, bytes]:
+def _colors(asked: ColorsRequest, blind: str) -> tuple[int, bytes]:
     db = context.db()
     image_map_ = image_map.current_map(db)
     if image_map_ is None:
         return 0, b""
-    nothing = image_map.NO_PROBABILITY if by == "probability" else 0
-    if by == "stage":
+    ids = image_map_.image_ids[image_map_.drawn]
+
+    def is_hidden() -> np.ndarray:
+        """Return which points this person is not to see; they have seen the others."""
+        return np.isin(ids, list(blindness.show(db, blind, ids.tolist()))) if blind else np.zeros(len(ids), bool)
+
+    if asked.by == "fact":
+        fact, of_fact = fact_colours.read(db, image_map_, asked.fact)
+        if fact.reveals_labels:
+            of_fact = fact_colours.hidden(of_fact, is_hidden())
+        values, meaning = fact_colours.coloured(fact, of_fact)
+        return image_map_.stamp, values.tobytes() + json.dumps(meaning).encode()
+    nothing = image_map.NO_PROBABILITY if asked.by == "probability" else 0
+    if asked.by == "stage":
         values = image_map.stage_bytes(db, image_map_)
-    elif by == "class":
-        values = image_map.state_bytes(db, image_map_, class_id)
+    elif asked.by == "class":
+        values = image_map.state_bytes(db, image_map_, asked.class_id)
     else:
-        values = image_map.probability_bytes(db, image_map_, class_id)
-    if blind:
-        ids = image_map_.image_ids[image_map_.drawn]
-        if hidden := blindness.show(db, blind, ids.tolist()):
-            values = np.where(np.isin(ids, list(hidden)), np.uint8(nothing), values)
-    return image_map_.stamp, values.tobytes()
+        values = image_map.probability_bytes(db, image_map_, asked.class_id)
+    return image_map_.stamp, np.where(is_hidden(), np.uint8(nothing), values).tobytes()

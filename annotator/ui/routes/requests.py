@@ -172,10 +172,11 @@ class SelectRequest(Struct):
 
 
 class ColorsRequest(Struct):
-    """The property of images that the points of the map are coloured by."""
+    """The property of images that the points of the map are coloured by; fact: its name, or that of a column."""
 
-    by: Literal["stage", "class", "probability"]
+    by: Literal["stage", "class", "probability", "fact"]
     class_id: IdOrNone = field(default=0, name="class")
+    fact: Path = ""
 
 
 class UploadQuery(Struct):

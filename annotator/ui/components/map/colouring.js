@@ -10,10 +10,19 @@ import { el } from "../shared/dom.js";
 
 const SIGN = 20; // pixels of a sign in the legend
 const RADIUS = 6;
+const STEPS = 32; // of a ramp: more cannot be told apart
+const NOT_KNOWN = 255;
+/** @type {import("./dots.js").Shape[]} */
+const SHAPES = ["disc", "square", "triangle", "cross", "ring"]; // of choices, in turn: neighbours in colour differ in shape
+
+/**
+ * @typedef {{key: string, name: string, shape: import("./dots.js").Shape, from: number, to: number, colour?: string}} Row
+ *   from, to: the bytes that mean it; colour: where it is none of its key (map.css)
+ */
 
 /**
  * In the order in which they are drawn: what says most comes last, on top.
- * @type {Record<string, {key: string, name: string, shape: import("./dots.js").Shape, from: number, to: number}[]>}
+ * @type {Record<string, Row[]>}
  */
 const KINDS = {
   stage: [
@@ -38,33 +47,62 @@ const KINDS = {
   ],
 };
 
-/** @typedef {import("../shared/session.js").Class} Class */
+/** @type {Row} */
+const UNKNOWN = { key: "open", name: "Not known", shape: "dot", from: NOT_KNOWN, to: NOT_KNOWN };
+
+/** The kinds of a fact, by what its bytes mean. @param {import("./data.js").Meaning} meaning @returns {Row[]} */
+function kindsOf({ names, rest }) {
+  if (names) {
+    const rows = names.map((name, at) => /** @type {Row} */ (rest && at === names.length - 1
+      ? { key: "other", name, shape: "ring", from: at, to: at }
+      : { key: `choice${at}`, name, shape: SHAPES[at % SHAPES.length], from: at, to: at }));
+    return [UNKNOWN, ...rows];
+  }
+  return [UNKNOWN, ...Array.from({ length: STEPS }, (_, step) => /** @type {Row} */ ({
+    key: "ramp", name: "", shape: "disc", from: Math.ceil((step * NOT_KNOWN) / STEPS), to: Math.ceil(((step + 1) * NOT_KNOWN) / STEPS) - 1,
+    colour: rampAt(step / (STEPS - 1)),
+  }))];
+}
+
+/** The colour of a place on the ramp of map.css. @param {number} share 0 to 1 */
+function rampAt(share) {
+  const [from, to] = share < 0.5 ? ["low", "middle"] : ["middle", "high"];
+  return `color-mix(in oklab, var(--ramp-${to}) ${200 * (share < 0.5 ? share : share - 0.5)}%, var(--ramp-${from}))`;
+}
+
+/** @typedef {import("../shared/session.js").Class} Class @typedef {import("./data.js").By} By */
 
 export class Colouring {
-  /** @param {() => void} onChange */
-  constructor(onChange) {
+  /** @param {[string, string][]} facts name and label of each @param {() => void} onChange */
+  constructor(facts, onChange) {
     this.onChange = onChange;
-    /** @type {"stage" | "class" | "probability"} */
+    /** @type {By} */
     this.by = "stage";
+    /** What the bytes of the fact mean. @type {import("./data.js").Meaning} */
+    this.meaning = {};
     /** @type {Class[]} */
     this.classes = [];
-    this.buttons = [["stage", "Progress"], ["class", "Class"], ["probability", "Probability"]].map(([by, text]) =>
+    this.buttons = [["stage", "Progress"], ["class", "Class"], ["probability", "Probability"], ["fact", "Fact"]].map(([by, text]) =>
       el("button", { type: "button", "data-by": by, "aria-pressed": String(by === "stage"),
-        onclick: () => this.set(/** @type {"stage" | "class" | "probability"} */ (by)) }, text));
+        onclick: () => this.set(/** @type {By} */ (by)) }, text));
     this.select = el("select", { "aria-label": "Class", hidden: true, onchange: () => this.onChange() });
+    this.fact = el("select", { "aria-label": "Fact", hidden: true, onchange: () => this.set("fact") }, ...facts.map(([name, label]) => el("option", { value: name }, label)));
+    this.buttons[3].disabled = !facts.length;
     this.legend = el("ul", { class: "legend", "aria-label": "Legend" });
     this.element = el("section", { class: "colouring", "aria-label": "Colors" },
       el("h3", {}, "Color by"),
       el("div", { class: "switch", role: "group", "aria-label": "Color by" }, ...this.buttons),
-      this.select, this.legend);
+      this.select, this.fact, this.legend);
     this.#drawLegend();
   }
 
-  /** @param {"stage" | "class" | "probability"} by */
+  /** @param {By} by */
   set(by) {
     this.by = by;
     for (const button of this.buttons) button.setAttribute("aria-pressed", String(button.dataset.by === by));
-    this.select.hidden = by === "stage";
+    this.select.hidden = by === "stage" || by === "fact";
+    this.fact.hidden = by !== "fact";
+    this.meaning = { names: [] }; // not known yet
     this.#drawLegend();
     this.onChange();
   }
@@ -79,23 +117,29 @@ export class Colouring {
       return group.heading ? [el("optgroup", { label: group.heading }, ...options)] : options;
     }));
     if (classes.some((class_) => String(class_.id) === chosen)) this.select.value = chosen;
-    for (const button of this.buttons.slice(1)) button.disabled = !classes.length;
+    for (const button of this.buttons.slice(1, 3)) button.disabled = !classes.length;
   }
 
   /** What to ask the server for. @returns {import("./data.js").Colouring} */
   get wanted() {
-    return { by: this.by, class: this.by === "stage" ? null : Number(this.select.value) };
+    const ofClass = this.by === "class" || this.by === "probability";
+    return { by: this.by, class: ofClass ? Number(this.select.value) : null, fact: this.by === "fact" ? this.fact.value : "" };
   }
 
   /**
    * The bytes as kinds, and the legend's counts brought up to date.
-   * @param {Uint8Array} bytes @returns {{kinds: import("./dots.js").Kind[], kindOf: Uint8Array}}
+   * @param {Uint8Array} bytes @param {import("./data.js").Meaning} meaning of the bytes of a fact
+   * @returns {{kinds: import("./dots.js").Kind[], kindOf: Uint8Array}}
    */
-  kinds(bytes) {
+  kinds(bytes, meaning) {
+    if (this.by === "fact" && JSON.stringify(meaning) !== JSON.stringify(this.meaning)) {
+      this.meaning = meaning;
+      this.#drawLegend();
+    }
     const kindOfByte = new Uint8Array(256);
-    KINDS[this.by].forEach(({ from, to }, kind) => kindOfByte.fill(kind, from, to + 1));
+    this.kindsOfBytes.forEach(({ from, to }, kind) => kindOfByte.fill(kind, from, to + 1));
     const kindOf = bytes.map((byte) => kindOfByte[byte]);
-    const counts = new Array(KINDS[this.by].length).fill(0);
+    const counts = new Array(this.kindsOfBytes.length).fill(0);
     for (const kind of kindOf) counts[kind] += 1;
     counts.forEach((count, kind) => {
       const row = this.rows[kind];
@@ -106,17 +150,26 @@ export class Colouring {
   }
 
   #drawLegend() {
-    this.rows = KINDS[this.by].map(({ key, name }) => {
+    /** @type {Row[]} */
+    this.kindsOfBytes = this.by === "fact" ? kindsOf(this.meaning) : KINDS[this.by];
+    this.rows = this.kindsOfBytes.map(({ key, name, colour }) => {
       const sign = el("canvas", { width: SIGN * devicePixelRatio, height: SIGN * devicePixelRatio, "data-kind": key, "aria-hidden": "true" });
+      if (colour) sign.style.color = colour;
       const count = el("span", { class: "count" });
-      return { sign, count, element: el("li", {}, sign, el("span", {}, name), count) };
+      return { sign, count, element: el("li", { title: name }, sign, el("span", { class: "name" }, name), count) };
     });
-    this.legend.replaceChildren(...this.rows.map((row) => row.element).reverse());
+    const { names, low, high } = this.by === "fact" ? this.meaning : { names: [] };
+    // A ramp is one line with its ends; the signs of its steps only tell the theme's colours.
+    const ramp = names ? [] : [el("li", { class: "ramp" }, el("span", { class: "colours", "aria-hidden": "true" }), el("span", { class: "ends" }, el("span", {}, low ?? ""), el("span", {}, high ?? "")))];
+    for (const { element } of names ? [] : this.rows.slice(1)) element.hidden = true;
+    const lines = this.rows.map((row) => row.element);
+    // Of choices the commonest stands first; of all else what says most.
+    this.legend.replaceChildren(...ramp, ...(this.by === "fact" ? [...lines.slice(1), lines[0]] : lines.reverse()));
   }
 
   /** The kinds in the colours of the theme as it is now. @returns {import("./dots.js").Kind[]} */
   #paint() {
-    return KINDS[this.by].map(({ shape }, at) => {
+    return this.kindsOfBytes.map(({ shape }, at) => {
       const { sign } = this.rows[at];
       const kind = { shape, colour: getComputedStyle(sign).color };
       dot(sign, kind, RADIUS * devicePixelRatio);

@@ -3,7 +3,12 @@
 
 import { ApiError, BASE } from "../shared/api.js";
 
-/** @typedef {{by: "stage" | "class" | "probability", class: number | null}} Colouring */
+/**
+ * @typedef {"stage" | "class" | "probability" | "fact"} By
+ * @typedef {{by: By, class: number | null, fact: string}} Colouring
+ * @typedef {{names?: string[], rest?: boolean, low?: string, high?: string}} Meaning
+ *   of the bytes of a fact: places in the names, the last of which may be of all others; or from 0 (low) to 254 (high)
+ */
 
 export class MapData {
   /** @param {import("../shared/api.js").Api} api */
@@ -29,13 +34,16 @@ export class MapData {
   }
 
   /**
-   * One byte a point; null when there is another map by now, to be read first. Throws ApiError.
-   * @param {Colouring} colouring
+   * One byte a point, and of a fact what they mean; null when there is another map by now, to be read first. Throws ApiError.
+   * @param {Colouring} colouring @returns {Promise<{bytes: Uint8Array, meaning: Meaning} | null>}
    */
-  async colours(colouring) {
-    const which = colouring.class == null ? "" : `&class=${colouring.class}`;
-    const { content, stamp } = await this.#get(`/api/map/colors?by=${colouring.by}${which}`);
-    return stamp === this.stamp && content.byteLength === this.points.ids.length ? new Uint8Array(content) : null;
+  async colours({ by, class: class_, fact }) {
+    const which = new URLSearchParams({ by, ...(class_ == null ? {} : { class: String(class_) }), ...(fact ? { fact } : {}) });
+    const { content, stamp } = await this.#get(`/api/map/colors?${which}`);
+    const count = this.points.ids.length;
+    if (stamp !== this.stamp || (by === "fact" ? content.byteLength <= count : content.byteLength !== count)) return null;
+    const meaning = by === "fact" ? JSON.parse(new TextDecoder().decode(new Uint8Array(content, count))) : {};
+    return { bytes: new Uint8Array(content, 0, count), meaning };
   }
 
   /** @param {string} path */

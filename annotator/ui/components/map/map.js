@@ -34,7 +34,7 @@ export default class MapPage {
     this.data = new MapData(this.api);
     this.names = new Map();
     this.plane = new Plane();
-    this.colouring = new Colouring(() => this.#colour());
+    this.colouring = new Colouring(data.facts, () => this.#coloured());
     this.card = new MapCard(this.api, (id) => this.names.get(id) ?? `class ${id}`);
     this.help = new Help(HELP);
     this.hints = new Hints("map", data.annotator, HINTS);
@@ -158,16 +158,26 @@ export default class MapPage {
   async #colour() {
     if (!this.data.stamp) return;
     const wanted = this.colouring.wanted;
-    const bytes = await this.data.colours(wanted);
-    if (!bytes) {
+    const colours = await this.data.colours(wanted);
+    if (!colours) {
       this.data.stamp = 0; // another map: read it at once
       this.#refresh();
       return;
     }
     const current = this.colouring.wanted;
-    if (current.by !== wanted.by || current.class !== wanted.class) return; // changed meanwhile, and asked for already
-    Object.assign(this.plane, this.colouring.kinds(bytes));
+    if (JSON.stringify(current) !== JSON.stringify(wanted)) return; // changed meanwhile, and asked for already
+    Object.assign(this.plane, this.colouring.kinds(colours.bytes, colours.meaning));
     this.plane.changed();
+  }
+
+  /** Somebody has chosen other colours. */
+  async #coloured() {
+    try {
+      await this.#colour();
+      this.#trouble("");
+    } catch (error) {
+      this.#trouble(error.message);
+    }
   }
 
   /** @param {string} text */
