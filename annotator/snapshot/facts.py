@@ -1,9 +1,8 @@
 """The facts of images, each declared once: FACTS is the table.
 
 A line of it makes a filter (filters.py) and an order (sorts.py) of the Gallery, with their part of a request, of the
-page and of the address, a plot (fact_plot.py), colours of the Map (fact_colours.py) and a table of the certificate
-(quality/certificate_by_fact.py). Imported columns are facts without a line. Values are columns in memory, read as they
-are: nothing here looks at decisions.
+page and of the address, and colours of the Map (fact_colours.py). Imported columns are facts without a line. Values are
+columns in memory, read as they are: nothing here looks at decisions.
 """
 
 from collections.abc import Callable
