@@ -13,6 +13,7 @@ OF_THE_TEST_EXTRA = (
     "httpx",
     "hypothesis",
     "joserfc",
+    "onnx",
     "playwright",
     "pycocotools",
     "tifffile",

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from models.ensemble.all_images import Scoring, score_here
-from models.ensemble.portable import PortableEnsemble
 from models.ensemble.regions import Regions
 from models.finetune.best_epoch import BestEpoch
 from models.linear.training import Epoch, Head
@@ -157,6 +156,14 @@ class Settings:
     every_class: bool = False
 
 
+class Portable(Protocol):
+    """A model for images outside of the project (models/ensemble/portable.py)."""
+
+    def save(self, path: Path) -> None:
+        """Write the model."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """The result of a training, from which a run is made.
@@ -174,7 +181,7 @@ class Outcome:
     probabilities: np.ndarray
     calibrated: bool = False
     outside_weights: np.ndarray | None = None
-    portable: PortableEnsemble | None = None
+    portable: Portable | None = None
 
 
 @dataclass(frozen=True, eq=False)

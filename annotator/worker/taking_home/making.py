@@ -29,9 +29,10 @@ from annotator.store.labels.audits import OPEN
 from annotator.store.networks import adapted
 from annotator.store.pictures.bands import UNSAID
 from annotator.worker.features.backbone import network_of
-from annotator.worker.features.region_cache import RegionCache
+from annotator.worker.features.coding import StoredRegions
 from annotator.worker.training.publish import PORTABLE
 from models.ensemble.portable import PortableEnsemble, PortableHead, PortableModel
+from models.ensemble.regions import encode, learn_basis
 from models.linear.training import Head
 from models.statistics.agreement import Estimate
 from models.statistics.calibration import SUREST, fit, raw_logits
@@ -151,7 +152,7 @@ class _Features:
             raise AnnotatorError(
                 f"No image is analyzed with {backbone} yet. Run: annotator worker {db.paths.project} --once"
             )
-        self._regions: Regions = RegionCache().codes_for(self.cache)
+        self._regions = _region_codes(self.cache)
 
     def scored(self, model: PortableModel, say: Say) -> np.ndarray:
         """Return the logits (N, C) float32 of all images."""
@@ -162,6 +163,19 @@ class _Features:
                 rows = slice(start, min(start + BLOCK, images))
                 parts.append(model.of_codes(np.asarray(self.cache.features[rows]), self._regions[rows]).numpy())
         return np.concatenate(parts)
+
+
+def _region_codes(cache: FeatureCache) -> "Regions":
+    """Return the region codes of all images; nothing is written, because a worker may be at work.
+
+    Raises:
+        AnnotatorError: The worker has not coded the regions of some images yet.
+    """
+    if cache.basis is None:
+        return encode(learn_basis(cache.features, cache.regions), cache.regions)
+    if cache.uncoded():
+        raise AnnotatorError("The worker is still at work on the features of some images. Try again in a minute.")
+    return StoredRegions(cache, cache.basis)
 
 
 def _calibration(
