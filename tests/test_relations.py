@@ -13,6 +13,9 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.hierarchy import read_hierarchy
 from annotator.exchange.setup import set_up
 from annotator.records import Batch, Decision
+from annotator.snapshot import gallery
+from annotator.snapshot.filters import GalleryFilter
+from annotator.snapshot.gallery import Sorting
 from annotator.snapshot.progress import progress_of
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
@@ -116,6 +119,37 @@ def test_nothing_else_here_spares_what_is_implied_and_asks_for_the_one_of_a_grou
     assert labels(pets) == {"cat": -1, "day": -1, "animal": -1, "dog": -1}, "nothing spares these any more"
     assert follow(pets) == {"spaniel": -1, "night": 1}
     assert consistency.problems(pets) == []
+
+
+def test_an_image_is_empty_when_every_class_is_absent_and_never_where_one_of_a_group_is_left(pets: Database):
+    def empty() -> list[int]:
+        return gallery.listing(pets, GalleryFilter.build(empty=True), Sorting()).ids(0, 3)
+
+    for image_id in (1, 2, 3):
+        done(pets, image_id)
+    answer(pets, "cat", 0, 2)
+    assert empty() == [1, 3], "unsure is not absent"
+    store.declare(pets, declared(pets)[-1:], "Ann")
+    assert empty() == [], "it is day or night"
+    answer(pets, "day", -1, 1)
+    assert follow(pets) == {"night": 1} and stage(pets) == 3 and empty() == []
+    answer(pets, "night", -1, 1)
+    assert empty() == [1], "what a person says goes before what a relation has it"
+
+
+def test_a_batch_names_the_older_answers_that_it_contradicts_and_no_others(pets: Database):
+    store.declare(pets, declared(pets), "Ann")
+    answer(pets, "cat", 1, 1)
+    answer(pets, "animal", -1, 2)
+    cells = [(image_id, ids(pets)["spaniel"], 1, None) for image_id in (1, 2, 3)]
+    assert decisions.decide(pets, [Batch("spaniels", "Bea", "grid", cells)]).saved
+    spaniel, cat, animal = (ids(pets)[name] for name in ("spaniel", "cat", "animal"))
+    assert sorted(implied.contradicted_by(pets, ["spaniels", "unknown"])) == [
+        (1, cat, 1, spaniel, 1),
+        (2, animal, -1, spaniel, 1),
+    ]
+    answer(pets, "dog", -1, 3)
+    assert len(implied.contradicted_by(pets, ["spaniels"])) == 2, "that answer is newer"
 
 
 def test_what_holds_already_is_previewed_and_a_removed_relation_takes_back_what_it_implied(pets: Database):

@@ -4,17 +4,19 @@ import re
 
 import pytest
 from contexts import Contexts
-from person import looked, open_page
+from grids import open_grid, shown
+from person import looked, open_page, wait_for_picture
 from playwright.sync_api import expect
 from served import serving, until
 from streamlit.testing.v1 import AppTest
 
+from annotator.records import Batch
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.events import events
-from annotator.store.labels import implied
+from annotator.store.labels import decisions, implied
 from annotator.store.relations import relations as store
-from annotator.store.relations.edits import AT_MOST_ONE, IS_A, Declared
+from annotator.store.relations.edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declared
 from annotator.ui.access import context
 
 SCRIPT = """
@@ -58,6 +60,8 @@ def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(
     with serving(project) as served:
         page = open_page(browser, served, "Ann", "/annotate")
         page.get_by_role("button", name="All labels").click()
+        wait_for_picture(page)  # a press before decides nothing
+        looked(page)
         page.locator(f"button.class[data-class='{deer}']").click()
         page.locator(f"button.class[data-class='{fox}']").click()
         expect(page.locator(".words")).to_contain_text("Fox present contradicts deer present.")
@@ -90,6 +94,8 @@ def test_a_whole_event_gets_no_answer_that_contradicts_what_is_implied(browser: 
     with serving(project) as served:
         page = open_page(browser, served, "Ann", "/annotate")
         page.get_by_role("button", name="All labels").click()
+        wait_for_picture(page)
+        looked(page)
         page.locator(f"button.class[data-class='{fox}']").click()
         page.locator(".strip").first.wait_for()
         looked(page)
@@ -97,3 +103,51 @@ def test_a_whole_event_gets_no_answer_that_contradicts_what_is_implied(browser: 
         until(lambda: db.value("SELECT count(DISTINCT image_id) FROM label") > 5)
         assert set(db.tuples("SELECT class_id, state FROM label")) == {(fox, 1), (deer, -1)}
         assert implied.counts(db)["absent"] == 0 and store.contradictions(db, 1) == []
+
+
+@pytest.mark.browser
+def test_kinds_stand_below_what_they_are_and_groups_together_and_an_image_of_a_group_is_never_empty(
+    browser: Contexts, project
+):
+    db = Database(project)
+    fox, heron, deer = (classes.by_name(db)[name].id for name in ("fox", "heron", "deer"))
+    with serving(project) as served:
+        page = open_page(browser, served, "Ann", "/annotate")
+        enter = page.locator(".answers button.wide span")
+        expect(enter).to_have_text("Nothing here: empty")
+        shown = lambda: [one.get_attribute("data-class") for one in page.locator(".classes .class").all()]  # noqa: E731
+        assert shown() == [str(fox), str(heron), str(deer)]
+        store.declare(db, [Declared(IS_A, (fox, deer))], "Ann")
+        page.reload()
+        expect(page.locator(f".classes .class[data-class='{deer}'] + .class")).to_have_attribute("data-class", str(fox))
+        left = [page.locator(f".classes .class[data-class='{one}']").bounding_box()["x"] for one in (heron, deer, fox)]
+        assert left[0] == left[1] < left[2], "indented"
+        store.declare(db, [Declared(EXACTLY_ONE, (deer, heron), "which")], "Ann")
+        page.reload()
+        expect(page.get_by_role("group", name="which · exactly one").locator(".class")).to_have_count(3)
+        expect(enter).to_have_text("Nothing else here")
+
+
+@pytest.mark.browser
+def test_a_grid_asks_at_once_about_answers_that_came_meanwhile_and_takes_those_back_as_one(browser: Contexts, project):
+    db = Database(project)
+    fox, deer = (classes.by_name(db)[name].id for name in ("fox", "deer"))
+    store.declare(db, [Declared(AT_MOST_ONE, (fox, deer), "one")], "Ann")
+    deers = "SELECT image_id FROM label WHERE class_id = ? AND state = 1 ORDER BY image_id"
+    with serving(project) as served:
+        page = open_grid(browser, served, "Ann", f"/grid?class={fox}")
+        if shown(page)["start"] != "yes":
+            page.keyboard.press("\\")
+        grid = until(lambda: (now := shown(page))["start"] == "yes" and now)
+        answers = [(image, deer, 1, None) for image, _ in grid["tiles"][:2]]  # somebody else, meanwhile
+        decisions.decide(db, [Batch(uuid="meanwhile", annotator="Bea", source="click", cells=answers)])
+        looked(page)
+        page.keyboard.press("Enter")
+        expect(page.locator(".words")).to_contain_text(
+            "Fox present contradicts deer present on 2 images", timeout=30_000
+        )
+        page.keyboard.press("F8")
+        until(lambda: db.tuples(deers, [deer]) == [])
+        expect(page.locator(".words")).to_have_text("")
+        page.keyboard.press("Backspace")
+        until(lambda: len(db.tuples(deers, [deer])) == 2)

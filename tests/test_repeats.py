@@ -101,7 +101,7 @@ def test_what_is_pressed_twice_on_annotate_answers_the_image_that_was_looked_at_
     wait_for_picture(page)
     wait_until_fetched(page)
     button = lambda name: lambda: click(page.get_by_role("button", name=name).first)  # noqa: E731
-    ways = [lambda: key(page, "1"), lambda: key(page, "Enter"), lambda: key(page, " "), button("Nothing else here")]
+    ways = [lambda: key(page, "1"), lambda: key(page, "Enter"), lambda: key(page, " "), button("Nothing here: empty")]
     ways += [lambda: click(page.locator(".class[data-class='2']"))]
     seen = []
     for way in ways:
@@ -141,7 +141,7 @@ def test_a_key_that_is_held_on_a_button_decides_once(browser, many):
     wait_for_picture(page)
     wait_until_fetched(page)
     looked(page)
-    page.get_by_role("button", name="Nothing else here").focus()
+    page.get_by_role("button", name="Nothing here: empty").focus()
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Tab")  # reached by Tab, the button is pressed by Enter itself
     image = on_screen(page)

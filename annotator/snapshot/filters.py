@@ -241,6 +241,7 @@ FILTERS = (
         in_front=True,
     ),
     Filter("complete", "complete", Kind.SWITCH, lambda db, columns, on: _switched(columns.complete, on), in_front=True),
+    Filter("empty", "empty", Kind.SWITCH, lambda db, columns, on: _switched(columns.empty(db.sql), on), in_front=True),
     Filter("flagged", "flagged", Kind.SWITCH, lambda db, columns, on: _switched(columns.flagged, on), in_front=True),
     Filter("aside", "set aside", Kind.SWITCH, lambda db, columns, on: _switched(columns.aside, on), in_front=True),
     Filter(

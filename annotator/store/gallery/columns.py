@@ -18,7 +18,7 @@ import numpy as np
 import sqlite_utils
 
 from annotator.indexing import positions
-from annotator.records import PRESENT, STATE_NAMES
+from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.database.invalid_rows import STATES
@@ -177,6 +177,17 @@ class ImageColumns:
                 self._states.popitem(last=False)
         self._states.move_to_end(class_id)
         return self._states[class_id].where(state)
+
+    def empty(self, sql: sqlite_utils.Database) -> np.ndarray:
+        """Return (N,) bool: the images on which every class is answered absent, or implied to be."""
+        found = self.complete & (self.positives == 0)
+        # "unsure", and the class that is left of a group of which exactly one is present.
+        not_empty = f"""SELECT image_id FROM label WHERE class_id IN (SELECT id FROM class WHERE archived = 0)
+            AND state = {UNSURE} UNION ALL SELECT a.image_id FROM accepted a JOIN acceptance c ON c.id = a.acceptance_id
+            WHERE a.state = {PRESENT} AND a.decision_id NOT NULL AND c.relation_id IN
+            (SELECT relation_id FROM implication WHERE state = {ABSENT} AND other_state = {PRESENT})"""
+        found[self._rows(sql, not_empty, [])] = False
+        return found
 
     def by_decision(self) -> np.ndarray:
         """Return (n,) int32: the rows with a decision, by their newest one."""

@@ -32,6 +32,12 @@ _CONTRADICTED = """SELECT o.image_id, o.class_id, o.state, o.decision_id, m.rela
     CROSS JOIN label o ON o.image_id = l.image_id AND o.class_id = m.other_id AND o.state = -m.other_state
     GROUP BY o.image_id, o.class_id, m.relation_id
     HAVING count(*) >= m.needed AND o.decision_id < min(l.decision_id)"""
+# The same of the answers of one batch, by pairs. That all of a group are absent is no pair, and names no older answer.
+_CONTRADICTED_BY_BATCH = """SELECT DISTINCT o.image_id, o.class_id, o.state, l.class_id, l.state
+    FROM decision d JOIN label l ON l.image_id = d.image_id AND l.class_id = d.class_id AND l.decision_id = d.id
+    JOIN implication m ON m.class_id = l.class_id AND m.state = l.state AND m.needed = 1
+    JOIN label o ON o.image_id = l.image_id AND o.class_id = m.other_id AND o.state = -m.other_state
+    WHERE d.batch = ? AND o.decision_id < d.id"""
 
 
 def are_declared(sql: sqlite_utils.Database) -> bool:
@@ -155,6 +161,22 @@ def contradicted(sql: sqlite_utils.Database, most: int = -1) -> list[tuple[int, 
         (image, class, state, decision, relation, class of another answer that implies the other state) of each.
     """
     return sql.execute(f"{_CONTRADICTED} LIMIT ?", [most]).fetchall()
+
+
+def contradicted_by(db: Database, batches: Iterable[str]) -> list[tuple[int, int, int, int, int]]:
+    """Return older answers that the answers of some batches contradict.
+
+    Args:
+        db: The project's database.
+        batches: Uuids of batches, as they were sent.
+
+    Returns:
+        (image, class, state) of each older answer, and (class, state) of one of the batch that contradicts it.
+    """
+    with db.reading() as sql:
+        if not are_declared(sql):
+            return []
+        return [row for batch in batches for row in sql.execute(_CONTRADICTED_BY_BATCH, [batch]).fetchall()]
 
 
 def with_implied(sql: sqlite_utils.Database, class_ids: Iterable[int]) -> set[int]:

@@ -12,12 +12,12 @@ from annotator.roles import Right
 from annotator.store.database.database import Database
 from annotator.store.events.answers import EventBatch
 from annotator.store.images import images
-from annotator.store.labels import audits, decisions
+from annotator.store.labels import audits, decisions, implied
 from annotator.store.labels import overlap as readings
-from annotator.store.people import known_answers, members, others_images
+from annotator.store.people import blindness, known_answers, members, others_images
 from annotator.store.people.daily_activity import today
 from annotator.ui.access import context
-from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import (
     AnyDecisionRequest,
     BatchGiven,
@@ -40,6 +40,9 @@ BLIND = (readings.SOURCE, known_answers.SOURCE)
 """Sources of answers to images that are chosen for blind answers. Pages know the first one only: neither what is sent
 nor what is refused tells which of these images have known answers."""
 
+ASKED = ("grid", "click", "event")
+"""Sources of batches whose contradictions people are asked about at once: an audit must not make them answer anew."""
+
 
 def as_sent(source: str) -> str:
     """Return the source of a decision as a person is told it: that an answer was a known one is hidden from them."""
@@ -57,12 +60,13 @@ async def recent(request: Request, annotator: str) -> Response:
 
 
 async def decide(request: Request, annotator: str) -> Response:
-    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}, opinions: [uuid], today}.
+    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}, opinions: [uuid], contradicted, today}.
 
     Every decision is judged alone: one that cannot be stored is refused with its reason, and the rest is saved.
     Decisions that are sent again change nothing. opinions: decisions on cells about which people still differ and
-    which this person may not settle. today: what this person has done today, these decisions included
-    (store/people/daily_activity.py).
+    which this person may not settle. contradicted: [[image, class, state, other class, its state]], older answers that
+    the batches among the decisions contradict by the relations of classes; those about one image the page finds itself.
+    today: what this person has done today, these decisions included (store/people/daily_activity.py).
     """
     given, refused = parsed_decisions(await body_of(request))
     result, more = await run_sync(_decide, given, annotator)
@@ -70,6 +74,9 @@ async def decide(request: Request, annotator: str) -> Response:
     saved = [uuid for uuid in result.saved if uuid not in refused]  # a uuid sent with two contents is in both
     day = await run_sync(today, context.db(), annotator)
     answer = {"saved": saved, "refused": refused, "opinions": result.opinions, "today": asdict(day)}
+    batches = [one.uuid for one in given if one.uuid in saved and isinstance(one, BatchGiven) and one.source in ASKED]
+    if batches:
+        answer["contradicted"] = await run_sync(_contradicted, batches, blind_as(request, annotator))
     return JSONResponse(answer, headers=FRESH)
 
 
@@ -112,6 +119,13 @@ def _decide(given: list[AnyDecisionRequest], own: str) -> tuple[Saved, dict[str,
         else:
             accepted.append(_for_event(db, _decision(decision, author)))
     return decisions.decide(db, accepted), refused
+
+
+def _contradicted(batches: list[str], blind: str) -> list[tuple[int, int, int, int, int]]:
+    """Return what the batches contradict, but for images that this person is still to answer blind."""
+    found = implied.contradicted_by(context.db(), batches)
+    hidden = blindness.hidden_from(context.db(), blind, sorted({row[0] for row in found})) if blind and found else set()
+    return [row for row in found if row[0] not in hidden]
 
 
 def _author(given: AnyDecisionRequest, own: str) -> str | None:

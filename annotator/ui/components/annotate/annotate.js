@@ -6,7 +6,7 @@
 
 import { ClassCard } from "./classcard.js";
 import { ClassList, likelihoods } from "./classlist.js";
-import { OVERRULE, askAboutContradiction, overrule } from "../shared/contradictions.js";
+import { askAboutContradiction } from "../shared/contradictions.js";
 import { HIDDEN_WORDS, STATE_WORDS, counted, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "../shared/flag.js";
@@ -24,12 +24,15 @@ import { States, summary } from "./states.js";
 import { LOOKING, Strip, performForEvent } from "../shared/strip.js";
 import { Typed } from "../shared/typed.js";
 import { typing } from "../shared/keys.js";
+import { write } from "../grid/deciding.js";
 
 const PRESENT = 1;
 const ABSENT = -1;
 const UNSURE = 0;
 const PAUSE = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
 
+const NOTHING_ELSE = "Nothing else here";
+const EMPTY = "Nothing here: empty";
 const NEWEST = "This is the newest image. Label it, or press Space to skip it.";
 const WIDE = window.matchMedia("(min-width: 761px)");
 
@@ -83,9 +86,10 @@ export default class AnnotatePage extends Page {
     const steps = el("div", { class: "tools steps", role: "group", "aria-label": "Images of this session" },
       keyButton("Previous", "ArrowLeft", () => this.earlier()),
       keyButton("Next", "ArrowRight", () => this.later(NEWEST)));
+    this.doneButton = keyButton(NOTHING_ELSE, "Enter", () => this.done(), { class: "wide" });
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
     const tools = el("div", { class: "tools answers", role: "group", "aria-label": "Other answers" },
-      keyButton("Nothing else here", "Enter", () => this.done(), { class: "wide" }),
+      this.doneButton,
       keyButton("Skip", " ", () => this.skip()),
       this.unsureButton,
       keyButton("Flag", ",", () => this.openFlag()));
@@ -106,7 +110,7 @@ export default class AnnotatePage extends Page {
   }
 
   #setClasses() {
-    this.list.setClasses(this.session.classes);
+    this.list.setClasses(this.session.classes, this.session.relations);
     this.finder.setClasses(this.session.classes);
   }
 
@@ -121,6 +125,10 @@ export default class AnnotatePage extends Page {
   }
 
   showComments() {
+    this.showLabels();
+  }
+
+  showAnswers() {
     this.showLabels();
   }
 
@@ -167,7 +175,6 @@ export default class AnnotatePage extends Page {
       Enter: once(() => this.done()),
       "-": once(() => this.toggleUnsure()),
       ".": once(() => this.mode.toggle()),
-      [OVERRULE]: once(() => overrule(this.session)),
       ",": once(() => this.openFlag()),
       "[": () => this.sequence.visit("before"),
       "]": () => this.sequence.visit("after"),
@@ -443,8 +450,9 @@ export default class AnnotatePage extends Page {
     const implied = this.session.relations.implied(states);
     this.list.mark(states, undefined, implied);
     this.states.mark(states);
+    write(/** @type {HTMLElement} */ (this.doneButton.firstElementChild), this.session.relations.isEmpty(states, implied) ? EMPTY : NOTHING_ELSE);
     const other = item?.with && `${item.with} has it open, too`;
-    const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summary(labels, this.session.classes.length, implied.size);
+    const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summary(labels, this.session.classes.length, implied);
     this.caption.textContent = [item?.name, said, commentsInWords(item), ...(item?.events ?? []), other].filter(Boolean).join(" · ");
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels

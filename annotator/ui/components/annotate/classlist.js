@@ -1,11 +1,12 @@
 // @ts-check
 /**
- * The classes as buttons, in the project's order and under its headings; with many of them the likeliest on this image
- * stand above. A new picture touches only the buttons that were marked or are to be. How high a button is follows from
+ * The classes as buttons, in the project's order and under its headings, or as their relations order them; with many of
+ * them the likeliest on this image stand above. A new picture touches only the buttons that were marked or are to be. How high a button is follows from
  * the room there is and the number of rows (annotate.css), so that all are seen at once where that is possible.
  */
 
-import { swatch, underHeadings } from "../shared/classes.js";
+import { arranged } from "./arranged.js";
+import { swatch } from "../shared/classes.js";
 import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 
 const FEW = 14; // up to this number two columns of large buttons have room
@@ -47,19 +48,20 @@ export class ClassList {
     }
   }
 
-  /** @param {Class[]} classes */
-  setClasses(classes) {
+  /** @param {Class[]} classes @param {import("../shared/relations.js").Relations} relations */
+  setClasses(classes, relations) {
     this.classes = classes;
     this.byId = new Map(classes.map((class_) => [class_.id, class_]));
     this.byKey = new Map(classes.filter((class_) => class_.key).map((class_) => [class_.key, class_]));
     this.marked = this.guesses = this.implied = new Map();
     this.buttons = new Map(classes.map((class_) => [class_.id, classButton(class_, class_.key ? [kbd(class_.key)] : [])]));
-    const groups = underHeadings(classes);
-    this.list.replaceChildren(el("div", { class: "all" }, ...groups.flatMap((group) => this.#chunks(group))));
-    const headings = groups.filter(({ heading }) => heading).length;
+    const { sections, depths } = arranged(classes, relations);
+    for (const [id, depth] of depths) this.buttons.get(id)?.style.setProperty("--depth", String(depth));
+    this.list.replaceChildren(el("div", { class: "all" }, ...sections.flatMap((section) => this.#chunks(section))));
+    const headings = sections.filter(({ heading }) => heading).length;
     this.list.classList.toggle("many", classes.length > AT_A_GLANCE);
     this.list.classList.toggle("few", classes.length <= FEW);
-    this.list.classList.toggle("headed", headings > 0);
+    this.list.classList.toggle("headed", headings > 0 || depths.size > 0);
     for (const columns of [2, 3]) {
       this.list.style.setProperty(`--rows${columns}`, String(Math.ceil((classes.length + headings) / columns) + Number(headings > 0)));
     }
@@ -128,11 +130,12 @@ export class ClassList {
     );
   }
 
-  /** The buttons of a heading, so many together as the browser lays out at once. @param {{heading: string, classes: Class[]}} group */
-  #chunks({ heading, classes }) {
+  /** The buttons of a section, so many together as the browser lays out at once. @param {import("./arranged.js").Section} section */
+  #chunks({ heading, group, tree, classes }) {
+    const kind = ["chunk", ...(group ? ["group"] : []), ...(tree ? ["tree"] : [])].join(" ");
     const buttons = classes.map(({ id }) => /** @type {HTMLButtonElement} */ (this.buttons.get(id)));
     return Array.from({ length: Math.ceil(buttons.length / CHUNK) }, (_, index) =>
-      el("div", { class: "chunk", ...(heading ? { role: "group", "aria-label": heading } : {}) },
+      el("div", { class: kind, ...(heading ? { role: "group", "aria-label": heading } : {}) },
         ...(heading && index === 0 ? [el("div", { class: "heading", "aria-hidden": "true" }, heading)] : []),
         ...buttons.slice(index * CHUNK, (index + 1) * CHUNK)));
   }

@@ -3,6 +3,7 @@
 
 import { STATE_WORDS, counted, el } from "../shared/dom.js";
 
+const ABSENT = -1;
 /** @type {[number | null, string][]} */
 const CHOICES = [[1, "Present"], [-1, "Absent"], [0, "Unsure"], [null, "Unanswered"]];
 
@@ -39,10 +40,15 @@ export class States {
   }
 }
 
-/** "2 of 3 classes answered: 1 present, 1 absent"; "" when none is. @param {any[]} labels @param {number} classes @param {number} [implied] */
-export function summary(labels, classes, implied = 0) {
+/**
+ * "2 of 3 classes answered: 1 present, 1 absent"; "empty" when all are absent; "" when none is answered.
+ * @param {any[]} labels @param {number} classes @param {Map<number, number>} implied
+ */
+export function summary(labels, classes, implied) {
   if (!labels.length) return "";
+  const states = [...labels.map((label) => label.state), ...implied.values()];
+  if (states.length >= classes && states.every((state) => state === ABSENT)) return `empty: ${counted(classes, "class", "classes")} absent`;
   const count = (/** @type {number} */ state) => labels.filter((label) => label.state === state).length;
   const counts = [1, -1, 0].map((state) => [count(state), STATE_WORDS[state]]).filter(([number]) => number);
-  return `${labels.length} of ${counted(classes, "class", "classes")} answered: ${counts.map((part) => part.join(" ")).join(", ")}${implied ? ` · ${implied} implied` : ""}`;
+  return `${labels.length} of ${counted(classes, "class", "classes")} answered: ${counts.map((part) => part.join(" ")).join(", ")}${implied.size ? ` · ${implied.size} implied` : ""}`;
 }

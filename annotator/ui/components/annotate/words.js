@@ -36,7 +36,7 @@ export const KEYS = [
       [["/", "Ctrl+K"], "find a class: Enter labels, Shift+Enter labels and stays"],
       ["Letters", "a class name typed quickly: opens the finder, labels nothing"],
       [["/", "?"], "in the finder: what the selected class means, with examples"],
-      ["Enter", "nothing else here: mark every unanswered class absent"],
+      ["Enter", "nothing else here: mark every unanswered class absent; where nothing is present, the image is empty"],
       ["=", "label it like the previous image in its folder, and stay"],
       OVERRULE_ROW,
       [".", "“One label” or “All labels” (keys mark, Enter goes on)"],

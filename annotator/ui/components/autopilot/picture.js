@@ -70,7 +70,7 @@ export class Picture {
   }
 
   setClasses() {
-    this.list.setClasses(this.session.classes);
+    this.list.setClasses(this.session.classes, this.session.relations);
     this.finder.setClasses(this.session.classes);
     if (this.action) this.#mark();
   }
@@ -194,8 +194,12 @@ export class Picture {
       return;
     }
     const other = state === PRESENT && marks.get(class_.id) === PRESENT;
-    this.action.marks = new Map(marks).set(class_.id, other ? ABSENT : state);
-    this.action.guesses = new Map([...guesses].filter(([id]) => id !== class_.id));
+    const marked = new Map(marks).set(class_.id, other ? ABSENT : state);
+    // What the model guessed gives way to what the person says.
+    const against = this.session.relations.contradicted(marked).filter((id) => id !== class_.id && guesses.has(id));
+    for (const id of against) marked.delete(id);
+    this.action.marks = marked;
+    this.action.guesses = new Map([...guesses].filter(([id]) => id !== class_.id && !against.includes(id)));
     this.#mark();
   }
 
@@ -256,7 +260,9 @@ export class Picture {
     const no = this.session.classes.length - yes - unsure - [...implied.values()].filter((mark) => mark === PRESENT).length;
     const single = kind === "click";
     write(this.decideWords, single ? "Nothing else here" : "Save all");
-    const said = guesses.size
+    const said = this.session.relations.isEmpty(marks, implied)
+      ? "nothing here: empty"
+      : guesses.size
       ? `${guesses.size} guessed · ${marks.size - guesses.size} answered · ${this.session.classes.length - marks.size} absent`
       : `${yes} ${STATE_WORDS[PRESENT]} · ${no} absent${unsure ? ` · ${unsure} unsure` : ""}`;
     write(this.sum, single ? "" : said);

@@ -1,6 +1,7 @@
 // @ts-check
 /** What Autopilot tells a person about itself. */
 
+import { OVERRULE_ROW } from "../shared/contradictions.js";
 import { counted } from "../shared/dom.js";
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
@@ -48,6 +49,7 @@ export const KEYS = [
       [".", "skip this task (also Space on one image)"],
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
+      OVERRULE_ROW,
       FIND_ROW,
       ["?", "this list (also F1)"],
     ],

@@ -1,6 +1,7 @@
 // @ts-check
 /** What the grid tells a person about itself. */
 
+import { OVERRULE_ROW } from "../shared/contradictions.js";
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
@@ -23,6 +24,7 @@ export const KEYS = [
       ["Enter", "save all tiles as they are marked; the next grid appears"],
       ["Backspace", "undo a whole grid, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
+      OVERRULE_ROW,
     ],
   },
   {

@@ -6,7 +6,7 @@
  */
 
 import { Adder } from "./adder.js";
-import { OVERRULE, askAboutContradiction, overrule } from "../shared/contradictions.js";
+import { askAboutContradiction } from "../shared/contradictions.js";
 import { percent } from "./chips.js";
 import { FIX_KEY, fix } from "../shared/fix.js";
 import { Filter } from "./filter.js";
@@ -116,7 +116,6 @@ export default class ReviewPage extends Page {
       "/": () => this.openAdder(),
       find: () => this.openAdder(),
       [FIX_KEY]: () => this.fix(),
-      [OVERRULE]: () => overrule(this.session),
     };
     if (moves[key]) moves[key]();
     else if (/^[1-9]$/.test(key)) this.screen.select(Number(key) - 1);

@@ -1,11 +1,11 @@
 // @ts-check
-/** An answer that contradicts an earlier one of the same image is asked about at once, in one line, with one key. */
+/** Answers that contradict earlier ones of the same images are asked about at once, in one line, with one key. */
 
-import { STATE_WORDS, keyButton } from "./dom.js";
+import { STATE_WORDS, counted, keyButton } from "./dom.js";
 
 export const OVERRULE = "F8";
 /** @type {[string, string]} */
-export const OVERRULE_ROW = [OVERRULE, "take back the older answer that the newest one contradicts"];
+export const OVERRULE_ROW = [OVERRULE, "take back the older answers that the newest ones contradict"];
 const UNSURE = 0;
 
 /**
@@ -26,6 +26,27 @@ export function askAboutContradiction(session, id, answers, clear) {
     for (const other of against) clear(other);
   };
   session.say(`${names.get(id)} ${STATE_WORDS[state]} contradicts ${before}.`, true, keyButton("Take that back", OVERRULE, keep));
+}
+
+/**
+ * Ask about what the answers of a batch, which the server has stored, contradict.
+ * @param {import("./session.js").Session} session
+ * @param {[number, number, number, number, number][]} found image, class, state; the other class and its state
+ * @param {(cells: [number, number, number][]) => void} clear takes these answers back, as one step
+ */
+export function askAboutBatch(session, found, clear) {
+  const older = new Map(found.map(([image, id, state]) => [`${image} ${id}`, /** @type {[number, number, number]} */ ([image, id, state])]));
+  const words = (/** @type {[number, number][]} */ pairs) =>
+    [...new Set(pairs.map(([id, state]) => `${session.names.get(id)} ${STATE_WORDS[state]}`))].sort().join(", ");
+  const images = new Set(found.map(([image]) => image)).size;
+  session.say(
+    `${words(found.map(([, , , id, state]) => [id, state]))} contradicts ${words(found.map(([, id, state]) => [id, state]))} on ${counted(images, "image")}.`,
+    true,
+    keyButton(older.size === 1 ? "Take that back" : "Take those back", OVERRULE, () => {
+      session.say("");
+      clear([...older.values()]);
+    }),
+  );
 }
 
 /** Take back what the newest answer contradicts, as long as the page asks about it. @param {import("./session.js").Session} session */

@@ -23,15 +23,18 @@ const PATIENCE = 5000; // milliseconds after which a decision of another tab is 
 export class Outbox {
   /**
    * @param {{api: import("./api.js").Api, project: string, annotator: string, onChange: () => void,
-   *          onExpired: () => void, onOpinion: () => void}} options
+   *          onExpired: () => void, onOpinion: () => void,
+   *          onContradicted: (found: [number, number, number, number, number][]) => void}} options
+   *   onContradicted: told what batches contradict, as the server has it (contradictions.js)
    */
-  constructor({ api, project, annotator, onChange, onExpired, onOpinion }) {
+  constructor({ api, project, annotator, onChange, onExpired, onOpinion, onContradicted }) {
     this.api = api;
     this.prefix = `annotator:${project}:unsaved:`;
     this.annotator = annotator;
     this.onChange = onChange;
     this.onExpired = onExpired;
     this.onOpinion = onOpinion;
+    this.onContradicted = onContradicted;
     this.saved = 0;
     this.aside = new Aside(project, onChange);
     this.today = new Today();
@@ -109,6 +112,7 @@ export class Outbox {
         this.pause = FIRST_PAUSE;
         this.onChange();
         if (answer.opinions?.length) this.onOpinion();
+        if (answer.contradicted?.length) this.onContradicted(answer.contradicted);
       }
     } catch (error) {
       this.trouble = error.message;
@@ -121,7 +125,7 @@ export class Outbox {
 
   /**
    * Send a batch. If the server cannot read it, the next one has half the size, until the unreadable decision is alone.
-   * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null, opinions?: string[], today?: import("./today.js").Count}>}
+   * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null, opinions?: string[], contradicted?: any[], today?: import("./today.js").Count}>}
    */
   async #post(batch) {
     try {

@@ -36,6 +36,7 @@ export class Page {
       onKey: (key, event) => this.press(key, event),
       onKeyUp: (key) => this.release(key),
       onUndo: (step, how) => this.foreignStep(step, how),
+      onTakeBack: (cells) => this.takeBack(cells),
       pictured: () => this.pictured(),
       onComment: (item, note) => this.comment(item, note),
       onRemove: (item, uuid, note) => this.removeComment(item, uuid, note),
@@ -104,6 +105,9 @@ export class Page {
   /** The image has another number of comments. */
   showComments() {}
 
+  /** Items in hand have lost answers, or have them back. */
+  showAnswers() {}
+
   // What a page does
 
   /**
@@ -148,6 +152,24 @@ export class Page {
   imageName(id) {
     const { current, queue, earlierItems } = this.hand;
     return [current, ...queue, ...earlierItems].find((item) => item?.id === id)?.name ?? "";
+  }
+
+  /** Take back older answers, which others contradict: one step. @param {[number, number, number][]} cells image, class, state */
+  takeBack(cells) {
+    const gone = new Set(cells.map(([image, id]) => `${image} ${id}`));
+    const { current, queue, earlierItems } = this.hand ?? { current: null, queue: [], earlierItems: [] };
+    const held = [current, ...queue, ...earlierItems].map((/** @type {any} */ item) => item?.item ?? item).filter((item) => item?.labels);
+    const before = held.map((item) => ({ item, labels: item.labels }));
+    this.perform({ action: "batch", source: "click", cells: cells.map(([image, id]) => [image, id, null, null]) }, {
+      forward: () => {
+        for (const item of held) item.labels = item.labels.filter((/** @type {any} */ label) => !gone.has(`${item.id} ${label.class}`));
+        this.showAnswers();
+      },
+      back: () => {
+        for (const { item, labels } of before) item.labels = labels;
+        this.showAnswers();
+      },
+    });
   }
 
   /** @param {any} item an image @param {string} note */

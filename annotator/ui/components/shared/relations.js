@@ -45,6 +45,14 @@ export class Relations {
   }
 
   /**
+   * Whether an image with these answers and no other positive is empty: nothing is present, and nothing always is.
+   * @param {Map<number, number>} answers @param {Map<number, number>} [implied] by them
+   */
+  isEmpty(answers, implied = this.implied(answers)) {
+    return !this.groups.some((group) => group.exactly_one) && [...answers.values(), ...implied.values()].every((state) => state === ABSENT);
+  }
+
+  /**
    * What "nothing else here" leaves alone: what is implied to be present, and groups of which one is always present and
    * none is said to be.
    * @param {Map<number, number>} answers @returns {{classes: Set<number>, asked: string[]}} asked: the names of such groups

@@ -6,6 +6,7 @@
 
 import { Api, rememberName } from "./api.js";
 import { AsideDialog } from "./aside.js";
+import { OVERRULE, askAboutBatch, overrule } from "./contradictions.js";
 import { afterPaint, capital, el, keyButton } from "./dom.js";
 import { fix } from "./fix.js";
 import { Foot } from "./foot.js";
@@ -38,12 +39,13 @@ export class Session {
    * @param {{page: string, keys: {title: string, rows: [string | string[], string][]}[], hints: import("./hints.js").Hint[],
    *          onKey: (key: string, event: KeyboardEvent) => boolean, onKeyUp?: (key: string) => void,
    *          onUndo: (step: Step, how: "undone" | "redone") => void, pictured: () => any,
+   *          onTakeBack: (cells: [number, number, number][]) => void,
    *          onComment: (item: any, note: string) => void, onRemove: (item: any, uuid: string, note: string) => void}} options
-   *   pictured: the image whose history may be seen; onComment, onRemove: a comment on it
+   *   pictured: the image whose history may be seen; onTakeBack: older answers that others contradict; onComment, onRemove: a comment on it
    */
   constructor(
     { data, parentElement, setTriggerValue },
-    { page, keys, hints, onKey, onKeyUp, onUndo, pictured, onComment, onRemove },
+    { page, keys, hints, onKey, onKeyUp, onUndo, onTakeBack, pictured, onComment, onRemove },
   ) {
     this.renew = () => setTriggerValue("expired", Date.now());
     /** Whether the message on screen stays with other pictures, until the next decision. */
@@ -76,6 +78,7 @@ export class Session {
       onChange: () => this.changed(),
       onExpired: () => this.renew(),
       onOpinion: () => this.say(OPINION),
+      onContradicted: (found) => askAboutBatch(this, found, onTakeBack),
     });
     this.aside = new AsideDialog(this.outbox.aside, { names: () => this.names, onRetry: () => this.outbox.retry() });
     this.foot.aside.addEventListener("click", () => this.aside.open());
@@ -276,11 +279,11 @@ export class Session {
     if (this.images.isOpen) return this.images.key(key, event);
     const elsewhere = typing(event) || this.root.querySelector("dialog[open]");
     if (!elsewhere) {
-      const commands = { undo: () => this.undo(), Backspace: () => this.undo(), redo: () => this.redo(), F1: () => this.help.open() };
+      const commands = { undo: () => this.undo(), Backspace: () => this.undo(), redo: () => this.redo(), F1: () => this.help.open(), [OVERRULE]: () => overrule(this) };
       if (key === "?") commands["?"] = commands.F1;
       if (key === HISTORY_KEY && !event.repeat && this.showHistory()) return true;
       if (commands[key]) {
-        if (!event.repeat || key !== "F1") commands[key]();
+        if (!event.repeat || (key !== "F1" && key !== OVERRULE)) commands[key]();
         return true;
       }
     }
