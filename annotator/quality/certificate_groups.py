@@ -118,8 +118,8 @@ class ByFact:
             wrong = (1 - CONFIDENCE) * sampled
             some = f"about {wrong:,.0f}" if wrong >= 1.5 else "one"
             sentences.append(
-                f"Each interval holds with 95 % confidence on its own. Of {sampled:,} such intervals {some} may miss the "
-                "truth by chance, so the lowest group may only look low."
+                f"Each interval holds with 95 % confidence on its own. Of {sampled:,} such intervals {some} may miss "
+                "the truth by chance, so the lowest group may only look low."
             )
         return sentences
 
