@@ -145,7 +145,7 @@ def test_numbers_without_edges_are_in_quarters_and_times_in_days_months_or_years
     )
     quarters = fact_groups.grouped(number, np.array([*range(8), np.nan]), 9)
     assert np.bincount(quarters.codes[:8]).tolist() == [2, 2, 2, 2] and quarters.codes[8] == -1
-    assert fact_groups.grouped(number, np.ones(3), 9).labels == ["any"], "of one value there is one group"
+    assert fact_groups.grouped(number, np.ones(3), 9).labels == ["1"], "of one value there is one group"
     seconds = np.array(["2026-01-31", "2026-02-01", "2026-02-28"], "datetime64[s]").astype(float)
     for most, labels in ((60, "2026-01-31"), (9, "2026-01"), (1, "2026")):
         assert fact_groups.grouped(time, seconds, most).labels[0] == labels
