@@ -17,6 +17,7 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.labels import overlap as readings
 from annotator.store.networks import configuration
+from annotator.store.people import blindness
 
 pytestmark = pytest.mark.process
 
@@ -117,4 +118,22 @@ def test_pages_say_why_an_image_shows_nothing(browser, shared):
     expect(page.get_by_role("dialog").get_by_role("status")).to_have_text(f"{words}.")
     expect(page.locator(".history li")).to_have_count(0)
     assert page.troubles == []
+    readings.choose(db, 1, 0)
+
+
+def test_the_certificate_and_its_groups_are_not_shown_to_a_person_who_is_still_to_answer_blind(browser, shared):
+    db = Database(shared.project)
+    with db.writing() as sql:
+        sql.execute("INSERT INTO attribute SELECT id, 'site', 'pond', NULL FROM image")
+    readings.choose(db, 2, 1.0)
+    assert blindness.waits_for(db, "annotator")
+    page = open_page(browser, shared, "x", "/gallery")
+    by_a_fact = page.get_by_role("heading", name="By a fact of the images")
+    page.context.add_cookies([browser_cookie(shared, "reviewer")])
+    page.goto(f"{shared.address}/certificate")
+    expect(by_a_fact).to_be_visible(timeout=60_000)
+    page.context.add_cookies([browser_cookie(shared, "annotator")])
+    page.goto(f"{shared.address}/certificate")
+    expect(page.get_by_text("Hidden until you have given your blind answers.")).to_be_visible(timeout=60_000)
+    expect(by_a_fact).to_have_count(0)
     readings.choose(db, 1, 0)

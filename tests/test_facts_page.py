@@ -165,3 +165,41 @@ def test_twelve_choices_can_be_told_from_the_ground_and_from_each_other_in_both_
         seen[scheme] = page.locator(".legend").evaluate(CONTRAST)
     for scheme, contrasts in seen.items():
         assert len(contrasts) == 12 and min(contrast for _, contrast in contrasts) >= 3, (scheme, contrasts)
+
+
+def bars(page: Page) -> list[str | None]:
+    return page.locator(".bars .bar").evaluate_all("(all) => all.map((one) => one.getAttribute('aria-label'))")
+
+
+def test_a_bar_of_the_chart_filters_by_its_value_and_pressed_again_no_more(browser, traps):
+    page = open_gallery(browser, traps)
+    page.keyboard.press("b")
+    by = page.get_by_label("Fact to count by")
+    expect(by).to_be_focused()
+    by.select_option("place")
+    expect(page.locator(".bars .bar").first).to_have_accessible_name("pond: 16 images")
+    page.get_by_role("button", name="wood: 8 images").click()
+    expect(page.locator(".count")).to_have_text("8 of 24 images")
+    assert "place=wood" in page.url
+    expect(page.get_by_role("button", name="wood: 8 images")).to_have_attribute("aria-pressed", "true")
+    assert bars(page) == ["pond: 16 images", "wood: 8 images"], "its own condition takes no bar away"
+    by.select_option("hour")
+    expect(page.get_by_role("button", name="under 17:00: 1 image")).to_be_visible()
+    by.select_option("column:weight")
+    expect(page.get_by_role("group", name="Images by weight")).to_be_visible()
+    page.get_by_role("button", name="20 to 21: 1 image").click()
+    expect(page.locator(".count")).to_have_text("1 of 24 images")
+    page.get_by_role("button", name="20 to 21: 1 image").click()
+    by.select_option("place")
+    expect(page.locator(".bar[aria-pressed=true]")).to_have_count(1)
+    page.locator(".bar[aria-pressed=true]").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".count")).to_have_text("24 images")
+    expect(page.get_by_role("button", name="wood: 8 images")).to_be_focused()
+    page.go_back()
+    expect(page.locator(".bar[aria-pressed=true]")).to_have_count(1)
+    page.get_by_role("button", name="Chart").click()
+    expect(page.get_by_role("region", name="Images by a fact")).to_have_count(0)
+    assert page.troubles == []

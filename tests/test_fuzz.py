@@ -54,6 +54,7 @@ POSTS = {
     "/api/gallery": gallery_requests.GalleryWindowRequest,
     "/api/gallery/place": gallery_requests.GalleryPlaceRequest,
     "/api/gallery/ids": gallery_requests.GalleryIdsRequest,
+    "/api/gallery/counts": gallery_requests.GalleryCountsRequest,
     "/api/find": requests.FindRequest,
     "/api/decisions": requests.DecisionsRequest,
 }

@@ -117,6 +117,7 @@ ROUTES = {
     "/api/gallery": ("guest", 400, {}),
     "/api/gallery/place": ("guest", 400, {}),
     "/api/gallery/ids": ("guest", 400, {}),
+    "/api/gallery/counts": ("guest", 400, {}),
     "/api/twins": ("guest", 400, {}),
     "/api/event": ("guest", 200, {"image": 1}),
     "/api/find": ("guest", 200, {"text": "0", "count": 1}),

@@ -172,6 +172,8 @@ def everything(team: Team) -> dict[str, tuple[int, str]]:
     sorts = ({"sort": "name"}, {"sort": "decided"}, {"sort": "labels"}, {"sort": "probability", "class": 2})
     sorts += ({"sort": "place"}, {"sort": "hour"}, {"sort": "column", "column": "animals"})
     for number, only in enumerate(lists):
+        for fact in ("place", "camera", "hour", "captured", "column:animals"):
+            ask("/api/gallery/counts", {"filter": only, "fact": fact})
         for sort in sorts if number < 2 else sorts[number % len(sorts) :][:1]:
             ask("/api/gallery", {"filter": only, "start": 0, "count": 24} | sort)
             ask("/api/gallery/place", {"filter": only, "image": 7} | sort)

@@ -68,6 +68,7 @@ class Condition:
         audits: The number of audits, with work in between.
         people: The team that answers; None: one person who is always right.
         events: How images come in events; None: each on its own.
+        cells: Drawn of each class for an audit.
     """
 
     shares: tuple[float, float]
@@ -79,6 +80,7 @@ class Condition:
     audits: int = 1
     people: People | None = None
     events: Events | None = None
+    cells: int = CELLS
 
 
 RARE, COMMON = (0.003, 0.02), (0.1, 0.5)
@@ -215,8 +217,45 @@ def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Cer
         team = say(rng, truth, condition.people)
         said, in_audits = team.first, team.second
         read, unsettled = read_twice(rng, team, truth, states, condition.people)
+    accepted, parts, scores = worked(rng, condition, states, said, in_audits, truth, rates, event_of)
+    if event_of is None:
+        return truth_of(truth, states, accepted), _certificate(states, accepted, parts, unsettled, read), None
+    at_once = event_of if grouped and grouped.answered_whole else None
+    # An audit of events, for which people answer CELLS events of each class, comes after that of images.
+    events = _events(rng, states, truth, scores, event_of, lambda: _work(rng, states, said, scores, 0.05, at_once))
+    true = _with_events(truth_of(truth, states, accepted), truth, states, event_of)
+    return true, _certificate(states, accepted, parts, unsettled, read), events
+
+
+def worked(
+    rng: np.random.Generator,
+    condition: Condition,
+    states: np.ndarray,
+    said: np.ndarray,
+    in_audits: np.ndarray,
+    truth: np.ndarray,
+    rates: np.ndarray,
+    event_of: np.ndarray | None,
+) -> tuple[np.ndarray, list[dict], np.ndarray]:
+    """Let people and models decide in `states`, in audits and otherwise.
+
+    Args:
+        rng: Decides all that is random.
+        condition: The kind of project.
+        states: (N, C), changed in place.
+        said: (N, C) bool, what people answer.
+        in_audits: (N, C) bool, what they answer in audits.
+        truth: (N, C) bool.
+        rates: (C,) the shares of the images that show a class.
+        event_of: (N,) the event of each image; None without events.
+
+    Returns:
+        The auto-accepted cells (N, C), the audits of the classes with their answers, and the newest scores (N, C).
+    """
+    grouped = condition.events
     accepted = np.zeros(truth.shape, bool)
     parts: list[dict] = []
+    scores = np.zeros(truth.shape)
     at_once = event_of if grouped and grouped.answered_whole else None
     for drawing in range(condition.audits):
         scores = _scores(rng, truth, rates, condition.model)
@@ -224,7 +263,9 @@ def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Cer
         if condition.filled:
             accepted = (scores >= FILLED_FROM) & (states == OPEN)
         together = event_of if grouped and grouped.drawn_whole else None
-        drawn = [_draw(rng, states[:, c], accepted[:, c], scores[:, c], together) for c in range(CLASSES)]
+        drawn = [
+            _draw(rng, states[:, c], accepted[:, c], scores[:, c], condition.cells, together) for c in range(CLASSES)
+        ]
         _work(rng, states, said, _scores(rng, truth, rates, condition.model), condition.since, at_once)
         for column, sample in enumerate(drawn):
             answered = sample.rows[: round(condition.answered * len(sample.rows))]
@@ -232,12 +273,7 @@ def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Cer
             rows = sample.rows[unbiased]
             states[rows, column] = np.where(in_audits[rows, column], PRESENT, ABSENT)
             parts.append({"of_class": column, "drawing": drawing, "drawn": sample, "unbiased": unbiased})
-    if event_of is None:
-        return _truth(truth, states, accepted), _certificate(states, accepted, parts, unsettled, read), None
-    # An audit of events, for which people answer CELLS events of each class, comes after that of images.
-    events = _events(rng, states, truth, scores, event_of, lambda: _work(rng, states, said, scores, 0.05, at_once))
-    true = _with_events(_truth(truth, states, accepted), truth, states, event_of)
-    return true, _certificate(states, accepted, parts, unsettled, read), events
+    return accepted, parts, scores
 
 
 def _in_events(rng: np.random.Generator, rates: np.ndarray, events: Events) -> tuple[np.ndarray, np.ndarray]:
@@ -253,28 +289,29 @@ def _draw(
     states: np.ndarray,
     accepted: np.ndarray,
     scores: np.ndarray,
+    cells: int,
     together: np.ndarray | None = None,
 ) -> Drawn:
-    """Draw the audit of one class; `together`: events that are drawn whole instead, until there are CELLS images."""
+    """Draw the audit of one class; `together`: events that are drawn whole instead, until there are `cells` images."""
     kinds = np.where(states != OPEN, OUT, np.where(accepted, ACCEPTED_PRESENT, UNKNOWN))
     if together is None:
-        return draw_class(kinds, scores, CELLS, rng)
+        return draw_class(kinds, scores, cells, rng)
     open_ = np.flatnonzero(kinds == UNKNOWN)
     rank = rng.permutation(IMAGES)[together[open_]]
     return Drawn(
-        np.where(kinds == UNKNOWN, 0, OUTSIDE).astype(np.uint8), open_[np.argsort(rank, kind="stable")][:CELLS]
+        np.where(kinds == UNKNOWN, 0, OUTSIDE).astype(np.uint8), open_[np.argsort(rank, kind="stable")][:cells]
     )
 
 
-def _counted(states: np.ndarray, part: dict) -> np.ndarray:
+def counted(states: np.ndarray, part: dict) -> np.ndarray:
     """Return which cells of a sample may be counted: (n,) bool."""
     drawn = part["drawn"]
     answered = states[drawn.rows, part["of_class"]] != OPEN
-    counted = np.zeros(len(drawn.rows), bool)
+    result = np.zeros(len(drawn.rows), bool)
     for code in np.unique(drawn.strata[drawn.rows]):
         of = np.flatnonzero(drawn.strata[drawn.rows] == code)
-        counted[of] = usable(of, answered[of], part["unbiased"][of])
-    return counted
+        result[of] = usable(of, answered[of], part["unbiased"][of])
+    return result
 
 
 def _events(
@@ -305,7 +342,7 @@ def _certificate(
     counts = []
     for part in parts:
         column, drawn = part["of_class"], part["drawn"]
-        counted_strata = count(drawn.strata, states[:, column], accepted[:, column], drawn.rows, _counted(states, part))
+        counted_strata = count(drawn.strata, states[:, column], accepted[:, column], drawn.rows, counted(states, part))
         many = len(counted_strata["code"])
         counts.append(counted_strata | {"of_class": np.full(many, column), "audit": np.full(many, part["drawing"])})
     strata = Strata(**{name: np.concatenate([part[name] for part in counts]) for name in counts[0]})
@@ -320,7 +357,8 @@ def _certificate(
     return replace(certified, recall=allowing_for_mistakes(certified, labels, (states == ABSENT).sum(0), open_, read))
 
 
-def _truth(truth: np.ndarray, states: np.ndarray, accepted: np.ndarray) -> Truth:
+def truth_of(truth: np.ndarray, states: np.ndarray, accepted: np.ndarray) -> Truth:
+    """Return the true figures of these labels."""
     filled = accepted & (states == OPEN)
     labeled = (states == PRESENT) | filled
     right, positives, given = (_with_all(cells) for cells in (labeled & truth, truth, labeled))

@@ -1,6 +1,6 @@
 """The commands that measure the quality of the labels: the certificate, and the audits it rests on."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,13 +8,29 @@ from annotator.cli.options import AsJson, Project, examples
 from annotator.cli.printing import print_result, print_table
 from annotator.shares import counted
 
+if TYPE_CHECKING:
+    from annotator.store.database.database import Database
+
 commands = typer.Typer(rich_markup_mode=None)
 
 
-@commands.command(epilog=examples("annotator certificate birds", "annotator certificate birds --target 0.95 --json"))
+@commands.command(
+    epilog=examples(
+        "annotator certificate birds",
+        "annotator certificate birds --target 0.95 --json",
+        "annotator certificate birds --by place",
+    )
+)
 def certificate(
     project: Project,
     target: Annotated[float, typer.Option(help="Target recall.", min=0.01, max=1.0)] = 0.98,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Show instead the images of each group of a fact: place, camera, captured, hour, size, brightness, "
+            "sharpness, or an imported column."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how complete and how correct the labels are, with 95 % intervals, and how to improve confidence."""
@@ -23,6 +39,9 @@ def certificate(
     from annotator.quality.evidence import IF_RIGHT, count_in_words, duration, share_in_words
     from annotator.store.database.database import Database
 
+    if by is not None:
+        _by_fact(Database(project), by, as_json)
+        return
     certified = certify(Database(project), target)
     reached = {
         "target": target,
@@ -72,6 +91,34 @@ def certificate(
             print(f"  {sentence}")
 
     print_result(certified.as_json() | {"reached": reached}, as_json, text)
+
+
+def _by_fact(db: "Database", name: str, as_json: bool) -> None:
+    from annotator.quality.certificate_groups import certificate_by
+    from annotator.quality.evidence import IF_RIGHT, count_in_words, share_in_words
+
+    certified = certificate_by(db, name)
+
+    def text() -> None:
+        titles = (certified.label, "images", "audited", "labeled", f"recall {IF_RIGHT}", "precision", "missing")
+        rows = [
+            (
+                group.name,
+                f"{group.images:,}",
+                f"{group.audited_images:,}",
+                f"{group.people + group.accepted:,}",
+                share_in_words(group.recall),
+                brief(share_in_words(group.precision)),
+                count_in_words(group.missing),
+            )
+            for group in certified.groups
+        ]
+        print_table(titles, rows)
+        print()
+        for sentence in certified.in_words():
+            print(f"  {sentence}")
+
+    print_result(certified.as_json(), as_json, text)
 
 
 @commands.command(

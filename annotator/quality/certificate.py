@@ -4,18 +4,32 @@ This module reads the store and builds the records; the statistics are those of 
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 
-from annotator.indexing import positions
-from annotator.quality import audit, event_audit, guarantee, rule_out
-from annotator.quality.audit import Sample
+from annotator.quality import audit, guarantee, rule_out
 from annotator.quality.certificate_records import TARGET, Certificate, EventFigures, Relabels, Row
+from annotator.quality.certificate_strata import (
+    CellCounts,
+    EventCounts,
+    Part,
+    Population,
+    aligned_with,
+    relabels_of,
+    strata_of,
+)
 from annotator.quality.double_reading import double_read
-from annotator.quality.evidence import Interval, allowing_reason, missing_reason, precision_reason, recall_reason
+from annotator.quality.evidence import (
+    Interval,
+    allowing_reason,
+    interval_of,
+    known_number,
+    missing_reason,
+    precision_reason,
+    recall_reason,
+)
 from annotator.quality.shortfall import lacks
 from annotator.records import ABSENT, PRESENT, Class
 from annotator.snapshot.predictions import read_predictions
@@ -28,19 +42,18 @@ from annotator.store.events import membership
 from annotator.store.images import set_aside
 from annotator.store.labels import audits, auto_accepted
 from annotator.store.labels import counts as overview
-from annotator.store.labels.audits import OPEN, Audit, AuditCells
+from annotator.store.labels.audits import OPEN, AuditCells
 from annotator.store.pictures.decoding_budget import give_back_freed
 from annotator.store.runs import runs
 from models.statistics.bounds import Bounds
-from models.statistics.certificate import Certified, Labels, Strata, certify, count
+from models.statistics.certificate import Certified, Labels, Strata, certify
 from models.statistics.double_reading import allowing_for_mistakes
-from models.statistics.event_totals import certify_events, count_events, states_of_events
-from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE
+from models.statistics.event_totals import certify_events
+from models.statistics.stratified_sampling import OUTSIDE
 
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
 FOUND = 0.95  # share of the missing positives that the stated time finds
 UNKNOWN = Interval(None, 0.0, 1.0)
-SLACK = 0.02  # an audit is used, too, if it leaves at most this share of a class's cells more without a sample
 
 
 def certificate(db: Database, target: float = TARGET) -> Certificate:
@@ -69,12 +82,12 @@ def _certificate(db: Database, target: float) -> Certificate:
     image_ids = audits.readable_images(db)
     event_of = membership.events_of(db, image_ids)
     events = None if event_of is None else membership.numbered(event_of)
-    population = _Population(db, image_ids, class_ids, events)
+    population = Population(db, image_ids, class_ids, events)
     drawn = [(drawn_audit, audits.cells_of(db, drawn_audit)) for drawn_audit in audits.audits(db)]
     of_images = [pair for pair in drawn if not pair[0].by_event]
     samples = [sample for drawn_audit, cells in of_images for sample in audit.samples_of(db, drawn_audit, cells)]
-    strata, parts, counts, of_events = _strata(samples, population, [pair for pair in drawn if pair[0].by_event])
-    relabels = _relabels(samples)
+    strata, parts, counts, of_events = strata_of(samples, population, [pair for pair in drawn if pair[0].by_event])
+    relabels = relabels_of(samples)
     labels = _labels(db, class_ids, counts, relabels)
     certified = certify(strata, labels)
     compared, allowing = np.zeros(len(class_ids) + 1, np.int64), None
@@ -134,148 +147,6 @@ def seconds_per_tile(db: Database) -> float:
     return time_model_of(db, "").grid(TILES, CHANGED) / TILES
 
 
-@dataclass(frozen=True, eq=False)
-class _Population:
-    """All cells of the project, whose labels are read class by class: N bytes at a time instead of N x C.
-
-    Attributes:
-        image_ids: (N,) int64, ascending.
-        class_ids: (C,) int64.
-        events: (N,) int64 from 0, the event of each image; None in a project without events.
-    """
-
-    db: Database
-    image_ids: np.ndarray
-    class_ids: np.ndarray
-    events: np.ndarray | None
-
-    def of_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the labels of one class, (N,) int8, and which cells are auto-accepted as present, (N,) bool."""
-        class_id = int(self.class_ids[column])
-        accepted = audits.class_accepted(self.db, class_id, self.image_ids) == PRESENT
-        return audits.class_labels(self.db, class_id, self.image_ids), accepted
-
-
-@dataclass(frozen=True, eq=False)
-class _Aligned:
-    """A sample of one class in rows of the current images.
-
-    Attributes:
-        sample: None without an audit.
-        strata: (N,) uint8.
-        rows: (n,) sampled rows, without relabels.
-        uncovered: Images that were added after the sample was drawn.
-    """
-
-    sample: Sample | None
-    strata: np.ndarray
-    rows: np.ndarray
-    uncovered: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """The strata that one audit contributes to one class; rows (h,) are places in `Strata`."""
-
-    column: int
-    sample: Sample | None
-    uncovered: int
-    rows: np.ndarray
-
-
-def _aligned(sample: Sample, image_ids: np.ndarray) -> _Aligned:
-    places, known = positions(image_ids, sample.image_ids)
-    strata = np.where(known, sample.strata[places], OUTSIDE)
-    rows, _ = positions(sample.image_ids[sample.rows], image_ids)
-    relabel = np.isin(strata[rows], (LOOK_PRESENT, LOOK_ABSENT))
-    return _Aligned(sample, strata, rows[~relabel], int((~known).sum()))
-
-
-def _unaudited(images: int) -> _Aligned:
-    return _Aligned(None, np.full(images, OUTSIDE, np.uint8), np.zeros(0, np.int64), images)
-
-
-def _counts(aligned: _Aligned, states: np.ndarray, accepted: np.ndarray) -> dict[str, np.ndarray]:
-    return count(aligned.strata, states, accepted, aligned.rows, np.ones(len(aligned.rows), bool))
-
-
-def _sharpest(
-    counted: list[tuple[_Aligned, dict[str, np.ndarray]]], images: int
-) -> list[tuple[_Aligned, dict[str, np.ndarray]]]:
-    """Return the audits of one class that leave the fewest open cells without a sample, within SLACK."""
-    blank = [
-        int(((counts["size"] - counts["present"] - counts["absent"]) * (counts["drawn"] == 0)).sum())
-        for _, counts in counted
-    ]
-    return [part for part, cells in zip(counted, blank, strict=True) if cells <= min(blank) + SLACK * images]
-
-
-class _EventCounts(NamedTuple):
-    """The events of one class: the rows of `Strata` of its sample, and how many events are found."""
-
-    strata: dict[str, np.ndarray]
-    found: int
-
-
-class CellCounts(NamedTuple):
-    """Counts of cells by class, (C,) each.
-
-    present: labeled present; open: without a present or absent label; accepted: those of `open` that are auto-accepted
-    as present.
-    """
-
-    present: np.ndarray
-    accepted: np.ndarray
-    open: np.ndarray
-
-
-def _strata(
-    samples: list[Sample], population: _Population, of_events: list[tuple[Audit, AuditCells]]
-) -> tuple[Strata, list[_Part], CellCounts, list[_EventCounts]]:
-    """Return all strata of all classes, the part of each audit in them, and the counts of cells by label.
-
-    And what is known of the events of each class, from audits of events; [] in a project without events.
-    """
-    strata: list[dict[str, np.ndarray]] = []
-    counts_of_events: list[_EventCounts] = []
-    parts: list[_Part] = []
-    images, length = len(population.image_ids), 0
-    cells = np.zeros((3, len(population.class_ids)), np.int64)
-    for column, class_id in enumerate(population.class_ids.tolist()):
-        states, accepted = population.of_class(column)
-        is_open = (states != PRESENT) & (states != ABSENT)
-        cells[:, column] = (states == PRESENT).sum(), (accepted & is_open).sum(), is_open.sum()
-        of_class = [_aligned(sample, population.image_ids) for sample in samples if sample.class_id == class_id]
-        answered = [aligned for aligned in of_class if len(aligned.rows)] or [_unaudited(images)]
-        counted = [(aligned, _counts(aligned, states, accepted)) for aligned in answered]
-        if population.events is not None:
-            sample = event_audit.largest_sample(population.db, of_events, class_id, population.image_ids)
-            found = int((states_of_events(states, population.events) == PRESENT).sum())
-            counts_of_events.append(_EventCounts(count_events(sample, states, population.events), found))
-        for number, (aligned, counts) in enumerate(_sharpest(counted, images)):
-            size = len(counts["code"])
-            strata.append(counts | {"of_class": np.full(size, column), "audit": np.full(size, number)})
-            parts.append(_Part(column, aligned.sample, aligned.uncovered, np.arange(length, length + size)))
-            length += size
-    empty = np.zeros(0, np.int64)
-    names = Strata.__dataclass_fields__
-    joined = {name: np.concatenate([empty, *(counts[name] for counts in strata)]) for name in names}
-    return Strata(**joined), parts, CellCounts(*cells), counts_of_events
-
-
-def _relabels(samples: list[Sample]) -> Relabels:
-    strata = np.concatenate([np.zeros(0, np.int64), *(sample.strata[sample.rows] for sample in samples)])
-    states = np.concatenate([np.zeros(0, np.int64), *(sample.states for sample in samples)])
-    at_present, at_absent = strata == LOOK_PRESENT, strata == LOOK_ABSENT
-    sure = states != 0
-    return Relabels(
-        present=int((at_present & sure).sum()),
-        mistaken=int((at_present & (states == ABSENT)).sum()),
-        absent=int((at_absent & sure).sum()),
-        missed=int((at_absent & (states == PRESENT)).sum()),
-    )
-
-
 def _labels(db: Database, class_ids: np.ndarray, counts: CellCounts, relabels: Relabels) -> Labels:
     column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
     disagreed_present, disagreed_absent = np.zeros((2, len(class_ids)), np.int64)
@@ -316,7 +187,7 @@ def _waiting(cells: AuditCells) -> set[tuple[int, int]]:
     return set(zip(cells.class_id[waits].tolist(), cells.image_id[waits].tolist(), strict=True))
 
 
-def _tiles(population: _Population, strata: Strata, parts: list[_Part], certified: Certified) -> np.ndarray:
+def _tiles(population: Population, strata: Strata, parts: list[Part], certified: Certified) -> np.ndarray:
     """Return (C,) how many tiles grids show until FOUND of the missing positives are found.
 
     nan for an unaudited class. The missing positives of a stratum are distributed over its open cells in proportion to
@@ -338,7 +209,7 @@ def _tiles(population: _Population, strata: Strata, parts: list[_Part], certifie
             assert part.sample is not None
             expected, codes = np.zeros(256), strata.code[part.rows]
             expected[codes] = certified.in_strata[part.rows]
-            of_cells = _aligned(part.sample, image_ids).strata[cells]
+            of_cells = aligned_with(part.sample, image_ids).strata[cells]
             code = np.where(np.isin(of_cells, codes), of_cells, OUTSIDE)
             shares += expected[code] * weights / np.maximum(np.bincount(code, weights, minlength=256)[code], 1e-12)
         cumulative = np.cumsum(np.sort(shares)[::-1])
@@ -376,17 +247,17 @@ def _rows(
             unknown=int(unknown[place]),
             audited=int(audited[place]),
             waiting=int(waits[place]),
-            recall=_interval(certified.recall, place, 4),
-            recall_allowing=_interval(allowing, place, 4) if allowing else UNKNOWN,
-            precision=_interval(certified.precision, place, 4),
-            missing=_interval(certified.missing, place, 1),
-            seconds=_number(seconds[place], 1),
+            recall=interval_of(certified.recall, place, 4),
+            recall_allowing=interval_of(allowing, place, 4) if allowing else UNKNOWN,
+            precision=interval_of(certified.precision, place, 4),
+            missing=interval_of(certified.missing, place, 1),
+            seconds=known_number(seconds[place], 1),
         )
         for place, (class_id, name) in enumerate(names)
     ]
 
 
-def _with_events(rows: list[Row], counts: list[_EventCounts]) -> list[Row]:
+def _with_events(rows: list[Row], counts: list[EventCounts]) -> list[Row]:
     """Return the rows with their figures counted in events."""
     found = np.array([of_class.found for of_class in counts], np.int64)
     totals = certify_events([of_class.strata for of_class in counts], found)
@@ -396,8 +267,8 @@ def _with_events(rows: list[Row], counts: list[_EventCounts]) -> list[Row]:
             events=EventFigures(
                 int(totals.found[place]),
                 int(totals.drawn[place]),
-                _interval(totals.recall, place, 4),
-                _interval(totals.missing, place, 1),
+                interval_of(totals.recall, place, 4),
+                interval_of(totals.missing, place, 1),
             ),
         )
         for place, row in enumerate(rows)
@@ -427,14 +298,3 @@ def _with_reasons(row: Row, relabels: Relabels, compared: int) -> Row:
         missing=replace(row.missing, reason=missing),
         seconds=None if missing else row.seconds,
     )
-
-
-def _interval(bounds: Bounds, place: int, digits: int) -> Interval:
-    # Rounded outwards: rounding never narrows the interval.
-    scale = 10**digits
-    low, high = np.floor(bounds.low[place] * scale) / scale, np.ceil(bounds.high[place] * scale) / scale
-    return Interval(_number(bounds.estimate[place], digits), float(low), float(high))
-
-
-def _number(value: float, digits: int) -> float | None:
-    return None if np.isnan(value) else round(float(value), digits)

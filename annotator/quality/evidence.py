@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotator.shares import percent
+from models.statistics.bounds import Bounds
 
 WIDE = 0.5
 NOT_MEASURED = "not measured"
@@ -133,6 +134,18 @@ def duration(seconds: float | None) -> str:
     if seconds < 120:
         return f"{math.ceil(seconds)} s"
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
+def interval_of(bounds: Bounds, place: int, digits: int) -> Interval:
+    """Return one interval of many, rounded outwards: rounding never narrows it."""
+    scale = 10**digits
+    low, high = math.floor(bounds.low[place] * scale) / scale, math.ceil(bounds.high[place] * scale) / scale
+    return Interval(known_number(bounds.estimate[place], digits), low, high)
+
+
+def known_number(value: float, digits: int) -> float | None:
+    """Return a rounded number; None for nan."""
+    return None if math.isnan(value) else round(float(value), digits)
 
 
 def _too_wide(interval: Interval, possible: float, answers: int) -> str:

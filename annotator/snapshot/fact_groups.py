@@ -1,15 +1,29 @@
-"""Images in groups by a fact: by each of its choices, or by bands of its numbers and times."""
+"""Images in groups by a fact: by each of its choices, or by bands of its numbers and times.
 
+`counts` are the bars of the Gallery's chart; the Map is coloured (fact_colours.py) and the certificate divided
+(quality/certificate_groups.py) by such groups, too.
+"""
+
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from annotator.shares import counted
-from annotator.snapshot.facts import Fact
-from annotator.snapshot.filters import TO
+from annotator.snapshot import facts, gallery
+from annotator.snapshot.facts import Fact, Kind, Values
+from annotator.snapshot.filters import TO, GalleryFilter
+from annotator.store.database.database import Database
 from annotator.store.gallery.values import NONE, Choices
+
+EPOCH = 1970
+OUTER = (1, 99)  # percentiles between which bands of a histogram are of equal width
+MOST_BARS = 40
+BANDS = 4  # of numbers whose fact names no edges
+# Units of groups of times, from the finest: numpy's code, how many of them one group has, and the digits of its name.
+UNITS = (("D", 1, 10), ("M", 1, 7), ("Y", 1, 4), ("Y", 10, 4), ("Y", 100, 4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +39,88 @@ class Groups:
     codes: np.ndarray
     labels: Sequence[str]
     given: Sequence[str]
+
+
+def grouped(fact: Fact, values: Values, most: int) -> Groups:
+    """Return the groups of a fact: its choices, its days, months or years, or its bands.
+
+    Args:
+        fact: The fact.
+        values: Its values of n images.
+        most: The largest number of groups of choices and times.
+    """
+    if isinstance(values, Choices):
+        return by_choice(values, most)
+    return by_time(values, most) if fact.kind == Kind.TIME else by_band(fact, values, edges_of(fact, values))
+
+
+def binned(fact: Fact, values: Values, most: int) -> Groups:
+    """Return groups as `grouped` does, but of numbers in bands of equal width, at most `most`, for a histogram."""
+    if isinstance(values, Choices) or fact.kind == Kind.TIME:
+        return grouped(fact, values, most)
+    return by_band(fact, values, even_edges(fact, values, most))
+
+
+def even_edges(fact: Fact, values: np.ndarray, most: int) -> Sequence[float]:
+    """Return edges at multiples of 1, 2 or 5 times a power of ten, as numbers of the fact are given.
+
+    Bands of whole numbers are no narrower than one. The outermost bands are open, as a few odd values would make all
+    others narrow.
+    """
+    known = values[np.isfinite(values)].astype(np.float64) * fact.scale
+    if not len(known):
+        return ()
+    low, high = np.percentile(known, OUTER).tolist()
+    if not high > low:
+        return [high] if known.min() < high else []
+    least = 1.0 if bool((known == np.floor(known)).all()) else fact.step
+    rough = max((high - low) / (most - 2), least)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    # So that 3 * 0.1 is given as 0.3.
+    return [float(f"{number * step:.12g}") for number in range(math.floor(low / step) + 1, math.floor(high / step) + 1)]
+
+
+def edges_of(fact: Fact, values: np.ndarray) -> Sequence[float]:
+    """Return where the bands of a fact begin but the first, as numbers of the fact are given."""
+    if fact.edges:
+        return fact.edges
+    known = values[np.isfinite(values)].astype(np.float64)
+    if not len(known):
+        return ()
+    ends = np.percentile(known, np.linspace(0, 100, BANDS + 1)[1:-1], method="higher")
+    return np.unique(ends[ends > known.min()] * fact.scale).tolist()
+
+
+def by_time(values: np.ndarray, most: int) -> Groups:
+    """Return at most `most` groups of equal length, without gaps: days, months or years, as fine as fits.
+
+    Args:
+        values: (n,) seconds since 1970, nan where not known.
+        most: The largest number of groups.
+    """
+    is_known = ~np.isnan(values)
+    times = values[is_known].astype("datetime64[s]")
+    codes = np.full(len(values), NONE)
+    if not len(times):
+        return Groups(codes, [], [])
+
+    def numbered(times: np.ndarray, unit: str, many: int) -> np.ndarray:
+        numbers = times.astype(f"datetime64[{unit}]").astype(np.int64)
+        return (numbers + (EPOCH if unit == "Y" else 0)) // many  # decades begin at years that end in 0
+
+    ends_of_all = np.array([times.min(), times.max()])
+    spans = [int(np.ptp(numbered(ends_of_all, unit, many))) for unit, many, _ in UNITS]
+    unit, many, digits = UNITS[next((place for place, span in enumerate(spans) if span < most), len(UNITS) - 1)]
+    numbers = numbered(times, unit, many)
+    first, last = int(numbers.min()), int(numbers.max())
+    codes[is_known] = numbers - first
+    begins = np.arange(first, last + 2) * many - (EPOCH if unit == "Y" else 0)
+    days = begins.astype(f"datetime64[{unit}]").astype("datetime64[D]")
+    texts, lasts = days.astype(str).tolist(), (days[1:] - 1).astype(str).tolist()
+    ends = list(zip(texts[:-1], lasts, strict=True))
+    labels = [low[:digits] if many == 1 else f"{low[:digits]} to {high[:digits]}" for low, high in ends]
+    return Groups(codes, labels, [f"{low}{TO}{high}" for low, high in ends])
 
 
 def by_choice(choices: Choices, most: int) -> Groups:
@@ -52,13 +148,71 @@ def by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> Groups:
     Args:
         fact: The fact.
         values: (n,) floats, nan where not known.
-        edges: Ascending, as numbers of the fact are given.
+        edges: Ascending, as numbers of the fact are given; (): all known values are one.
     """
     # As in facts.within: a group is what the filter with its ends shows.
     stored = np.array([edge / fact.scale for edge in edges])
     codes = np.where(np.isnan(values), NONE, np.searchsorted(stored, values.astype(np.float64), "right"))
     words = [fact.in_words(edge) for edge in stored.tolist()]
     ends = [f"{edge:.15g}" for edge in edges]
+    if not words:
+        known = values[codes != NONE]
+        return Groups(codes, [fact.in_words(float(known[0]))], [""]) if len(known) else Groups(codes, [], [])
     between = [f"{low} to {high}" for low, high in pairwise(words)]
     given = [f"{low}{TO}{high}" for low, high in zip(["", *ends], [*ends, ""], strict=True)]
     return Groups(codes, [f"under {words[0]}", *between, f"{words[-1]} or more"], given)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Images with one value of a fact, or in one band.
+
+    Attributes:
+        label: The value in words.
+        given: The value of the fact's filter that shows exactly these; "" where none does.
+        count: How many.
+    """
+
+    label: str
+    given: str
+    count: int
+
+
+@dataclass(frozen=True)
+class FactCounts:
+    """The images of a filter by a fact.
+
+    Attributes:
+        bars: Choices, the commonest first; numbers and times from the lowest on.
+        unknown: Images of which the fact is not known.
+    """
+
+    label: str
+    kind: Kind
+    bars: list[Bar]
+    unknown: int
+
+
+def counts(db: Database, filter_: GalleryFilter, name: str, blind: str = "") -> FactCounts:
+    """Count the images of a filter by a fact.
+
+    Args:
+        db: The project's database.
+        filter_: Which images are counted.
+        name: Of the fact.
+        blind: The person who may be still to answer images blind; "": nobody. These are not counted where the fact
+            might tell what is on them, nor do they move the ends of bands.
+
+    Raises:
+        AnnotatorError: There is no such fact.
+    """
+    with gallery.up_to_date(db) as columns:
+        fact = facts.find(db, columns, name)
+        if fact.reveals_labels:
+            filter_ = replace(filter_, blind=blind)
+        values, mask = fact.read(db, columns), gallery.mask_of(db, columns, filter_)
+        groups = binned(fact, values if mask is None else facts.taken_of(values, np.flatnonzero(mask)), MOST_BARS)
+    known = groups.codes[groups.codes != NONE]
+    of_each: list[int] = np.bincount(known, minlength=len(groups.labels)).tolist()
+    bars = [Bar(*bar) for bar in zip(groups.labels, groups.given, of_each, strict=True)]
+    return FactCounts(fact.label, fact.kind, bars, len(groups.codes) - len(known))

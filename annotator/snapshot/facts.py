@@ -1,8 +1,8 @@
 """The facts of images, each declared once: FACTS is the table.
 
 A line of it makes a filter (filters.py) and an order (sorts.py) of the Gallery, with their part of a request, of the
-page and of the address, and colours of the Map (fact_colours.py). Imported columns are facts without a line. Values are
-columns in memory, read as they are: nothing here looks at decisions.
+page and of the address, bars of its chart (fact_groups.py), and colours of the Map (fact_colours.py). Imported columns
+are facts without a line. Values are columns in memory, read as they are: nothing here looks at decisions.
 """
 
 from collections.abc import Callable
@@ -47,6 +47,7 @@ class Fact:
         scale: A number is given and shown times this.
         unit: The unit in which a number is given.
         edges: Where its bands begin but the first one, as numbers are given; (): at the quartiles.
+        step: The least width of a band of a histogram, as numbers are given; 0: any.
         reveals_labels: It tells what is known of images. True unless it follows from files alone, or from when they
             were taken: people who are still to answer images blind do not find, count or see these by it.
         imported: It changes with imports.
@@ -61,6 +62,7 @@ class Fact:
     scale: float = 1.0
     unit: str = ""
     edges: tuple[float, ...] = ()
+    step: float = 0.0
     reveals_labels: bool = True
     imported: bool = False
     by_worker: bool = False
@@ -151,6 +153,7 @@ FACTS = (
         clock,
         unit="h",
         edges=(6, 12, 18),
+        step=1,
         reveals_labels=False,
         imported=True,
     ),

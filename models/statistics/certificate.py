@@ -125,29 +125,61 @@ def count(
         rows: (n,) int64, the sampled cells.
         counted: (n,) bool, True where a sampled cell may be counted (stratified_sampling.usable).
     """
+    counts = count_within(strata, states, accepted, rows, counted, np.zeros(len(strata), np.uint8), 1)
+    return {name: cells if name == "code" else cells[:, 0] for name, cells in counts.items()}
+
+
+def count_within(
+    strata: np.ndarray,
+    states: np.ndarray,
+    accepted: np.ndarray,
+    rows: np.ndarray,
+    counted: np.ndarray,
+    domain_of: np.ndarray,
+    domains: int,
+) -> dict[str, np.ndarray]:
+    """Return what `count` returns, counted within each domain: `code` (K,), and of all else (K, G).
+
+    Args:
+        strata: (N,) uint8, as in `count`, like the next four.
+        states: (N,) int.
+        accepted: (N,) bool.
+        rows: (n,) int64.
+        counted: (n,) bool.
+        domain_of: (N,) int, the domain of each image, from 0.
+        domains: The number of domains, G.
+    """
     decided = (states == PRESENT) | (states == ABSENT)
     looks = (strata == LOOK_PRESENT) | (strata == LOOK_ABSENT)
     code = np.where(looks, OUTSIDE, strata)
     inside = (code != OUTSIDE) | ~decided
     sample = rows[counted & inside[rows] & (code[rows] != OUTSIDE)]
-
-    def count_by_code(chosen: np.ndarray) -> np.ndarray:
-        return np.bincount(code[chosen], minlength=256)[codes]
-
     codes = np.unique(code[inside])
+    place = np.zeros(256, np.int64)
+    place[codes] = np.arange(len(codes))
+    # int32: a code and a domain of a million images take 4 MB.
+    key = code if domains == 1 else place.astype(np.int32)[code] * domains + domain_of.astype(np.int32)
+
+    def counted_by_key(chosen: np.ndarray) -> np.ndarray:
+        if domains == 1:
+            return np.bincount(key[chosen], minlength=256)[codes][:, None]
+        return np.bincount(key[chosen], minlength=len(codes) * domains).reshape(-1, domains)
+
     return {
         "code": codes.astype(np.int64),
-        "size": count_by_code(inside),
-        "drawn": count_by_code(sample),
-        "positives": count_by_code(sample[states[sample] == PRESENT]),
-        "unsure": count_by_code(sample[~decided[sample]]),
-        "present": count_by_code(inside & (states == PRESENT)),
-        "absent": count_by_code(inside & (states == ABSENT)),
-        "accepted": count_by_code(inside & accepted & ~decided),
+        "size": counted_by_key(inside),
+        "drawn": counted_by_key(sample),
+        "positives": counted_by_key(sample[states[sample] == PRESENT]),
+        "unsure": counted_by_key(sample[~decided[sample]]),
+        "present": counted_by_key(inside & (states == PRESENT)),
+        "absent": counted_by_key(inside & (states == ABSENT)),
+        "accepted": counted_by_key(inside & accepted & ~decided),
     }
 
 
-def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -> Certified:
+def certify(
+    strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0, used: np.ndarray | None = None
+) -> Certified:
     """Return recall, precision and missing positives of the current labels, with 95 % intervals.
 
     Decisions of people are taken as true, except for the share of mistakes found by relabeling, which lowers precision,
@@ -159,12 +191,14 @@ def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -
         labels: The labels, by class.
         draws: Monte Carlo draws of the sums; more draws make the limits less noisy.
         seed: Decides the draws.
+        used: (H,) bool, the strata whose samples are used; None: where the sample bounds the positives better than the
+            number of open cells does.
     """
     rng = np.random.default_rng(seed)
     classes = len(labels.present)
     adders = np.zeros((len(strata.size), classes))
-    adders[np.arange(len(strata.size)), strata.of_class] = _weights(strata, classes)
-    sums = _sums(strata, labels, adders, draws, rng)
+    adders[np.arange(len(strata.size)), strata.of_class] = weights(strata, classes)
+    sums = _sums(strata, labels, adders, _worth(strata) if used is None else used, draws, rng)
     people, accepted, disputed, denied = (
         np.append(cells, cells.sum())
         for cells in (labels.present, labels.accepted, labels.disagreed_present, labels.disagreed_absent)
@@ -198,9 +232,11 @@ Limits = tuple[np.ndarray, np.ndarray]
 """Lower and upper limits, (draws, H) each."""
 
 
-def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: np.random.Generator) -> Sums:
+def _sums(
+    strata: Strata, labels: Labels, adders: np.ndarray, used: np.ndarray, draws: int, rng: np.random.Generator
+) -> Sums:
     """Return the sums over the strata of each class, and over all of them."""
-    by_class, over_all = _totals(strata, adders.sum(1), draws, rng)
+    by_class, over_all = _totals(strata, adders.sum(1), used, draws, rng)
     # The guarantee counts for cells accepted after an audit. Those accepted before it have a sample of their own.
     own = strata.code == ACCEPTED_PRESENT
     parts_by_class = _cases(strata, *by_class, np.where(own, 0.0, labels.guaranteed[strata.of_class]))
@@ -223,12 +259,14 @@ def _cases(strata: Strata, low: np.ndarray, high: np.ndarray, guaranteed: np.nda
     return [worst, best, np.where(own, 0, few - best), np.where(own, rest, many - worst)]
 
 
-def _totals(strata: Strata, weights: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[Limits, Limits]:
+def _totals(
+    strata: Strata, weight: np.ndarray, used: np.ndarray, draws: int, rng: np.random.Generator
+) -> tuple[Limits, Limits]:
     """Return limits (low, high) of the positives of each stratum, (draws, H): for sums by class, and over all."""
     present = strata.positives + strata.unsure
     absent = strata.drawn - strata.positives
-    high = _at_most(strata, present, strata.present, strata.absent, weights, draws, rng)
-    low = _at_most(strata, absent, strata.absent, strata.present, weights, draws, rng)
+    high = _at_most(strata, present, strata.present, strata.absent, weight, used, draws, rng)
+    low = _at_most(strata, absent, strata.absent, strata.present, weight, used, draws, rng)
     return (strata.size - low[0], high[0]), (strata.size - low[1], high[1])
 
 
@@ -237,7 +275,8 @@ def _at_most(
     counts: np.ndarray,
     least: np.ndarray,
     others: np.ndarray,
-    weights: np.ndarray,
+    weight: np.ndarray,
+    used: np.ndarray,
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -248,7 +287,8 @@ def _at_most(
         counts: (H,) sampled cells of this kind.
         least: (H,) cells known to be of this kind.
         others: (H,) cells known to be of the other kind.
-        weights: (H,) weight of the audit in its class.
+        weight: (H,) weight of the audit in its class.
+        used: (H,) bool, the strata whose samples are used.
         draws: The number of draws.
         rng: Decides the draws.
 
@@ -266,10 +306,10 @@ def _at_most(
     # Where most cells are of this kind the others are rare, and their lower limit has no pseudo-count.
     more = np.where(rate > 0.5, 1.0, np.maximum(rate, counts / np.maximum(n, 1)))
     by_class = np.broadcast_to(strata.size - others, (draws, len(n))).astype(np.float64)
-    sampled = np.flatnonzero(_worth(strata))
+    sampled = np.flatnonzero(used)
     by_class[:, sampled] = drawn(more, sampled)
     over_all = by_class.copy()
-    doubt = np.where(rate > 0.5, 0.0, weights * _doubt(strata))
+    doubt = np.where(rate > 0.5, 0.0, weight * np.where(used, doubt_of(strata), 0.0))
     heaviest = _heaviest(strata, doubt)
     by_class[:, heaviest] = drawn(np.ones(len(n)), heaviest)
     own = strata.code[heaviest] == ACCEPTED_PRESENT
@@ -285,11 +325,10 @@ def _worth(strata: Strata) -> np.ndarray:
     return (strata.drawn > 0) & (strata.size - strata.present - strata.absent > deviation)
 
 
-def _doubt(strata: Strata) -> np.ndarray:
-    """Return the upper limit of positives in each stratum, (H,), for a sample without any; 0 without a used sample."""
+def doubt_of(strata: Strata) -> np.ndarray:
+    """Return the upper limit of positives in each stratum, (H,), for a sample without any."""
     miss = (1 - CONFIDENCE) / 2
-    hidden = (strata.size - strata.drawn) * (1 - miss ** (1 / np.maximum(strata.drawn, 1)))
-    return np.where(_worth(strata), hidden, 0.0)
+    return (strata.size - strata.drawn) * (1 - miss ** (1 / np.maximum(strata.drawn, 1)))
 
 
 def _heaviest(strata: Strata, doubt: np.ndarray) -> np.ndarray:
@@ -317,7 +356,7 @@ def _estimates(strata: Strata, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
     return np.minimum(rest, unlabeled - right), right
 
 
-def _weights(strata: Strata, classes: int) -> np.ndarray:
+def weights(strata: Strata, classes: int) -> np.ndarray:
     """Return the weight of each audit in its class, (H,), by the number of answered cells and not by their answers."""
     key = strata.audit * classes + strata.of_class
     drawn = np.bincount(key, strata.drawn)

@@ -30,16 +30,22 @@ def bench_acceptance(
 
 
 @commands.command(
-    "certificate", epilog=examples("annotator bench certificate", "annotator bench certificate --projects 100 --json")
+    "certificate",
+    epilog=examples(
+        "annotator bench certificate",
+        "annotator bench certificate --projects 100 --json",
+        "annotator bench certificate --groups --projects 200",
+    ),
 )
 def bench_certificate(
     projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
+    groups: Annotated[bool, typer.Option("--groups", help="Of single groups of images, as --by shows them.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure how often the certificate's 95 % intervals contain the truth, in synthetic projects of every kind."""
-    from annotator.benchmark.certificate import measure
+    from annotator.benchmark import certificate, certified_groups
 
-    print_bench(measure(projects), as_json)
+    print_bench((certified_groups if groups else certificate).measure(projects), as_json)
 
 
 @commands.command(

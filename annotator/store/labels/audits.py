@@ -261,6 +261,14 @@ def disagreement_counts(db: Database) -> dict[tuple[int, int], int]:
     return {(class_id, state): count for class_id, state, count in rows}
 
 
+def disagreed_cells(db: Database) -> np.ndarray:
+    """Return the cells on which annotators disagree: (n, 3) int64 of class id, image id and state of the label."""
+    return db.numbers(
+        """SELECT c.class_id, c.image_id, l.state FROM contradiction c
+        JOIN label l ON l.image_id = c.image_id AND l.class_id = c.class_id"""
+    )
+
+
 def _matrix(rows: list[tuple[int, int, str]], image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
     result = np.full((len(image_ids), len(class_ids)), OPEN, np.int8)
     column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}

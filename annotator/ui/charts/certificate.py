@@ -10,11 +10,14 @@ from annotator.ui.charts.theme import Palette
 AROUND = 56  # pixels that the axis above takes
 ROW = 14  # pixels of one kind of one class
 CLASSES_SHOWN = 200
+IN_SIGHT = 20  # rows that are seen without scrolling
 KINDS = (f"recall {IF_RIGHT}", "allowing for mistakes", "precision")
 SHAPES = ("circle", "square", "diamond")
 
 
-def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.LayerChart | alt.FacetChart:
+def certified(
+    table: pd.DataFrame, target: float, colours: Palette, title: str = "Class"
+) -> alt.LayerChart | alt.FacetChart:
     """Return the chart of intervals of KINDS, a class a row, in the order of the table; a dashed line at the target.
 
     Kinds differ in lightness, shape and place as well as in hue. Kinds without any figure are not in the legend.
@@ -23,6 +26,7 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
         table: Class, kind (of KINDS), estimate, low, high; nan: not measured, nothing is drawn.
         target: The recall that is asked for.
         colours: The colours of the page's theme.
+        title: What a row is, in its tooltip.
     """
     table = theme.drawable(table)
     drawn, names = set(table.loc[table["low"].notna(), "kind"]), list(dict.fromkeys(table["class"]))
@@ -35,7 +39,7 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
         yOffset=alt.YOffset("kind:N", sort=kinds, scale=alt.Scale(paddingOuter=0.25)),
         color=theme.categories("kind:N", kinds, shades),
         tooltip=[
-            alt.Tooltip("class:N", title="Class"),
+            alt.Tooltip("class:N", title=title),
             alt.Tooltip("kind:N", title="What"),
             alt.Tooltip("estimate:Q", title="Estimate", format=".1%"),
             alt.Tooltip("low:Q", title="95 % from", format=".1%"),

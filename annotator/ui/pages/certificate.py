@@ -33,11 +33,10 @@ from annotator.ui.charts import certificate as charts
 from annotator.ui.charts import theme
 from annotator.ui.export import card
 from annotator.ui.pages import auto_accept as auto_accept_card
-from annotator.ui.parts import empty, frame, tables
+from annotator.ui.parts import certificate_groups, empty, frame, tables
 
 TARGETS = (0.90, 0.95, 0.98, 0.99)
 LARGEST_AUDIT = 100_000
-IN_SIGHT = 20  # classes of the chart that are seen without scrolling
 
 
 def page() -> None:
@@ -65,6 +64,7 @@ def _certificate() -> None:
     with right:
         _audit(db, certified)
     _by_class(certified, target)
+    certificate_groups.card(db, target)
     _numbers(certified)
     if frame.may(Right.REVIEW):
         auto_accept_card.card(db)
@@ -224,7 +224,7 @@ def _by_class(certified: Certificate, target: float) -> None:
         drawn = table.loc[table["class"].isin(shown)]
         how_many = counted(len(shown), "class", "classes")
         colours = theme.palette(st.context.theme.type)
-        with st.container(height=640 if len(shown) > IN_SIGHT else "content", border=False):
+        with st.container(height=640 if len(shown) > charts.IN_SIGHT else "content", border=False):
             st.altair_chart(
                 theme.legible(charts.certified(pd.DataFrame(drawn), target, colours), colours),
                 key="chart_certified",

@@ -1,6 +1,6 @@
-"""The routes of the Gallery: parts of a listing, the place of an image, ids of a range; and images by their name."""
+"""The routes of the Gallery: parts of a listing, the place of an image, ids of a range, counts; images by name."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.snapshot import gallery
+from annotator.snapshot import fact_groups, gallery
 from annotator.snapshot.filters import FILTERS, GalleryFilter, Kind
 from annotator.snapshot.gallery import Sorting, Window
 from annotator.snapshot.sorts import BY_COLUMN, BY_NAME
@@ -19,6 +19,7 @@ from annotator.store.people import blindness
 from annotator.ui.access import context
 from annotator.ui.routes import shapes
 from annotator.ui.routes.gallery_requests import (
+    GalleryCountsRequest,
     GalleryIdsRequest,
     GalleryPlaceRequest,
     GalleryRequest,
@@ -66,6 +67,18 @@ async def ids(request: Request, annotator: str) -> Response:
     return JSONResponse(await run_sync(_ids, asked, blind), headers=FRESH)
 
 
+async def counts(request: Request, annotator: str) -> Response:
+    """POST {filter?, fact} -> {label, kind, bars: [{label, given, count}], unknown}: how many images have each value.
+
+    fact       the name of a fact, or "column:" and that of an imported column (snapshot.facts)
+    kind       choice, number, time
+    bars       at most fact_groups.MOST_BARS; given: what the fact's filter is given to show exactly these, or ""
+    unknown    images of which the fact is not known
+    """
+    asked, blind = parsed(await body_of(request), GalleryCountsRequest), blind_as(request, annotator)
+    return JSONResponse(await run_sync(_counts, asked, blind), headers=FRESH)
+
+
 async def find(request: Request, annotator: str) -> Response:
     """POST {text, count} -> {images: [{id, name}]}: images by a part of their file name, the best first."""
     asked = parsed(await body_of(request), FindRequest)
@@ -77,6 +90,7 @@ ROUTES = [
     Route("/api/gallery", guarded(window, Right.LOOK, "gallery"), methods=["POST"]),
     Route("/api/gallery/place", guarded(place, Right.LOOK, "gallery"), methods=["POST"]),
     Route("/api/gallery/ids", guarded(ids, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/gallery/counts", guarded(counts, Right.LOOK, "gallery"), methods=["POST"]),
     Route("/api/find", guarded(find, Right.LOOK), methods=["POST"]),
 ]
 
@@ -127,6 +141,10 @@ def _ids(asked: GalleryIdsRequest, blind: str) -> dict[str, Any]:
             context.db(), _filter(asked, blind), _sorting(asked), asked.first, asked.last, asked.version
         )
     }
+
+
+def _counts(asked: GalleryCountsRequest, blind: str) -> dict[str, Any]:
+    return asdict(fact_groups.counts(context.db(), _filter(asked, blind), asked.fact, blind))
 
 
 def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:

@@ -73,6 +73,12 @@ class GalleryPlaceRequest(GalleryRequest, kw_only=True):
     image: Id
 
 
+class GalleryCountsRequest(GalleryRequest, kw_only=True):
+    """A fact by whose values the images of a filter are counted."""
+
+    fact: Path
+
+
 class GalleryIdsRequest(GalleryRequest, kw_only=True):
     """A range of a listing, both ends included."""
 

@@ -21,7 +21,7 @@
 
 export const USUAL_SORT = "name";
 export const TO = ".."; // between the ends of a range
-const COLUMN = "column:"; // before the name of an imported column
+export const COLUMN = "column:"; // before the name of an imported column
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const NUMBER = /^-?\d{1,15}(\.\d+)?$/;
 

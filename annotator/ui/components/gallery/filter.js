@@ -1,7 +1,7 @@
 // @ts-check
 /** The fields that say which images are shown, and in which order: one for each filter that the server knows. */
 
-import { Address, endsOf, fact, factOf, filters, isList, sortOf } from "./address.js";
+import { Address, COLUMN, endsOf, fact, factOf, filters, isList, sortOf } from "./address.js";
 import { RangeField } from "./range.js";
 import { classMeant } from "../shared/classes.js";
 import { el, kbd } from "../shared/dom.js";
@@ -63,7 +63,46 @@ export class Filter {
 
   /** As the routes want it: classes by their ids. */
   get request() {
-    const { lists, given, sort, of, like, down } = this.view;
+    return this.#requestOf(this.view);
+  }
+
+  /** The same without what is given of a fact. @param {string} fact */
+  requestBut(fact) {
+    return this.#requestOf({ ...this.view, ...this.#giving(fact, "") });
+  }
+
+  /** What is given of a fact, "" where nothing is. @param {string} name */
+  givenOf(name) {
+    if (!name.startsWith(COLUMN)) return this.view.given[name] ?? "";
+    return this.#factsListed().find(([column]) => column === name.slice(COLUMN.length))?.[1] ?? "";
+  }
+
+  /** Filter by a value of a fact. @param {string} name @param {string} value "": by none */
+  give(name, value) {
+    this.#choose(this.#giving(name, value));
+  }
+
+  /** @param {string} name @param {string} value @returns {Partial<View>} */
+  #giving(name, value) {
+    if (!name.startsWith(COLUMN)) return { given: { ...this.view.given, [name]: value } };
+    const column = name.slice(COLUMN.length);
+    const others = this.#factsListed().filter(([other]) => other !== column);
+    const listed = (value ? [...others, [column, value]] : others).map(([one, given]) => fact(one, given));
+    return { lists: { ...this.view.lists, ...(this.ofFacts ? { [this.ofFacts.name]: listed } : {}) } };
+  }
+
+  #factsListed() {
+    return this.ofFacts ? this.view.lists[this.ofFacts.name].map(factOf) : [];
+  }
+
+  /** The facts that any image has, as name and label. @returns {[string, string][]} */
+  get factNames() {
+    const columns = this.sorts.filter(({ name }) => name.startsWith(COLUMN));
+    return [...this.conditions.filter((one) => one.fact), ...columns].map(({ name, label }) => [name, label]);
+  }
+
+  /** @param {View} view */
+  #requestOf({ lists, given, sort, of, like, down }) {
     const ids = (/** @type {string[]} */ names) => names.flatMap((name) => this.classes.filter((class_) => class_.name === name).map(({ id }) => id));
     /** @type {Record<string, any>} */
     const asked = {};

@@ -4,6 +4,7 @@
  * one. The page leases nothing: what two people say of a cell at the same time is both kept, the newest holds.
  */
 
+import { FactChart } from "./chart.js";
 import { Filter } from "./filter.js";
 import { FlagDialog } from "../shared/flag.js";
 import { Jump } from "./jump.js";
@@ -71,6 +72,10 @@ export default class GalleryPage extends Page {
         this.begun();
       },
     });
+    this.chart = new FactChart({
+      facts: this.filter.factNames, ask: (fact) => session.api.post("/api/gallery/counts", { ...this.filter.requestBut(fact), fact }),
+      givenOf: (fact) => this.filter.givenOf(fact), give: (fact, value) => this.filter.give(fact, value),
+    });
     this.twins = new Twins({
       ask: (image) => session.outbox.flush().then(() => session.api.post("/api/twins", { image })).catch(() => null),
       isBeside: () => this.filter.request.sort === "twins", onBeside: (image) => this.showBeside(image),
@@ -97,11 +102,12 @@ export default class GalleryPage extends Page {
     this.count = el("p", { class: "count", role: "status" });
     this.updateButton = keyButton("Update list", "r", () => this.begun(true), { hidden: true, title: "Images have changed since: update" });
     this.empty = el("div", { class: "nothing", hidden: true });
+    this.chartButton = keyButton("Chart", "b", () => this.showChart(), { title: "Images by a fact, as bars", "aria-expanded": "false", hidden: !this.filter.factNames.length });
     const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order,
-      this.size.element, keyButton("Like this", "s", () => this.showLike(), { title: "Images like the selected one first" }), keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
+      this.size.element, keyButton("Like this", "s", () => this.showLike(), { title: "Images like the selected one first" }), this.chartButton, keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
     session.element.classList.add("gallery");
     session.element.replaceChildren(
-      head, this.filter.element,
+      head, this.filter.element, this.chart.element,
       el("div", { class: "work" }, el("div", { class: "left" }, this.view.element, this.empty), this.panel.element),
       el("div", { class: "under" }, session.words, session.foot.element), session.hints.element, session.help.dialog, this.jump.dialog, this.flagging.element);
   }
@@ -153,6 +159,7 @@ export default class GalleryPage extends Page {
     this.view.tiles.first = this.filter.about;
     if (!anew) this.selection.reset();
     this.listing.restart();
+    this.chart.refresh();
     if (anew) this.goTo(at);
     else this.view.scroller.moveTo(0);
     const wanted = before?.id ?? (anew ? null : this.whereabouts.recall());
@@ -244,6 +251,7 @@ export default class GalleryPage extends Page {
       ",": () => this.openFlag(),
       k: () => this.session.data.may_answer && this.twins.keep(),
       s: () => this.showLike(),
+      b: () => this.filter.factNames.length && this.showChart(),
       t: () => this.session.data.may_answer && this.twins.answer(),
       set: () => this.panel.set(),
       "/": () => this.filter.focus(),
@@ -294,6 +302,11 @@ export default class GalleryPage extends Page {
     if (examples.length > MOST_EXAMPLES) return this.session.say(`Select ${MOST_EXAMPLES} images at most: those like all of them come first.`);
     this.filter.showLike(examples);
     this.session.say(`Images like ${examples.length > 1 ? `these ${examples.length}` : current.name} come first.`);
+  }
+
+  /** Show or hide the bars of a fact. */
+  showChart() {
+    this.chartButton.setAttribute("aria-expanded", String(this.chart.toggle()));
   }
 
   openJump() {

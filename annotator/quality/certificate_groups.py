@@ -1,0 +1,293 @@
+"""The certificate by a fact: recall and precision of the images of each place, camera, band of hours and so on.
+
+It rests on the audits of images that the certificate uses, which were drawn of all images: what their samples say of a
+part of them is computed by models/statistics/domain_totals.py. Audits of events say nothing here.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.indexing import positions
+from annotator.quality import audit, certificate
+from annotator.quality.certificate_strata import Population, relabels_of, sharpest
+from annotator.quality.evidence import (
+    IF_RIGHT,
+    Interval,
+    interval_of,
+    missing_reason,
+    precision_reason,
+    recall_reason,
+)
+from annotator.records import ABSENT, PRESENT
+from annotator.shares import counted
+from annotator.snapshot import fact_groups, facts, gallery
+from annotator.snapshot.fact_groups import Groups
+from annotator.snapshot.facts import Kind
+from annotator.store.classes import classes
+from annotator.store.database.database import Database, newest_decision
+from annotator.store.gallery import columns as image_columns
+from annotator.store.gallery.values import NONE
+from annotator.store.images import attributes
+from annotator.store.labels import audits, auto_accepted
+from annotator.store.pictures.decoding_budget import give_back_freed
+from models.statistics.bounds import CONFIDENCE
+from models.statistics.certificate import Labels, Strata, count_within
+from models.statistics.domain_totals import certify_domain, rows_within
+
+MOST = 60  # groups; the rarest choices are one group together
+NOT_KNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The certified figures of the images with one value of a fact, of all classes together.
+
+    Attributes:
+        name: What pages call it.
+        given: The value of the fact's filter that shows its images; "" where none does.
+        place: Its place among the groups, by name, or from the lowest number or earliest time on.
+        images: Images of the group.
+        audited_images: Those of them of which an audit answer counts.
+        audited: Audit answers that count, as image-class pairs.
+        people, accepted: Cells labeled present by people, and auto-accepted as present.
+        unknown: Cells that people have not decided.
+        recall, precision: Of the labels as they stand; recall holds if people's answers are right.
+        missing: Positives that are not labeled, in cells.
+    """
+
+    name: str
+    given: str
+    place: int
+    images: int
+    audited_images: int
+    audited: int
+    people: int
+    accepted: int
+    unknown: int
+    recall: Interval
+    precision: Interval
+    missing: Interval
+
+    @property
+    def is_measured(self) -> bool:
+        """Return whether the group has an interval of recall that a sample or complete answers allow."""
+        return not self.recall.reason
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all fields as plain values; a figure that was not measured is None, with the reason."""
+        figures = {name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)}
+        for name in ("recall", "missing"):
+            if "reason" not in figures[name]:
+                figures[name]["assuming"] = IF_RIGHT
+        return asdict(self) | figures
+
+
+@dataclass(frozen=True)
+class ByFact:
+    """The certificate by one fact.
+
+    Attributes:
+        fact: Its name in requests.
+        label: What pages call it.
+        groups: Those whose recall is measured, the lowest lower end first; then the others, the largest first.
+        last_decision_id: The newest decision that was counted.
+    """
+
+    fact: str
+    label: str
+    groups: list[Group]
+    last_decision_id: int
+
+    @property
+    def measured(self) -> list[Group]:
+        """Return the groups whose recall is measured."""
+        return [group for group in self.groups if group.is_measured]
+
+    def in_words(self) -> list[str]:
+        """Return sentences on how many groups are measured, and on what chance does among many."""
+        many, measured = len(self.groups), len(self.measured)
+        sampled = sum(group.unknown > 0 for group in self.measured)
+        sentences: list[str] = []
+        if measured < many:
+            rest = many - measured
+            sentences.append(f"Not enough audited: {rest:,} of {counted(many, 'group')}. A larger audit measures more.")
+        if sampled > 1:
+            wrong = (1 - CONFIDENCE) * sampled
+            some = f"about {wrong:,.0f}" if wrong >= 1.5 else "one"
+            sentences.append(
+                f"Each interval holds with 95 % confidence on its own. Of {sampled:,} such intervals {some} may miss "
+                "the truth by chance, so the lowest group may only look low."
+            )
+        return sentences
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all fields as plain values, with the sentences."""
+        return {
+            "fact": self.fact,
+            "label": self.label,
+            "confidence": CONFIDENCE,
+            "simultaneous": False,
+            "groups": [group.as_json() for group in self.groups],
+            "last_decision_id": self.last_decision_id,
+            "sentences": self.in_words(),
+        }
+
+
+def certificate_by(db: Database, name: str, most: int = MOST) -> ByFact:
+    """Compute recall and precision of the images of each group of a fact.
+
+    Args:
+        db: The project's database.
+        name: Of the fact, or of an imported column.
+        most: The largest number of groups of choices and times; which ones are named depends on sizes alone.
+
+    Raises:
+        AnnotatorError: There is no such fact, or it is known of no image.
+    """
+    with gallery.up_to_date(db) as columns:
+        fact = facts.find(db, columns, name)
+        image_ids = columns.image_ids.copy()
+        groups = fact_groups.grouped(fact, fact.read(db, columns), most)
+    if not (groups.codes != NONE).any():
+        by_worker = " The worker measures it: is it running?" if fact.by_worker else ""
+        raise AnnotatorError(
+            f"{fact.label} is known of none of {counted(len(image_ids), 'image')}, so there are no groups by it."
+            f"{by_worker}"
+        )
+    with db.reading():  # labels are read class by class, as of one moment
+        found = _Cells(db, image_ids, groups, fact.kind == Kind.CHOICE).groups()
+        newest = newest_decision(db.sql)
+    give_back_freed()
+    measured = sorted((one for one in found if one.is_measured), key=lambda one: (one.recall.low, one.name))
+    rest = sorted((one for one in found if not one.is_measured), key=lambda one: -one.images)
+    return ByFact(fact.name, fact.label, measured + rest, newest)
+
+
+def stamp(db: Database) -> tuple[object, ...]:
+    """Return all that `certificate_by` depends on beside the fact."""
+    return (*certificate.stamp(db), attributes.stamp(db), image_columns.stamp(db))
+
+
+class _Cells:
+    """All cells of the project by group, counted class by class."""
+
+    def __init__(self, db: Database, image_ids: np.ndarray, groups: Groups, by_name: bool):
+        self._db, self._names = db, [*groups.labels, NOT_KNOWN]
+        self._given = [*groups.given, ""]
+        self._many = len(self._names)
+        # What has no filter is no value: the rest of the choices, and what is not known.
+        keys = [name.casefold() if by_name else "" for name in self._names]
+        order = sorted(range(self._many), key=lambda group: (not self._given[group], keys[group], group))
+        self._places = np.argsort(order).tolist()
+        class_ids = np.array([class_.id for class_ in classes.all_classes(db)], np.int64)
+        self._population = Population(db, audits.readable_images(db), class_ids, None)
+        places, known = positions(self._population.image_ids, image_ids)
+        codes = np.where(known, groups.codes[places] if len(image_ids) else NONE, NONE)
+        self._group_of = np.where(codes == NONE, self._many - 1, codes).astype(np.int32)
+        self._samples = [
+            sample
+            for drawn in audits.audits(db)
+            if not drawn.by_event
+            for sample in audit.samples_of(db, drawn, audits.cells_of(db, drawn))
+        ]
+        self._parts: list[tuple[int, int, dict[str, np.ndarray]]] = []
+        self._sampled = np.zeros(len(self._group_of), bool)  # images of which an answer counts
+        self._audited = np.zeros(self._many, np.int64)
+        self._labels = np.zeros((3, len(class_ids), self._many), np.int64)  # present, accepted, open
+        for column in range(len(class_ids)):
+            self._count(column)
+        self._disputed = self._disagreed(class_ids)
+        self._expected = self._expected_precision(class_ids)
+
+    def groups(self) -> list[Group]:
+        """Return the figures of all groups that have an image."""
+        images = np.bincount(self._group_of, minlength=self._many)
+        sampled = np.bincount(self._group_of[self._sampled], minlength=self._many)
+        return [
+            self._figures(group, int(images[group]), int(sampled[group])) for group in np.flatnonzero(images).tolist()
+        ]
+
+    def _count(self, column: int) -> None:
+        states, accepted = self._population.of_class(column)
+        is_open = (states != PRESENT) & (states != ABSENT)
+        for place, cells in enumerate((states == PRESENT, accepted & is_open, is_open)):
+            self._labels[place, column] = np.bincount(self._group_of[cells], minlength=self._many)
+        used = np.zeros(len(states), bool)
+        for number, (aligned, _) in enumerate(sharpest(self._samples, self._population, column, states, accepted)):
+            everything = np.ones(len(aligned.rows), bool)
+            sample = (aligned.strata, states, accepted, aligned.rows, everything)
+            counts = count_within(*sample, self._group_of, self._many)
+            self._parts.append((column, number, counts))
+            used[aligned.rows] = True
+        self._sampled |= used
+        self._audited += np.bincount(self._group_of[used], minlength=self._many)
+
+    def _figures(self, group: int, images: int, audited_images: int) -> Group:
+        present, accepted, open_ = self._labels[:, :, group]
+        people, filled, unknown = int(present.sum()), int(accepted.sum()), int(open_.sum())
+        audited = int(self._audited[group])
+        relabels = relabels_of(self._samples, self._population.image_ids[self._group_of == group])
+        # What a guarantee promises of all cells together it does not promise of each place.
+        labels = Labels(
+            present=present,
+            accepted=accepted,
+            guaranteed=np.zeros(len(present)),
+            expected=self._expected,
+            disagreed_present=self._disputed[0, :, group],
+            disagreed_absent=self._disputed[1, :, group],
+            looked=relabels.present,
+            mistaken=relabels.mistaken,
+        )
+        certified = certify_domain(self._strata(group), labels)
+        recall, precision = interval_of(certified.recall, -1, 4), interval_of(certified.precision, -1, 4)
+        missing = interval_of(certified.missing, -1, 1)
+        labeled = people + filled
+        return Group(
+            name=self._names[group],
+            given=self._given[group],
+            place=self._places[group],
+            images=images,
+            audited_images=audited_images,
+            audited=audited,
+            people=people,
+            accepted=filled,
+            unknown=unknown,
+            recall=_because(recall, recall_reason(recall, labeled, unknown, audited)),
+            precision=_because(precision, precision_reason(precision, people, filled, audited, relabels.present)),
+            missing=_because(missing, missing_reason(missing, recall, labeled, unknown, audited)),
+        )
+
+    def _strata(self, group: int) -> Strata:
+        rows: list[dict[str, np.ndarray]] = []
+        for column, number, counts in self._parts:
+            within = rows_within(counts, group)
+            size = len(within["code"])
+            rows.append(within | {"of_class": np.full(size, column), "audit": np.full(size, number)})
+        none = np.zeros(0, np.int64)
+        names = Strata.__dataclass_fields__
+        return Strata(**{name: np.concatenate([none, *(row[name] for row in rows)]) for name in names})
+
+    def _disagreed(self, class_ids: np.ndarray) -> np.ndarray:
+        """Return the cells on which people differ, by their label: (present and absent, C, G) int64."""
+        result = np.zeros((2, len(class_ids), self._many), np.int64)
+        cells = audits.disagreed_cells(self._db)
+        columns, is_class = positions(cells[:, 0], class_ids)
+        places, is_image = positions(cells[:, 1], self._population.image_ids)
+        for row, state in enumerate((PRESENT, ABSENT)):
+            of = is_class & is_image & (cells[:, 2] == state)
+            np.add.at(result[row], (columns[of], self._group_of[places[of]]), 1)
+        return result
+
+    def _expected_precision(self, class_ids: np.ndarray) -> np.ndarray:
+        result = np.full(len(class_ids), np.nan)
+        for acceptance in auto_accepted.acceptances(self._db):
+            if acceptance.state == PRESENT and acceptance.cells:
+                result[class_ids == acceptance.class_id] = 1 - acceptance.wrong / max(acceptance.audited, 1)
+        return result
+
+
+def _because(interval: Interval, reason: str) -> Interval:
+    return Interval(interval.estimate, interval.low, interval.high, reason)
