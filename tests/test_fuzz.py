@@ -54,6 +54,8 @@ POSTS = {
     "/api/gallery": gallery_requests.GalleryWindowRequest,
     "/api/gallery/place": gallery_requests.GalleryPlaceRequest,
     "/api/gallery/ids": gallery_requests.GalleryIdsRequest,
+    "/api/like": gallery_requests.ExampleRequest,
+    "/api/like/state": gallery_requests.ExampleStateRequest,
     "/api/find": requests.FindRequest,
     "/api/decisions": requests.DecisionsRequest,
 }

@@ -117,6 +117,9 @@ ROUTES = {
     "/api/gallery": ("guest", 400, {}),
     "/api/gallery/place": ("guest", 400, {}),
     "/api/gallery/ids": ("guest", 400, {}),
+    "/api/like": ("guest", 409, {}),  # no image is analyzed
+    "/api/like/picture?name=a.jpg": ("guest", 409, {}),
+    "/api/like/state": ("guest", 400, {}),
     "/api/twins": ("guest", 400, {}),
     "/api/event": ("guest", 200, {"image": 1}),
     "/api/find": ("guest", 200, {"text": "0", "count": 1}),

@@ -5,10 +5,12 @@ that, features that are never negative make all images alike; with roots no sing
 MOST_READ images it is exact, over the features as they are stored; with more, over the worker's int8 codes of the same
 (store/features/image_codes.py), which lie in one file. Several examples are one direction, the mean of theirs (Rocchio,
 "Relevance feedback in information retrieval", in: The SMART Retrieval System, 1971).
+A picture from elsewhere, a part of an image, and words are looked at by the worker (store/networks/search_examples.py).
 """
 
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,15 +19,19 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.indexing import positions
 from annotator.store.database.database import Database
+from annotator.store.features.basis import StoredBasis
 from annotator.store.features.cache import FeatureCache
 from annotator.store.features.contents import ProjectContents
-from annotator.store.features.image_codes import FOLDER, INDEX, KeptCodes, read_codes
+from annotator.store.features.image_codes import FOLDER, INDEX, read_codes
 from annotator.store.features.rows import Rows
 from annotator.store.features.shards import shard_files
-from annotator.store.networks import configuration
+from annotator.store.networks import configuration, search_examples
+from annotator.store.networks.search_examples import Answer
 
 MOST_READ = 50_000  # images whose features are read for each example
-ROWS = 4096  # read at once
+ROWS = 2048  # read at once
+PART = 1 << 17  # rows that one thread takes
+THREADS = 2  # more gain little: memory is read as fast as it goes
 MEAN_OF = 4096  # images whose mean the features are counted from
 KEPT = 8  # questions whose similarities are kept
 MOST_EXAMPLES = 16
@@ -45,22 +51,34 @@ def stamp(db: Database) -> tuple[str, int]:
     return name, len(shard_files(db.paths.features(name)))
 
 
-def similarities(db: Database, image_ids: np.ndarray, examples: Sequence[int]) -> np.ndarray:
+def is_possible(db: Database) -> bool:
+    """Return whether any image is analyzed with the network in use."""
+    name, files = stamp(db)
+    return files > 0 or (db.paths.features(name) / FOLDER / INDEX).exists()
+
+
+def similarities(db: Database, image_ids: np.ndarray, examples: Sequence[int], other: str = "") -> np.ndarray:
     """Return how much images are like one example or several.
 
     Args:
         db: The project's database.
         image_ids: (N,) int64.
-        examples: The ids of 1 to MOST_EXAMPLES images.
+        examples: The ids of 1 to MOST_EXAMPLES images; not used with `other`.
+        other: The id of an example that is no image of the project (store/networks/search_examples.py).
 
     Returns:
-        (N,) float32 from -1 to 1, the examples themselves 1; nan for images that are not analyzed yet.
+        (N,) float32 from -1 to 1, the examples themselves 1; nan for images that are not analyzed yet. For words from 0
+        to 1, the image that they fit best; nan for images that were not analyzed when the worker compared them.
 
     Raises:
         AnnotatorError: An example is unknown, or none is analyzed yet.
     """
-    wanted = tuple(sorted(set(examples)))
-    ids, values = db.caches.get("similar", (*stamp(db), wanted), lambda: _read(db, wanted), KEPT)
+    wanted = () if other else tuple(sorted(set(examples)))
+    ids, values = db.caches.get(
+        "similar", (*stamp(db), wanted, other), lambda: _of_other(db, other) if other else _read(db, wanted), KEPT
+    )
+    if np.array_equal(ids, image_ids):  # the usual case of a whole list: looking a million ids up takes longer
+        return values.copy()
     rows, known = positions(image_ids, ids)
     result = np.full(len(image_ids), np.nan, np.float32)
     result[known] = values[rows[known]]
@@ -75,41 +93,154 @@ def _read(db: Database, examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray
     there = {image_id for (image_id,) in db.tuples(f"SELECT id FROM image WHERE id IN ({marks})", list(examples))}
     if gone := [example for example in examples if example not in there]:
         raise AnnotatorError(f"There is no image {gone[0]}. Was it removed, or is the address of another project?")
+    space = _space(db)
+    rows, known = positions(examples, space.image_ids)
+    if not known.any():
+        waiting = "The image is not analyzed yet" if len(space.image_ids) else "No image is analyzed yet"
+        raise AnnotatorError(f"{waiting}, so nothing can be compared with it. The worker does that; try again soon.")
+    values = space.cosines(space.direction(rows[known]))
+    values[rows[known]] = 1
+    return space.image_ids, values
+
+
+def is_of_words(db: Database, key: str) -> bool:
+    """Return whether an example from elsewhere is words."""
+    asked = search_examples.find(db, key)
+    return asked is not None and asked.kind == search_examples.WORDS
+
+
+def _of_other(db: Database, key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of all analyzed images, ascending, and how much each is like an example from elsewhere."""
+    found = search_examples.read(db, key)
+    if found.image_ids is not None and found.values is not None:
+        return found.image_ids, _spread(found.values)
+    space = _space(db)
+    if not len(space.image_ids):
+        raise AnnotatorError("No image is analyzed yet, so nothing can be compared. The worker does that; try again.")
+    return space.image_ids, space.cosines(space.direction_of(found))
+
+
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Return cosines with words, which hardly differ, from 0 to 1: half precision sorts them."""
+    lowest, highest = float(values.min()), float(values.max())
+    return (values - lowest) / max(highest - lowest, 1e-12)
+
+
+def _space(db: Database) -> "_Space":
+    """Return all analyzed images in the space in which they are compared."""
     folder = db.paths.features(configuration.backbone(db))
+    if coded := _coded(db, folder):
+        return coded
     kept = db.caches.get("similar features", folder, lambda: _Features(FeatureCache(folder, ProjectContents(db))), 1)
     with kept.lock:
         kept.cache.refresh()
         ids, features = kept.cache.image_ids, kept.cache.features
-    codes = _codes(db, folder) if len(ids) > MOST_READ else None
-    if codes is not None:
-        ids = codes.image_ids
-    elif len(ids) > MOST_READ:
+    if len(ids) > MOST_READ:
         raise AnnotatorError(
             f"With more than {MOST_READ:,} images likeness needs the codes that the worker writes once it has learned "
             "from answers; there are none yet. Use another order until then."
         )
-    rows, known = positions(examples, ids, np.argsort(ids, kind="stable"))
-    if not known.any():
-        waiting = "The image is not analyzed yet" if len(ids) else "No image is analyzed yet"
-        raise AnnotatorError(f"{waiting}, so nothing can be compared with it. The worker does that; try again soon.")
-    if codes is not None:
-        scales = codes.basis.scales.astype(np.float32)
-        values = _cosines(codes.codes, rows[known], np.zeros(len(scales), np.float32), scales)
-    else:
-        roots = _Roots(features)
-        mean = roots[:MEAN_OF].mean(0)
-        values = _cosines(roots, rows[known], mean, np.ones(len(mean), np.float32))
-    order = np.argsort(ids, kind="stable")
-    return ids[order], values[order]
+    roots = _Roots(features)
+    mean = roots[:MEAN_OF].mean(0) if len(ids) else np.zeros(0, np.float32)
+    return _Space(ids, roots, mean)
 
 
-def _codes(db: Database, folder: Path) -> KeptCodes | None:
-    """Return the stored codes, which are checked once for each index; None where there are none."""
+def _coded(db: Database, folder: Path) -> "_Space | None":
+    """Return the stored codes, which are checked once for each index; None where there are none, or few."""
     try:
         state = (folder / FOLDER / INDEX).stat()
     except OSError:
         return None
-    return db.caches.get("similar codes", (folder, state.st_mtime_ns, state.st_size), lambda: read_codes(folder), 1)
+
+    def read() -> _Space | None:
+        codes = read_codes(folder)
+        if codes is None or len(codes.image_ids) <= MOST_READ:
+            return None
+        scales = codes.basis.scales.astype(np.float32)
+        return _Space(codes.image_ids, codes.codes, np.zeros(len(scales), np.float32), scales, codes.basis)
+
+    return db.caches.get("similar codes", (folder, state.st_mtime_ns, state.st_size), read, 1)
+
+
+class _Space:
+    """Images as vectors (rows - centre) * scales, of which the lengths are computed once.
+
+    All are compared, some thousand rows at a time, which stay in the cache of a core.
+
+    Attributes:
+        image_ids: (N,) int64, ascending.
+    """
+
+    def __init__(
+        self,
+        ids: np.ndarray,
+        rows: "np.ndarray | _Roots",
+        centre: np.ndarray,
+        scales: np.ndarray | None = None,
+        basis: StoredBasis | None = None,
+    ):
+        """Keep the images.
+
+        Args:
+            ids: (N,) int64.
+            rows: (N, K): codes, or roots of features.
+            centre: (K,) float32, in the form of `rows`.
+            scales: (K,) float32; None: all 1.
+            basis: Of codes: their axes.
+        """
+        ascending = bool((np.diff(ids) > 0).all())
+        self._order = None if ascending else np.argsort(ids, kind="stable")
+        self.image_ids = ids if self._order is None else ids[self._order]
+        self._rows, self._centre, self._basis = rows, centre, basis
+        self._scales = np.ones(len(centre), np.float32) if scales is None else scales
+        self._lengths: np.ndarray | None = None
+
+    def direction(self, rows: np.ndarray) -> np.ndarray:
+        """Return the mean direction (K,) of some images, by their rows in `image_ids`."""
+        wanted = np.zeros(len(self._centre), np.float32)
+        for row in (rows if self._order is None else self._order[rows]).tolist():
+            vector = (np.asarray(self._rows[row : row + 1], np.float32)[0] - self._centre) * self._scales
+            wanted += vector / max(float(np.linalg.norm(vector)), 1e-12)
+        return wanted
+
+    def direction_of(self, example: Answer) -> np.ndarray:
+        """Return the direction (K,) of features (D,). Raises AnnotatorError where they are of another network."""
+        assert example.vector is not None
+        of_root = _root(example.vector)
+        centre = self._centre if self._basis is None else self._basis.centre
+        if len(of_root) != len(centre):
+            raise AnnotatorError(
+                f"The example has {len(of_root):,} features and the images have {len(centre):,}: the network was "
+                "changed in between. Give it again."
+            )
+        return of_root - centre if self._basis is None else (of_root - centre) @ self._basis.axes
+
+    def cosines(self, wanted: np.ndarray) -> np.ndarray:
+        """Return the cosine of each image with a direction (K,), (N,) float32."""
+        weights = self._scales * (wanted / max(float(np.linalg.norm(wanted)), 1e-12))
+        offset = float(self._centre @ weights)
+        values = np.empty(len(self._rows), np.float32)
+        lengths = np.empty(len(values), np.float32) if self._lengths is None else self._lengths
+
+        def part(start: int) -> None:
+            for at in range(start, min(start + PART, len(values)), ROWS):
+                rows = slice(at, min(at + ROWS, start + PART))
+                block = np.asarray(self._rows[rows], np.float32)
+                # Not a product of BLAS, whose own threads and these get in each other's way: 3 s instead of 0.1.
+                values[rows] = np.einsum("ij,j->i", block, weights) - offset
+                if self._lengths is None:
+                    lengths[rows] = np.linalg.norm((block - self._centre) * self._scales, axis=1)
+
+        starts = range(0, len(values), PART)
+        if len(starts) < 2:
+            list(map(part, starts))
+        else:
+            with ThreadPoolExecutor(THREADS) as pool:
+                list(pool.map(part, starts))
+        self._lengths = lengths
+        values /= np.maximum(lengths, 1e-12)
+        np.clip(values, -1, 1, out=values)
+        return values if self._order is None else values[self._order]
 
 
 class _Roots:
@@ -122,28 +253,8 @@ class _Roots:
         return len(self._features)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        block = np.asarray(self._features[rows], np.float32)
-        return np.sign(block) * np.sqrt(np.abs(block))
+        return _root(np.asarray(self._features[rows], np.float32))
 
 
-def _cosines(rows: np.ndarray | _Roots, examples: np.ndarray, centre: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """Return the cosines of (rows - centre) * scales with the mean direction of the rows `examples`.
-
-    Returns:
-        (N,) float32, 1 at the examples.
-    """
-    wanted = np.zeros(len(centre), np.float32)
-    for example in examples.tolist():
-        row = (np.asarray(rows[example : example + 1], np.float32)[0] - centre) * scales
-        wanted += row / max(float(np.linalg.norm(row)), 1e-12)
-    values = np.empty(len(rows), np.float32)
-    for start in range(0, len(rows), ROWS):
-        block = np.asarray(rows[start : start + ROWS], np.float32)
-        block -= centre
-        block *= scales
-        lengths = np.sqrt(np.einsum("ij,ij->i", block, block))
-        values[start : start + ROWS] = block @ wanted / np.maximum(lengths, 1e-12)
-    values /= max(float(np.linalg.norm(wanted)), 1e-12)
-    np.clip(values, -1, 1, out=values)
-    values[examples] = 1
-    return values
+def _root(features: np.ndarray) -> np.ndarray:
+    return np.sign(features) * np.sqrt(np.abs(features))

@@ -3,15 +3,22 @@
 Everything quick happens in components/gallery/gallery.js, which reads the filter in the address.
 """
 
+import sys
+
 import streamlit as st
 
+from annotator.shares import counted, seconds_in_words
 from annotator.snapshot import gallery
 from annotator.snapshot.facts import BY_NAME as FACTS_BY_NAME
 from annotator.snapshot.facts import COLUMN
 from annotator.snapshot.filters import FILTERS, Filter, Kind
+from annotator.snapshot.networks import networks
 from annotator.snapshot.sorts import BY_COLUMN, SORTS, Sort
+from annotator.store.classes import name_texts
+from annotator.store.database.database import Database
 from annotator.store.images import attributes
 from annotator.store.labels import counts as overview
+from annotator.store.networks import configuration
 from annotator.ui.access import context
 from annotator.ui.components import mount
 from annotator.ui.parts import frame
@@ -33,6 +40,7 @@ def page() -> None:
     mount(
         "gallery",
         images=overview.image_counts(db)["all"],
+        no_texts="" if name_texts.network(db) else _why_no_words(db),
         facts={label: attributes.values(db, label, MOST_VALUES) for _, label in columns},
         sorts=[
             {"name": one.name, "label": one.label, "changes": _changes(one)}
@@ -55,6 +63,22 @@ def page() -> None:
             for one in FILTERS
             if (one.fact is None or one.name in known) and (one.kind != Kind.FACTS or choices[one.name])
         ],
+    )
+
+
+def _why_no_words(db: Database) -> str:
+    """Return which network would search by words, and what changing to it costs."""
+    rows = [row for row in networks(db) if row.reads_text and not row.binds]
+    smallest = min(rows, key=lambda row: row.parameters or sys.maxsize, default=None)
+    used = configuration.backbone(db)
+    if smallest is None:
+        return f"{used} knows no texts, and no network here does."
+    images = overview.image_counts(db)["all"]
+    hours = "" if smallest.hours is None else f", about {seconds_in_words(smallest.hours * 3600)}"
+    library = " Its library, open_clip, has to be installed first." if smallest.lacking else ""
+    return (
+        f"{used} knows no texts. {smallest.name} does: Settings changes the network, and then the worker analyzes "
+        f"{counted(images, 'image')} anew{hours}. Answers stay, and people can go on meanwhile.{library}"
     )
 
 

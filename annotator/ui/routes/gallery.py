@@ -39,8 +39,8 @@ async def window(request: Request, annotator: str) -> Response:
     filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
                name, size: [from, below], captured: [first day, last day], facts: [[name, value]], ...}, all optional
                (snapshot.filters.FILTERS)
-    sort       name, probability (of `class`), like (the images `like`), column (the imported `column`), ...
-               (snapshot.sorts.SORTS); down: reversed
+    sort       name, probability (of `class`), like (the images `like`, or `example` of like.py), column (the imported
+               `column`), ... (snapshot.sorts.SORTS); down: reversed
     version    of the answer before, for as long as the same listing is scrolled through
     changed    a listing made now might differ from this one
     images     at most MOST_TILES: {id, name, width, height, labels: [[class, state]], flag, comments, complete}, and
@@ -134,11 +134,13 @@ def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:
     values |= {one.name: sorted(set(values[one.name])) for one in FILTERS if one.kind == Kind.CLASSES}
     given = GalleryFilter.build(**values)
     # Which images any other list holds, and where, tells what is known of them, or that, when or by whom it was said.
-    tells = given.reveals_labels or BY_NAME[asked.sort].reveals_labels
+    # An order by words is what the network would guess of a class of that name, and by a picture nearly so.
+    tells = given.reveals_labels or BY_NAME[asked.sort].reveals_labels or bool(asked.sort == "like" and asked.example)
     return replace(given, blind=blind) if tells else given
 
 
 def _sorting(asked: GalleryRequest) -> Sorting:
     of_class = asked.class_id if asked.sort == "probability" else None
-    like = tuple(asked.like) if asked.sort == "like" else ()
-    return Sorting(asked.sort, asked.down, of_class, like, asked.column if asked.sort == BY_COLUMN else "")
+    example = asked.example if asked.sort == "like" else ""
+    like = tuple(asked.like) if asked.sort == "like" and not example else ()
+    return Sorting(asked.sort, asked.down, of_class, like, example, asked.column if asked.sort == BY_COLUMN else "")

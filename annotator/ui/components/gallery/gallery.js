@@ -4,6 +4,7 @@
  * one. The page leases nothing: what two people say of a cell at the same time is both kept, the newest holds.
  */
 
+import { ExampleDialog } from "./example.js";
 import { Filter } from "./filter.js";
 import { FlagDialog } from "../shared/flag.js";
 import { Jump } from "./jump.js";
@@ -64,8 +65,9 @@ export default class GalleryPage extends Page {
       onBegin: (index, keep) => this.selection.begin(index, keep),
       onRectangle: (indexes) => this.selection.rectangle(indexes),
     });
+    this.example = new ExampleDialog({ session, texts: data.no_texts, onFound: (example) => this.filter.showExample(example) });
     this.filter = new Filter({
-      classes: session.classes, conditions: data.filters, sorts: data.sorts, facts: data.facts, say,
+      classes: session.classes, conditions: data.filters, sorts: data.sorts, facts: data.facts, say, nameOf: (example) => this.example.wordsOf(example),
       onChange: (view) => {
         this.filter.address.push(view);
         this.begun();
@@ -98,12 +100,13 @@ export default class GalleryPage extends Page {
     this.updateButton = keyButton("Update list", "r", () => this.begun(true), { hidden: true, title: "Images have changed since: update" });
     this.empty = el("div", { class: "nothing", hidden: true });
     const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order,
-      this.size.element, keyButton("Like this", "s", () => this.showLike(), { title: "Images like the selected one first" }), keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
+      this.size.element, keyButton("Find", "f", () => this.openExample(), { title: "Find images by words, or like a picture or a part of an image" }), keyButton("Like this", "s", () => this.showLike(), { title: "Images like the selected one first" }), keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
     session.element.classList.add("gallery");
     session.element.replaceChildren(
       head, this.filter.element,
       el("div", { class: "work" }, el("div", { class: "left" }, this.view.element, this.empty), this.panel.element),
-      el("div", { class: "under" }, session.words, session.foot.element), session.hints.element, session.help.dialog, this.jump.dialog, this.flagging.element);
+      el("div", { class: "under" }, session.words, session.foot.element), session.hints.element, session.help.dialog, this.jump.dialog, this.flagging.element, this.example.element);
+    this.example.catchDrops(session.element);
   }
 
   close() {
@@ -229,6 +232,7 @@ export default class GalleryPage extends Page {
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
   press(key, event) {
     if (this.jump.dialog.open) return this.jump.key(key);
+    if (this.example.element.open) return this.example.key(key, event);
     if (this.flagging.element.open) return this.flagging.key(key, event);
     if (event.composedPath()[0] === this.panel.field && key !== "find") return this.panel.key(key, event);
     if (typing(event) && key !== "find") return this.filter.key(key, event);
@@ -244,6 +248,7 @@ export default class GalleryPage extends Page {
       ",": () => this.openFlag(),
       k: () => this.session.data.may_answer && this.twins.keep(),
       s: () => this.showLike(),
+      f: () => this.openExample(),
       t: () => this.session.data.may_answer && this.twins.answer(),
       set: () => this.panel.set(),
       "/": () => this.filter.focus(),
@@ -294,6 +299,10 @@ export default class GalleryPage extends Page {
     if (examples.length > MOST_EXAMPLES) return this.session.say(`Select ${MOST_EXAMPLES} images at most: those like all of them come first.`);
     this.filter.showLike(examples);
     this.session.say(`Images like ${examples.length > 1 ? `these ${examples.length}` : current.name} come first.`);
+  }
+
+  openExample() {
+    this.example.open(this.selection.current);
   }
 
   openJump() {

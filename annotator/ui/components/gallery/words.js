@@ -37,6 +37,7 @@ export const KEYS = [
     rows: [
       ["/", "filter by a class"],
       ["s", "images like the selected one first, of all that the filter shows"],
+      ["f", "find by words, or like a picture from elsewhere or a part of the selected image"],
       [["Ctrl+G", "g"], "go to an image by its number"],
       [["Home", "End"], "first image, last image"],
       [["PageUp", "PageDown"], "a screen up, a screen down"],
