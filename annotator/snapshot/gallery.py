@@ -19,9 +19,10 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.indexing import positions
-from annotator.snapshot import facts, similar
+from annotator.snapshot import facts
 from annotator.snapshot.facts import Fact, Values
 from annotator.snapshot.filters import FILTERS, MOST_CHOICES, GalleryFilter
+from annotator.snapshot.likeness import similar
 from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.snapshot.sorts import BY_COLUMN, BY_NAME

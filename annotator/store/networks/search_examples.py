@@ -1,7 +1,8 @@
 """Examples that are no images of the project: a picture from elsewhere, a part of an image, or words.
 
 The page writes a request, the worker answers it with what the network in use makes of it, and likeness is sorted by
-that (snapshot/similar.py). Requests and answers are files, so that the page loads no network and a kill loses nothing:
+that (snapshot/likeness/similar.py). Requests and answers are files, so that the page loads no network and a kill loses
+nothing:
 
     examples/<id>.json           what is asked for: the kind, its words, the image and box, when
     examples/<id>.picture        the bytes of a picture from elsewhere, until the worker has read them

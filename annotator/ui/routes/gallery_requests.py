@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from annotator.snapshot.filters import FILTERS, Filter, Kind
-from annotator.snapshot.similar import MOST_EXAMPLES
+from annotator.snapshot.likeness.similar import MOST_EXAMPLES
 from annotator.snapshot.sorts import SORTS
 from annotator.ui.routes.requests import Classes, Count, Facts, Id, Path, Text
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources.landing import size_in_words
 from annotator.roles import Right
-from annotator.snapshot import similar
+from annotator.snapshot.likeness import similar
 from annotator.store.classes import name_texts
 from annotator.store.database.database import Database
 from annotator.store.images.band_setting import shown_bands

@@ -25,7 +25,7 @@ import { typing } from "../shared/keys.js";
 /** @typedef {import("./listing.js").Image} Image */
 
 const MOST_FLAGS = 500; // each is a decision of its own
-const MOST_EXAMPLES = 16; // as in snapshot/similar.py
+const MOST_EXAMPLES = 16; // as in snapshot/likeness/similar.py
 const RENEW = 8000; // milliseconds between two readings of what is in sight
 
 export default class GalleryPage extends Page {

@@ -3,9 +3,10 @@
 Similarity is the cosine of the angle between the roots of the features of two images, counted from their mean (without
 that, features that are never negative make all images alike; with roots no single large feature decides). Up to
 MOST_READ images it is exact, over the features as they are stored; with more, over the worker's int8 codes of the same
-(store/features/image_codes.py), which lie in one file. Several examples are one direction, the mean of theirs (Rocchio,
-"Relevance feedback in information retrieval", in: The SMART Retrieval System, 1971).
-A picture from elsewhere, a part of an image, and words are looked at by the worker (store/networks/search_examples.py).
+(store/features/image_codes.py), which lie in one file, and exact again for the likest of these (similar_exactly.py).
+Several examples are one direction, the mean of theirs (Rocchio, "Relevance feedback in information retrieval", in: The
+SMART Retrieval System, 1971). A picture from elsewhere, a part of an image, and words are looked at by the worker
+(store/networks/search_examples.py).
 """
 
 import threading
@@ -18,6 +19,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.indexing import positions
+from annotator.snapshot.likeness.similar_exactly import MEAN_OF, Exact, root
 from annotator.store.database.database import Database
 from annotator.store.features.basis import StoredBasis
 from annotator.store.features.cache import FeatureCache
@@ -32,7 +34,6 @@ MOST_READ = 50_000  # images whose features are read for each example
 ROWS = 2048  # read at once
 PART = 1 << 17  # rows that one thread takes
 THREADS = 2  # more gain little: memory is read as fast as it goes
-MEAN_OF = 4096  # images whose mean the features are counted from
 KEPT = 8  # questions whose similarities are kept
 MOST_EXAMPLES = 16
 
@@ -99,8 +100,17 @@ def _read(db: Database, examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray
         waiting = "The image is not analyzed yet" if len(space.image_ids) else "No image is analyzed yet"
         raise AnnotatorError(f"{waiting}, so nothing can be compared with it. The worker does that; try again soon.")
     values = space.cosines(space.direction(rows[known]))
+    if space.exact is not None:
+        space.exact.correct(values, space.exact.direction(rows[known]))
     values[rows[known]] = 1
     return space.image_ids, values
+
+
+def vectors(db: Database, image_ids: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return those of some images that are analyzed, (n,) int64, and their directions (n, K) float32 of length 1."""
+    space, ids = _space(db), np.asarray(image_ids, np.int64)
+    rows, known = positions(ids, space.image_ids)
+    return ids[known], space.directions(rows[known])
 
 
 def is_of_words(db: Database, key: str) -> bool:
@@ -117,7 +127,10 @@ def _of_other(db: Database, key: str) -> tuple[np.ndarray, np.ndarray]:
     space = _space(db)
     if not len(space.image_ids):
         raise AnnotatorError("No image is analyzed yet, so nothing can be compared. The worker does that; try again.")
-    return space.image_ids, space.cosines(space.direction_of(found))
+    values = space.cosines(space.direction_of(found))
+    if space.exact is not None and found.vector is not None:
+        space.exact.correct(values, space.exact.direction_of(found.vector))
+    return space.image_ids, values
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
@@ -157,7 +170,9 @@ def _coded(db: Database, folder: Path) -> "_Space | None":
         if codes is None or len(codes.image_ids) <= MOST_READ:
             return None
         scales = codes.basis.scales.astype(np.float32)
-        return _Space(codes.image_ids, codes.codes, np.zeros(len(scales), np.float32), scales, codes.basis)
+        space = _Space(codes.image_ids, codes.codes, np.zeros(len(scales), np.float32), scales, codes.basis)
+        space.exact = Exact.build(folder, codes, space.order)
+        return space
 
     return db.caches.get("similar codes", (folder, state.st_mtime_ns, state.st_size), read, 1)
 
@@ -169,6 +184,8 @@ class _Space:
 
     Attributes:
         image_ids: (N,) int64, ascending.
+        order: (N,) int64, the row of each of these images; None: their order is that of the rows.
+        exact: Of codes: the features that they were made of.
     """
 
     def __init__(
@@ -189,24 +206,27 @@ class _Space:
             basis: Of codes: their axes.
         """
         ascending = bool((np.diff(ids) > 0).all())
-        self._order = None if ascending else np.argsort(ids, kind="stable")
-        self.image_ids = ids if self._order is None else ids[self._order]
+        self.order = None if ascending else np.argsort(ids, kind="stable")
+        self.image_ids = ids if self.order is None else ids[self.order]
         self._rows, self._centre, self._basis = rows, centre, basis
         self._scales = np.ones(len(centre), np.float32) if scales is None else scales
         self._lengths: np.ndarray | None = None
+        self.exact: Exact | None = None
 
     def direction(self, rows: np.ndarray) -> np.ndarray:
         """Return the mean direction (K,) of some images, by their rows in `image_ids`."""
-        wanted = np.zeros(len(self._centre), np.float32)
-        for row in (rows if self._order is None else self._order[rows]).tolist():
-            vector = (np.asarray(self._rows[row : row + 1], np.float32)[0] - self._centre) * self._scales
-            wanted += vector / max(float(np.linalg.norm(vector)), 1e-12)
-        return wanted
+        return self.directions(rows).sum(0)
+
+    def directions(self, rows: np.ndarray) -> np.ndarray:
+        """Return images (n, K) float32 of length 1, by their rows in `image_ids`."""
+        of_order = rows if self.order is None else self.order[rows]
+        vectors = (np.asarray(self._rows[of_order], np.float32) - self._centre) * self._scales
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     def direction_of(self, example: Answer) -> np.ndarray:
         """Return the direction (K,) of features (D,). Raises AnnotatorError where they are of another network."""
         assert example.vector is not None
-        of_root = _root(example.vector)
+        of_root = root(example.vector)
         centre = self._centre if self._basis is None else self._basis.centre
         if len(of_root) != len(centre):
             raise AnnotatorError(
@@ -240,7 +260,7 @@ class _Space:
         self._lengths = lengths
         values /= np.maximum(lengths, 1e-12)
         np.clip(values, -1, 1, out=values)
-        return values if self._order is None else values[self._order]
+        return values if self.order is None else values[self.order]
 
 
 class _Roots:
@@ -252,9 +272,5 @@ class _Roots:
     def __len__(self) -> int:
         return len(self._features)
 
-    def __getitem__(self, rows: slice) -> np.ndarray:
-        return _root(np.asarray(self._features[rows], np.float32))
-
-
-def _root(features: np.ndarray) -> np.ndarray:
-    return np.sign(features) * np.sqrt(np.abs(features))
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
+        return root(np.asarray(self._features[rows], np.float32))
