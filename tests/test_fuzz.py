@@ -53,6 +53,7 @@ POSTS = {
     "/api/map/select": requests.SelectRequest,
     "/api/gallery": gallery_requests.GalleryWindowRequest,
     "/api/gallery/place": gallery_requests.GalleryPlaceRequest,
+    "/api/gallery/grid": gallery_requests.GalleryRequest,
     "/api/gallery/ids": gallery_requests.GalleryIdsRequest,
     "/api/like": gallery_requests.ExampleRequest,
     "/api/like/state": gallery_requests.ExampleStateRequest,

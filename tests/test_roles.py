@@ -117,6 +117,7 @@ ROUTES = {
     "/api/gallery": ("guest", 400, {}),
     "/api/gallery/place": ("guest", 400, {}),
     "/api/gallery/ids": ("guest", 400, {}),
+    "/api/gallery/grid": ("annotator", 409, {"sort": "like", "like": [1]}),  # no image is analyzed
     "/api/like": ("guest", 409, {}),  # no image is analyzed
     "/api/like/picture?name=a.jpg": ("guest", 409, {}),
     "/api/like/state": ("guest", 400, {}),

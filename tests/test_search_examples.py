@@ -21,6 +21,7 @@ from annotator.exchange.setup import set_up
 from annotator.snapshot import gallery
 from annotator.snapshot.filters import GalleryFilter
 from annotator.snapshot.gallery import Sorting
+from annotator.snapshot.likeness import varied
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration, search_examples
 from annotator.worker.process import Worker
@@ -170,6 +171,41 @@ def test_what_cannot_be_an_example_is_refused_at_once_with_the_reason(db: Databa
         assert "There is no image 999" in refused(served, "/api/like", b'{"image": 999, "box": [0, 0, 1, 1]}')
         assert "no words" in refused(served, "/api/like", b'{"words": "  "}')
     assert not search_examples.waiting(db)
+
+
+def test_a_grid_for_a_class_without_an_example_has_the_likest_images_and_then_different_ones(db: Database, monkeypatch):
+    monkeypatch.setattr(varied, "LIKEST", 2)
+    monkeypatch.setattr(varied, "TAKEN", 6)
+    key = search_examples.ask_words(db, WORDS["heron"])
+    answered(db)
+    likest = gallery.listing(db, GalleryFilter(), Sorting("like", example=key)).ids(0, 18)
+    chosen = varied.varied(db, likest)
+    assert chosen[:2] == likest[:2] and len(set(chosen)) == 6 and set(chosen) <= set(likest)
+    shown_on = [shown(int(name[:2])) for name in names_of_images(db, chosen) if name != "both.png"]
+    of_first = [shown(int(name[:2])) for name in names_of_images(db, likest[:6]) if name != "both.png"]
+    assert len(set(shown_on)) > len(set(of_first)) == 1, "the first six are all herons"
+
+
+def names_of_images(db: Database, ids: list[int]) -> list[str]:
+    names = dict(db.tuples("SELECT id, name FROM image"))
+    return [names[image_id].rpartition("/")[2] for image_id in ids]
+
+
+@pytest.mark.browser
+@pytest.mark.process
+def test_a_class_without_an_example_is_found_by_its_name_and_asked_about_in_a_grid(browser: Contexts, analyzed: Path):
+    with serving(analyzed, APP) as served:
+        page = open_page(browser, served, "Ann", "/gallery?open=heron")
+        expect(page.locator(".thumb img").first).to_be_visible()
+        page.keyboard.press("f")
+        expect(page.get_by_label("By words")).to_have_value("heron")
+        page.keyboard.press("Enter")
+        expect(page.locator(".of-example")).to_have_text('"heron"', timeout=60_000)
+        on_front(page, names_with("heron"))
+        page.keyboard.press("v")
+        expect(page).to_have_url(re.compile(r"grid\?selection=\w+&class=2"))
+        expect(page.locator(".tile img").first).to_be_visible(timeout=30_000)
+        expect(page.locator(".root.grid, .root").first).to_contain_text("heron")
 
 
 @pytest.mark.browser

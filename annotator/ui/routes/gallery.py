@@ -3,18 +3,22 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from annotator.errors import AnnotatorError
 from annotator.roles import Right
 from annotator.snapshot import gallery
 from annotator.snapshot.filters import FILTERS, GalleryFilter, Kind
 from annotator.snapshot.gallery import Sorting, Window
+from annotator.snapshot.likeness.varied import CANDIDATES, varied
 from annotator.snapshot.sorts import BY_COLUMN, BY_NAME
 from annotator.store.database import versions
 from annotator.store.gallery.tiles import Tile
+from annotator.store.images import selections
 from annotator.store.people import blindness
 from annotator.ui.access import context
 from annotator.ui.routes import shapes
@@ -66,6 +70,15 @@ async def ids(request: Request, annotator: str) -> Response:
     return JSONResponse(await run_sync(_ids, asked, blind), headers=FRESH)
 
 
+async def varied_grid(request: Request, annotator: str) -> Response:
+    """POST {filter?, sort: "like", like or example} -> {selection, images}: a varied few of the likest images.
+
+    They are a selection for the grid (snapshot/likeness/varied.py).
+    """
+    asked, blind = parsed(await body_of(request), GalleryRequest), blind_as(request, annotator)
+    return JSONResponse(await run_sync(_varied_grid, asked, blind, annotator), headers=FRESH)
+
+
 async def find(request: Request, annotator: str) -> Response:
     """POST {text, count} -> {images: [{id, name}]}: images by a part of their file name, the best first."""
     asked = parsed(await body_of(request), FindRequest)
@@ -77,6 +90,7 @@ ROUTES = [
     Route("/api/gallery", guarded(window, Right.LOOK, "gallery"), methods=["POST"]),
     Route("/api/gallery/place", guarded(place, Right.LOOK, "gallery"), methods=["POST"]),
     Route("/api/gallery/ids", guarded(ids, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/gallery/grid", guarded(varied_grid, Right.ANSWER, "gallery"), methods=["POST"]),
     Route("/api/find", guarded(find, Right.LOOK), methods=["POST"]),
 ]
 
@@ -127,6 +141,15 @@ def _ids(asked: GalleryIdsRequest, blind: str) -> dict[str, Any]:
             context.db(), _filter(asked, blind), _sorting(asked), asked.first, asked.last, asked.version
         )
     }
+
+
+def _varied_grid(asked: GalleryRequest, blind: str, annotator: str) -> dict[str, Any]:
+    db = context.db()
+    shown = gallery.listing(db, replace(_filter(asked, blind), blind=blind), _sorting(asked))
+    ids = varied(db, shown.ids(0, CANDIDATES))
+    if not ids:
+        raise AnnotatorError("No image is left for a grid: all that the filter shows are answered. Change the filter.")
+    return {"selection": selections.save(db, np.array(ids, np.int64), annotator), "images": len(ids)}
 
 
 def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:

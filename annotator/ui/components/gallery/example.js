@@ -50,12 +50,13 @@ export class ExampleDialog {
     this.element.addEventListener("close", () => (this.asked += 1));
   }
 
-  /** @param {Shown | null} image the one at the cursor, of which a part may be drawn */
-  open(image) {
+  /** @param {Shown | null} image the one at the cursor, of which a part may be drawn @param {string} [words] to search for */
+  open(image, words = "") {
     if (!this.element.open) this.element.showModal();
     this.say("");
     this.part.clear();
     if (image) this.#showImage(image);
+    if (words && !this.texts) this.words.value = words;
     if (!this.texts) this.words.select();
   }
 

@@ -90,6 +90,12 @@ export class Filter {
     return this.classes.filter((class_) => names.has(class_.name)).map(({ id }) => id);
   }
 
+  /** The one class on which the images are unanswered; undefined where there is none, or several. */
+  get openClass() {
+    const names = this.view.lists.open ?? [];
+    return names.length === 1 ? this.classes.find(({ name }) => name === names[0]) : undefined;
+  }
+
   /** Whether answers or the worker may bring an image into the list, take it out, or move it. */
   get changes() {
     const { sort } = this.request;

@@ -99,7 +99,8 @@ export default class GalleryPage extends Page {
     this.count = el("p", { class: "count", role: "status" });
     this.updateButton = keyButton("Update list", "r", () => this.begun(true), { hidden: true, title: "Images have changed since: update" });
     this.empty = el("div", { class: "nothing", hidden: true });
-    const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order,
+    this.gridButton = keyButton("As a grid", "v", () => this.openGrid(), { hidden: true, title: "A varied 96 of the first images, as a grid of one class" });
+    const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order, this.gridButton,
       this.size.element, keyButton("Find", "f", () => this.openExample(), { title: "Find images by words, or like a picture or a part of an image" }), keyButton("Like this", "s", () => this.showLike(), { title: "Images like the selected one first" }), keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
     session.element.classList.add("gallery");
     session.element.replaceChildren(
@@ -154,6 +155,7 @@ export default class GalleryPage extends Page {
     const before = anew ? this.selection.current : null;
     const at = anew ? this.selection.at : 0;
     this.view.tiles.first = this.filter.about;
+    this.gridButton.hidden = this.filter.request.sort !== "like" || !this.session.data.may_answer;
     if (!anew) this.selection.reset();
     this.listing.restart();
     if (anew) this.goTo(at);
@@ -249,6 +251,7 @@ export default class GalleryPage extends Page {
       k: () => this.session.data.may_answer && this.twins.keep(),
       s: () => this.showLike(),
       f: () => this.openExample(),
+      v: () => this.gridButton.hidden || this.openGrid(),
       t: () => this.session.data.may_answer && this.twins.answer(),
       set: () => this.panel.set(),
       "/": () => this.filter.focus(),
@@ -302,7 +305,19 @@ export default class GalleryPage extends Page {
   }
 
   openExample() {
-    this.example.open(this.selection.current);
+    this.example.open(this.selection.current, this.filter.openClass?.name);
+  }
+
+  /** A varied few of those that come first, on the Grid page: of the class of which they are unanswered, if it is one. */
+  async openGrid() {
+    try {
+      const { selection } = await this.session.api.post("/api/gallery/grid", this.filter.request);
+      const of = this.filter.openClass;
+      this.remember();
+      window.location.href = new URL(`grid?selection=${selection}${of ? `&class=${of.id}` : ""}`, window.location.href).href;
+    } catch (error) {
+      this.session.say(/** @type {Error} */ (error).message);
+    }
   }
 
   openJump() {
