@@ -3,8 +3,6 @@
 Everything quick happens in components/gallery/gallery.js, which reads the filter in the address.
 """
 
-import sys
-
 import streamlit as st
 
 from annotator.shares import counted, seconds_in_words
@@ -12,16 +10,18 @@ from annotator.snapshot import gallery
 from annotator.snapshot.facts import BY_NAME as FACTS_BY_NAME
 from annotator.snapshot.facts import COLUMN
 from annotator.snapshot.filters import FILTERS, Filter, Kind
-from annotator.snapshot.networks import networks
 from annotator.snapshot.sorts import BY_COLUMN, SORTS, Sort
 from annotator.store.classes import name_texts
 from annotator.store.database.database import Database
 from annotator.store.images import attributes
 from annotator.store.labels import counts as overview
 from annotator.store.networks import configuration
+from annotator.store.networks import machine_settings as machine
 from annotator.ui.access import context
 from annotator.ui.components import mount
 from annotator.ui.parts import frame
+from models.backbones import licences
+from models.backbones.curated import CURATED, install_command, reads_text
 
 MOST_VALUES = 200  # of an imported column, which are proposed
 
@@ -68,17 +68,15 @@ def page() -> None:
 
 def _why_no_words(db: Database) -> str:
     """Return which network would search by words, and what changing to it costs."""
-    rows = [row for row in networks(db) if row.reads_text and not row.binds]
-    smallest = min(rows, key=lambda row: row.parameters or sys.maxsize, default=None)
-    used = configuration.backbone(db)
-    if smallest is None:
-        return f"{used} knows no texts, and no network here does."
-    images = overview.image_counts(db)["all"]
-    hours = "" if smallest.hours is None else f", about {seconds_in_words(smallest.hours * 3600)}"
-    library = " Its library, open_clip, has to be installed first." if smallest.lacking else ""
+    free = [one for one in CURATED if reads_text(one.name) and not licences.must_be_accepted(one.licence)]
+    smallest = min(free, key=lambda one: one.parameters)
+    images, speed = overview.image_counts(db)["all"], machine.speeds().get(smallest.name)
+    hours = f", about {seconds_in_words(images / speed.images_a_second)}" if speed and speed.images_a_second > 0 else ""
+    library = " Its library, open_clip, has to be installed first." if install_command(smallest.name) else ""
     return (
-        f"{used} knows no texts. {smallest.name} does: Settings changes the network, and then the worker analyzes "
-        f"{counted(images, 'image')} anew{hours}. Answers stay, and people can go on meanwhile.{library}"
+        f"{configuration.backbone(db)} knows no texts. {smallest.name} does: Settings changes the network, and then "
+        f"the worker analyzes {counted(images, 'image')} anew{hours}. Answers stay, and people can go on meanwhile."
+        f"{library}"
     )
 
 

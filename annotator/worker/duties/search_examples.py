@@ -6,11 +6,12 @@ the network gives a vector in a space that only it can take images to, so here a
 
 import io
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, DiskFull
 from annotator.store.classes import name_texts
 from annotator.store.database import heartbeat
 from annotator.store.images import images
@@ -42,14 +43,19 @@ class SearchExamples:
         if asked is None:
             return False
         try:
-            found = self._of(asked)
-        except (AnnotatorError, BadImage, ValueError) as error:
-            search_examples.refuse(self._db, asked, f"{asked.in_words} cannot be compared: {error}")
-        except Exception as error:  # such as a network without memory: the page shows it, and the worker continues
-            heartbeat.note_error(self._db, repr(error))
-            search_examples.refuse(self._db, asked, f"{asked.in_words} cannot be compared: {error!r}")
-        else:
-            search_examples.answer(self._db, asked, found)
+            try:
+                search_examples.answer(self._db, asked, self._of(asked))
+            except DiskFull:
+                raise
+            except (AnnotatorError, BadImage, ValueError) as error:
+                search_examples.refuse(self._db, asked, f"{asked.in_words} cannot be compared: {error}")
+            except Exception as error:  # such as a network without memory: the page shows it, and the worker continues
+                heartbeat.note_error(self._db, repr(error))
+                search_examples.refuse(self._db, asked, f"{asked.in_words} cannot be compared: {error!r}")
+        except DiskFull as error:  # the request waits, and the worker does what it can
+            with suppress(AnnotatorError):
+                heartbeat.note_error(self._db, str(error))
+            return False
         return True
 
     def _of(self, asked: Asked) -> Answer:
