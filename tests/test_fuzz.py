@@ -53,8 +53,11 @@ POSTS = {
     "/api/map/select": requests.SelectRequest,
     "/api/gallery": gallery_requests.GalleryWindowRequest,
     "/api/gallery/place": gallery_requests.GalleryPlaceRequest,
+    "/api/gallery/grid": gallery_requests.GalleryRequest,
     "/api/gallery/ids": gallery_requests.GalleryIdsRequest,
     "/api/gallery/counts": gallery_requests.GalleryCountsRequest,
+    "/api/like": gallery_requests.ExampleRequest,
+    "/api/like/state": gallery_requests.ExampleStateRequest,
     "/api/find": requests.FindRequest,
     "/api/decisions": requests.DecisionsRequest,
 }

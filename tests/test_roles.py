@@ -118,6 +118,10 @@ ROUTES = {
     "/api/gallery/place": ("guest", 400, {}),
     "/api/gallery/ids": ("guest", 400, {}),
     "/api/gallery/counts": ("guest", 400, {}),
+    "/api/gallery/grid": ("annotator", 409, {"sort": "like", "like": [1]}),  # no image is analyzed
+    "/api/like": ("guest", 409, {}),  # no image is analyzed
+    "/api/like/picture?name=a.jpg": ("guest", 409, {}),
+    "/api/like/state": ("guest", 400, {}),
     "/api/twins": ("guest", 400, {}),
     "/api/event": ("guest", 200, {"image": 1}),
     "/api/find": ("guest", 200, {"text": "0", "count": 1}),

@@ -12,9 +12,10 @@ from served import serving
 from annotator.benchmark.harness import projects
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
-from annotator.snapshot import gallery, similar
+from annotator.snapshot import gallery
 from annotator.snapshot.filters import GalleryFilter
 from annotator.snapshot.gallery import Sorting
+from annotator.snapshot.likeness import similar, similar_exactly
 from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.store.features.contents import ProjectContents
@@ -78,6 +79,28 @@ def test_codes_of_many_images_agree_with_the_features(db: Database, features: np
     monkeypatch.setattr(similar, "MOST_READ", 3)
     coded = similar.similarities(Database(db.paths.project), every, [3])
     assert np.abs(coded - exact).max() < 0.03 and not np.array_equal(coded, exact)
+
+
+def test_of_many_images_the_first_ones_are_those_of_an_exact_search_though_codes_are_not(db: Database, monkeypatch):
+    features = np.abs(np.random.default_rng(2).normal(size=(IMAGES, 400))).astype(np.float16)
+    features[12] = features[4] + np.linspace(0, 0.02, 400).astype(np.float16)  # like 5, by what a code rounds away
+    projects.save_features(db, features)
+    cache = FeatureCache(db.paths.features(configuration.backbone(db)), ProjectContents(db))
+    cache.refresh()
+    codes = encode(learn_basis(cache.features), cache.features)
+    coarse = (codes.steps.numpy() // 24) * 24
+    save_codes(cache.folder, stored(codes.basis), cache.image_ids, *cache.features.shards(), coarse)
+    monkeypatch.setattr(similar, "MOST_READ", 3)
+    every = np.arange(1, IMAGES + 1)
+    by_codes = similar.similarities(Database(db.paths.project), every, [5])
+    monkeypatch.setattr(similar_exactly, "CANDIDATES", 20)
+    monkeypatch.setattr(similar_exactly, "TAIL", 4)
+    corrected = similar.similarities(Database(db.paths.project), every, [5])
+    exact = expected(features, 4)
+    assert (np.argsort(-corrected)[:4] + 1).tolist() == exact[:4] != (np.argsort(-by_codes)[:4] + 1).tolist()
+    for path in cache.folder.glob("*.safetensors"):
+        path.unlink()
+    assert np.allclose(similar.similarities(Database(db.paths.project), every, [5]), by_codes), "codes alone, then"
 
 
 def test_filters_go_on_and_what_cannot_be_compared_is_said(db: Database, features: np.ndarray):

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.harness.bulk import PEOPLE, BulkProject, make_bulk_project
+from annotator.benchmark.harness.made_features import add_features, exact_lists
 from annotator.benchmark.harness.processes import ADDRESS, say, serve_floor, serve_page
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
@@ -34,6 +35,7 @@ GRID, GRIDS = 24, 2
 ACTIONS = 2  # of Autopilot, at a time
 CELLS = 48  # decided with one key
 TILES = 60  # of the Gallery, at a time
+EXAMPLES = 20  # whose lists are compared with an exact search
 Request = tuple[str, str, dict | None]  # method, path, body
 MEMORY = {"Rss": "rss", "Pss": "pss", "Private_Dirty": "private"}  # of /proc, kB
 
@@ -65,17 +67,22 @@ class Client:
         """Send one request of a row in ROWS; return milliseconds until its answer was read, and those of a core."""
         method, path, body = ROWS[row](self)
         started, computed = time.perf_counter(), _core_seconds(self.pid)
-        self.connection.request(method, path, json.dumps(body) if body is not None else None, self.headers)
-        answer = self.connection.getresponse()
-        content = answer.read()
+        content = self.send(method, path, body)
         seconds, computed = time.perf_counter() - started, _core_seconds(self.pid) - computed
-        if answer.status != 200:
-            raise AnnotatorError(f"{method} {path} answered {answer.status}: {content[:300].decode(errors='replace')}")
         if body is not None and "want" in body:
             self._take(row, json.loads(content)["items"])
         if row == "gallery_scroll":
             self.version = json.loads(content)["version"]
         return 1000 * seconds, 1000 * computed
+
+    def send(self, method: str, path: str, body: dict | None) -> bytes:
+        """Return the answer to one request. Raises AnnotatorError for any other than 200."""
+        self.connection.request(method, path, json.dumps(body) if body is not None else None, self.headers)
+        answer = self.connection.getresponse()
+        content = answer.read()
+        if answer.status != 200:
+            raise AnnotatorError(f"{method} {path} answered {answer.status}: {content[:300].decode(errors='replace')}")
+        return content
 
     def page(self, row: str, **more: object) -> dict:
         """Return the body of a page's request for more images."""
@@ -199,6 +206,13 @@ ROWS: dict[str, Callable[[Client], Request]] = {
         "/api/gallery",
         {"sort": "probability", "class": client.class_id(), "start": 0, "count": TILES},
     ),
+    "gallery_like": _gallery_at(
+        "/api/gallery",
+        start=lambda _: 0,
+        count=lambda _: TILES,
+        sort=lambda _: "like",
+        like=lambda client: [client.image()],
+    ),
     "gallery_scroll": _gallery_at(
         "/api/gallery", start=Client.image, count=lambda _: TILES, version=lambda client: client.version
     ),
@@ -254,6 +268,9 @@ def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) 
         started = time.perf_counter()
         counts = {"small": min(SMALL, images), "large": images}
         projects = {size: make_bulk_project(folder / size, count, classes) for size, count in counts.items()}
+        for size, project in projects.items():
+            say(f"features of {counts[size]:,} images")
+            add_features(project.db, counts[size])
         figures = {"making_both_projects_seconds": round(time.perf_counter() - started, 1)}
         clients = {}
         for size, project in projects.items():
@@ -265,6 +282,7 @@ def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) 
             figures[f"gallery_first_{size}_ms"] = round(clients[size].ask("gallery")[0], 1)
             connection.close()  # opened again by the next request: the server ends one that is idle for long
             say(f"gallery_first_{size}: {figures[f'gallery_first_{size}_ms']:.0f} ms")
+        figures |= _agreement(clients["large"])
         floor = stack.enter_context(serve_floor(projects["small"].db))
         times = _times(clients, http.client.HTTPConnection(ADDRESS, floor.port, timeout=60), requests)
         figures |= _percentiles(times)
@@ -279,6 +297,23 @@ def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) 
         if (small := figures[f"{row}_small_{name}_ms"])
     }
     return {"bench": "store", "figures": figures, "ratios": ratios}
+
+
+def _agreement(client: Client) -> dict[str, float]:
+    """Return how many of the TILES images that the Gallery shows first are those of an exact search by features."""
+    examples = [client.image() for _ in range(EXAMPLES)]
+    shares, took = [], []
+    for example, exact in zip(examples, exact_lists(client.images, examples, TILES), strict=True):
+        began = time.perf_counter()
+        shown = client.send("POST", "/api/gallery", {"sort": "like", "like": [example], "start": 0, "count": TILES})
+        took.append(1000 * (time.perf_counter() - began))
+        shares.append(len({image["id"] for image in json.loads(shown)["images"]} & set(exact)) / len(exact))
+    say(f"gallery_like: {100 * float(np.mean(shares)):.1f} % as an exact search has it")
+    return {
+        "gallery_like_agreement_percent": round(100 * float(np.mean(shares)), 2),
+        "gallery_like_least_agreement_percent": round(100 * min(shares), 2),
+        "gallery_like_first_ms": round(took[0], 1),  # codes are read and checked
+    }
 
 
 def _times(

@@ -10,7 +10,7 @@ listing might differ.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -19,9 +19,10 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.indexing import positions
-from annotator.snapshot import facts, similar
+from annotator.snapshot import facts
 from annotator.snapshot.facts import Fact, Values
 from annotator.snapshot.filters import FILTERS, MOST_CHOICES, GalleryFilter
+from annotator.snapshot.likeness import similar
 from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.snapshot.sorts import BY_COLUMN, BY_NAME
@@ -58,6 +59,8 @@ class Sorting:
             twin, not measured) come last either way, by name.
         class_id: Only with "probability".
         like: Only with "like": the images that all are compared with; those most like them come first.
+        example: Only with "like", instead of images: the id of an example from elsewhere
+            (store/networks/search_examples.py).
         column: Only with "column": the imported column, by whose numbers or else texts the images are sorted.
     """
 
@@ -65,6 +68,7 @@ class Sorting:
     down: bool = False
     class_id: int | None = None
     like: tuple[int, ...] = ()
+    example: str = ""
     column: str = ""
 
 
@@ -197,7 +201,7 @@ def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, c
         shown.version != current_version(db, filter_, sorting),
         tiles.read(db, ids),
         _probabilities(db, ids, sorting.class_id) if sorting.by == "probability" else {},
-        _likeness(db, ids, sorting.like) if sorting.like else _measures(db, ids, sorting),
+        _likeness(db, ids, sorting) if sorting.by == "like" else _measures(db, ids, sorting),
     )
 
 
@@ -269,7 +273,7 @@ def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
         if sorting.class_id is None:
             raise AnnotatorError("To sort by probability, name a class.")
         named.add(sorting.class_id)
-    if sorting.by == "like" and not sorting.like:
+    if sorting.by == "like" and not (sorting.like or sorting.example):
         raise AnnotatorError("To sort by likeness, name the image that all are compared with.")
     if sorting.by == BY_COLUMN and not sorting.column:
         raise AnnotatorError("To sort by an imported column, name it.")
@@ -365,7 +369,7 @@ def _values(db: Database, columns: ImageColumns, sorting: Sorting) -> np.ndarray
     if fact := facts.BY_NAME.get(sorting.by):
         return np.minimum(fact.numbers(db, columns).view(np.uint16), NO_VALUE)  # the bits of nan are larger
     if sorting.by == "like":
-        distances = 1 - similar.similarities(db, columns.image_ids, sorting.like)
+        distances = 1 - similar.similarities(db, columns.image_ids, sorting.like, sorting.example)
         return np.minimum(distances.astype(np.float16).view(np.uint16), NO_VALUE)
     if sorting.by == "labels":
         return columns.positives.view(np.uint16)
@@ -412,8 +416,11 @@ def _probabilities(db: Database, ids: list[int], class_id: int | None) -> dict[i
     return {image_id: round(value, 4) for image_id, value in zip(ids, values, strict=True) if value == value}
 
 
-def _likeness(db: Database, ids: list[int], like: Sequence[int]) -> dict[int, str]:
-    values: list[float] = similar.similarities(db, np.array(ids, np.int64), like).tolist()
+def _likeness(db: Database, ids: list[int], sorting: Sorting) -> dict[int, str]:
+    """Return how much images are like the examples, in percent; {} of words, where no number means the same twice."""
+    if sorting.example and similar.is_of_words(db, sorting.example):
+        return {}
+    values: list[float] = similar.similarities(db, np.array(ids, np.int64), sorting.like, sorting.example).tolist()
     return {
         image_id: facts.percent(max(value, 0)) for image_id, value in zip(ids, values, strict=True) if value == value
     }

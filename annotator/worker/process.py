@@ -33,6 +33,7 @@ from annotator.worker.duties.events import EventsAgain
 from annotator.worker.duties.heatmaps import Heatmaps
 from annotator.worker.duties.layout import Mapmaker
 from annotator.worker.duties.name_guesses import NameGuesses
+from annotator.worker.duties.search_examples import SearchExamples
 from annotator.worker.duties.tagging import TaggerStarter
 from annotator.worker.duties.twins import Twins
 from annotator.worker.features.context import Context, Stopped
@@ -76,6 +77,7 @@ class Worker:
         self.next_backbone = NextBackbone(self.context, self._between)
         self.candidates = Candidates(self.context, self._between)
         self.names = NameGuesses(self.context, self._between)
+        self.searches = SearchExamples(self.context)
         self.appearances = Appearances(self.context)
         self.twins = Twins(self.context)
         self.events = EventsAgain(self.context)
@@ -125,6 +127,7 @@ class Worker:
 
     def _run_until_stopped(self) -> None:
         duties = (
+            self.searches.answer_asked,  # somebody waits for it
             lambda: self.first_orders.publish_if_due(all_embedded=True),
             lambda: self.names.publish_if_due(all_embedded=True),
             self._train_if_due,
@@ -191,10 +194,11 @@ class Worker:
         self.context.stop.wait(POLL_SECONDS)
 
     def _between(self, state: str, done: int, of: int) -> None:
-        """Write the heartbeat, check for a stop, and draw requested heat maps; called during long work."""
+        """Write the heartbeat, check for a stop, and do what people wait for; called during long work."""
         self.context.say(state, done, of)
         self.context.check_stop()
         self.heatmaps.draw_asked()
+        self.searches.answer_asked()
 
 
 def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -> bool:

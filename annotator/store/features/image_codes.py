@@ -24,6 +24,9 @@ from safetensors.numpy import save
 from annotator.indexing import positions
 from annotator.store.database.arrays import replacing, save_rows
 from annotator.store.features.basis import StoredBasis
+from annotator.store.features.rows import Part
+from annotator.store.features.rows import Rows as StoredRows
+from annotator.store.features.shards import DamagedShard, placed_arrays, read_ids
 from models.rows import Rows
 
 FOLDER, INDEX = "image-codes", "index.safetensors"
@@ -110,6 +113,37 @@ def read_codes(folder: Path) -> KeptCodes | None:
         return KeptCodes(basis, image_ids, shards, shard_of, codes)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError, EOFError):
         return None
+
+
+def features_of(folder: Path, kept: KeptCodes) -> tuple[StoredRows, np.ndarray]:
+    """Return the features from which codes were made, read by rows, and the row in them of each image of the codes.
+
+    Args:
+        folder: The folder of features.
+        kept: Its codes.
+
+    Returns:
+        (n, D) float16 on the disk, and (N,) int64; -1 for an image whose shard is gone.
+    """
+    parts: list[Part] = []
+    places, begin = np.full(len(kept.image_ids), -1, np.int64), 0
+    by_shard = np.argsort(kept.shard_of, kind="stable")
+    ends = np.searchsorted(kept.shard_of[by_shard], np.arange(len(kept.shards) + 1))
+    for number, name in enumerate(kept.shards):
+        images = by_shard[ends[number] : ends[number + 1]]
+        path = folder / Path(name).name
+        try:
+            arrays, _ = placed_arrays(path)
+            ids, _ = read_ids(path, arrays)
+        except (OSError, DamagedShard):
+            continue
+        rows, known = positions(kept.image_ids[images], ids, np.argsort(ids, kind="stable"))
+        kept_rows, of_images = np.unique(rows[known], return_inverse=True)
+        if len(kept_rows):
+            parts.append(Part(path, arrays, kept_rows))
+            places[images[known]] = begin + of_images
+            begin += len(kept_rows)
+    return StoredRows("features", parts, parts[0].shape("features") if parts else (0,), np.float16), places
 
 
 def _digest(codes: Rows) -> str:

@@ -3,18 +3,22 @@
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from annotator.errors import AnnotatorError
 from annotator.roles import Right
 from annotator.snapshot import fact_groups, gallery
 from annotator.snapshot.filters import FILTERS, GalleryFilter, Kind
 from annotator.snapshot.gallery import Sorting, Window
+from annotator.snapshot.likeness.varied import CANDIDATES, varied
 from annotator.snapshot.sorts import BY_COLUMN, BY_NAME
 from annotator.store.database import versions
 from annotator.store.gallery.tiles import Tile
+from annotator.store.images import selections
 from annotator.store.people import blindness
 from annotator.ui.access import context
 from annotator.ui.routes import shapes
@@ -40,8 +44,8 @@ async def window(request: Request, annotator: str) -> Response:
     filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
                name, size: [from, below], captured: [first day, last day], facts: [[name, value]], ...}, all optional
                (snapshot.filters.FILTERS)
-    sort       name, probability (of `class`), like (the images `like`), column (the imported `column`), ...
-               (snapshot.sorts.SORTS); down: reversed
+    sort       name, probability (of `class`), like (the images `like`, or `example` of like.py), column (the imported
+               `column`), ... (snapshot.sorts.SORTS); down: reversed
     version    of the answer before, for as long as the same listing is scrolled through
     changed    a listing made now might differ from this one
     images     at most MOST_TILES: {id, name, width, height, labels: [[class, state]], flag, comments, complete}, and
@@ -79,6 +83,15 @@ async def counts(request: Request, annotator: str) -> Response:
     return JSONResponse(await run_sync(_counts, asked, blind), headers=FRESH)
 
 
+async def varied_grid(request: Request, annotator: str) -> Response:
+    """POST {filter?, sort: "like", like or example} -> {selection, images}: a varied few of the likest images.
+
+    They are a selection for the grid (snapshot/likeness/varied.py).
+    """
+    asked, blind = parsed(await body_of(request), GalleryRequest), blind_as(request, annotator)
+    return JSONResponse(await run_sync(_varied_grid, asked, blind, annotator), headers=FRESH)
+
+
 async def find(request: Request, annotator: str) -> Response:
     """POST {text, count} -> {images: [{id, name}]}: images by a part of their file name, the best first."""
     asked = parsed(await body_of(request), FindRequest)
@@ -91,6 +104,7 @@ ROUTES = [
     Route("/api/gallery/place", guarded(place, Right.LOOK, "gallery"), methods=["POST"]),
     Route("/api/gallery/ids", guarded(ids, Right.LOOK, "gallery"), methods=["POST"]),
     Route("/api/gallery/counts", guarded(counts, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/gallery/grid", guarded(varied_grid, Right.ANSWER, "gallery"), methods=["POST"]),
     Route("/api/find", guarded(find, Right.LOOK), methods=["POST"]),
 ]
 
@@ -147,16 +161,27 @@ def _counts(asked: GalleryCountsRequest, blind: str) -> dict[str, Any]:
     return asdict(fact_groups.counts(context.db(), _filter(asked, blind), asked.fact, blind))
 
 
+def _varied_grid(asked: GalleryRequest, blind: str, annotator: str) -> dict[str, Any]:
+    db = context.db()
+    shown = gallery.listing(db, replace(_filter(asked, blind), blind=blind), _sorting(asked))
+    ids = varied(db, shown.ids(0, CANDIDATES))
+    if not ids:
+        raise AnnotatorError("No image is left for a grid: all that the filter shows are answered. Change the filter.")
+    return {"selection": selections.save(db, np.array(ids, np.int64), annotator), "images": len(ids)}
+
+
 def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:
     values = {one.name: getattr(asked.only, f"{one.name}_") for one in FILTERS}
     values |= {one.name: sorted(set(values[one.name])) for one in FILTERS if one.kind == Kind.CLASSES}
     given = GalleryFilter.build(**values)
     # Which images any other list holds, and where, tells what is known of them, or that, when or by whom it was said.
-    tells = given.reveals_labels or BY_NAME[asked.sort].reveals_labels
+    # An order by words is what the network would guess of a class of that name, and by a picture nearly so.
+    tells = given.reveals_labels or BY_NAME[asked.sort].reveals_labels or bool(asked.sort == "like" and asked.example)
     return replace(given, blind=blind) if tells else given
 
 
 def _sorting(asked: GalleryRequest) -> Sorting:
     of_class = asked.class_id if asked.sort == "probability" else None
-    like = tuple(asked.like) if asked.sort == "like" else ()
-    return Sorting(asked.sort, asked.down, of_class, like, asked.column if asked.sort == BY_COLUMN else "")
+    example = asked.example if asked.sort == "like" else ""
+    like = tuple(asked.like) if asked.sort == "like" and not example else ()
+    return Sorting(asked.sort, asked.down, of_class, like, example, asked.column if asked.sort == BY_COLUMN else "")

@@ -7,11 +7,13 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from annotator.snapshot.filters import FILTERS, Filter, Kind
-from annotator.snapshot.similar import MOST_EXAMPLES
+from annotator.snapshot.likeness.similar import MOST_EXAMPLES
 from annotator.snapshot.sorts import SORTS
 from annotator.ui.routes.requests import Classes, Count, Facts, Id, Path, Text
 
 UNSET = (Kind.SWITCH, Kind.DAY, Kind.DAYS, Kind.RANGE)  # kinds of filters that are None unless they are given
+ExampleId = Annotated[str, Meta(pattern=r"\A([0-9a-f]{16})?\Z")]  # "": none
+Side = Annotated[float, Meta(ge=0, le=1)]
 Number = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
@@ -55,6 +57,7 @@ class GalleryRequest(Struct, kw_only=True):
     sort: SortName = "name"
     class_id: Id | None = field(default=None, name="class")
     like: Annotated[list[Id], Meta(max_length=MOST_EXAMPLES)] = field(default_factory=list[Id])
+    example: ExampleId = ""
     column: Path = ""
     down: bool = False
     version: Text = ""
@@ -84,3 +87,23 @@ class GalleryIdsRequest(GalleryRequest, kw_only=True):
 
     first: Count
     last: Count
+
+
+class PictureQuery(Struct):
+    """The name of a picture that all images are to be compared with."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class ExampleRequest(Struct):
+    """Words, or a part of an image, that all images are to be compared with."""
+
+    words: Annotated[str, Meta(max_length=1000)] = ""
+    image: Id | None = None
+    box: tuple[Side, Side, Side, Side] = (0.0, 0.0, 1.0, 1.0)
+
+
+class ExampleStateRequest(Struct):
+    """An example that the worker may have answered."""
+
+    example: Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z")]

@@ -11,12 +11,13 @@
  *   a filter; changes: what it shows changes while people answer and the worker works; choices: values with their words;
  *   fixed: there are no other values; unit: of a range; fact: of a fact of images
  * @typedef {{name: string, label: string, changes: boolean}} Sort  an order; changes: as of a filter
- * @typedef {{lists: Record<string, string[]>, given: Record<string, string>, sort: string, of: string, like: string, down: boolean}} View
+ * @typedef {{lists: Record<string, string[]>, given: Record<string, string>, sort: string, of: string, like: string, example: string, down: boolean}} View
  *   lists   of filters of kind classes the names of classes; of kind facts `fact`s; all of them count
  *   given   of all other filters what is given; of a switch "yes" or "no", of days and a range "from..to"; "": not filtered by it
  *   sort    the name of an order (snapshot/sorts.py), or "column:" and the name of an imported column
  *   of      the class whose probability is sorted by
  *   like    the ids of the images that all are compared with, "7,12"
+ *   example  the id of what else they are compared with (example.js), instead of like
  */
 
 export const USUAL_SORT = "name";
@@ -82,7 +83,7 @@ export class Address {
     const names = (/** @type {boolean} */ lists) => this.conditions.filter((one) => isList(one) === lists).map((one) => one.name);
     return {
       lists: Object.fromEntries(names(true).map((name) => [name, []])), given: Object.fromEntries(names(false).map((name) => [name, ""])),
-      sort: USUAL_SORT, of: "", like: "", down: false,
+      sort: USUAL_SORT, of: "", like: "", example: "", down: false,
     };
   }
 
@@ -97,6 +98,7 @@ export class Address {
     view.sort = this.sorts.find(({ name }) => name === asked.get("sort"))?.name ?? USUAL_SORT;
     view.of = asked.get("of") ?? "";
     view.like = /^\d{1,15}(,\d{1,15}){0,15}$/.test(asked.get("like") ?? "") ? String(asked.get("like")) : "";
+    view.example = /^[0-9a-f]{16}$/.test(asked.get("example") ?? "") ? String(asked.get("example")) : "";
     view.down = asked.get("down") === "1";
     return view;
   }
@@ -111,6 +113,7 @@ export class Address {
     if (view.sort !== USUAL_SORT) search.set("sort", view.sort);
     if (view.of && view.sort === "probability") search.set("of", view.of);
     if (view.like && view.sort === "like") search.set("like", view.like);
+    if (view.example && view.sort === "like") search.set("example", view.example);
     if (view.down) search.set("down", "1");
     const text = search.toString();
     return text && `?${text}`;

@@ -21,15 +21,17 @@ export class Filter {
   /**
    * @param {{classes: import("../shared/session.js").Class[], conditions: Condition[], sorts: Sort[],
    *          facts: Record<string, string[]>,
-   *          onChange: (view: View) => void, say: (text: string) => void}} options
+   *          onChange: (view: View) => void, say: (text: string) => void, nameOf: (example: string) => Promise<string>}} options
    *   conditions   the filters
    *   sorts        the orders
    *   facts        values of each imported fact, which are proposed
    *   onChange     the person wants to see other images, or another order
+   *   nameOf       what an example is, in words
    */
-  constructor({ classes, conditions, sorts, facts, onChange, say }) {
+  constructor({ classes, conditions, sorts, facts, onChange, say, nameOf }) {
     this.onChange = onChange;
     this.say = say;
+    this.nameOf = nameOf;
     this.conditions = conditions;
     this.sorts = sorts;
     this.ofClasses = conditions.filter((one) => one.kind === "classes");
@@ -102,7 +104,7 @@ export class Filter {
   }
 
   /** @param {View} view */
-  #requestOf({ lists, given, sort, of, like, down }) {
+  #requestOf({ lists, given, sort, of, like, example, down }) {
     const ids = (/** @type {string[]} */ names) => names.flatMap((name) => this.classes.filter((class_) => class_.name === name).map(({ id }) => id));
     /** @type {Record<string, any>} */
     const asked = {};
@@ -114,8 +116,8 @@ export class Filter {
     const [class_] = ids([of]);
     return {
       filter: asked,
-      ...sortOf((sort === "probability" && class_ == null) || (sort === "like" && !like) ? "name" : sort),
-      ...(sort === "like" && like ? { like: like.split(",").map(Number) } : {}),
+      ...sortOf((sort === "probability" && class_ == null) || (sort === "like" && !like && !example) ? "name" : sort),
+      ...(sort === "like" && example ? { example } : sort === "like" && like ? { like: like.split(",").map(Number) } : {}),
       ...(sort === "probability" && class_ != null ? { class: class_ } : {}),
       down,
     };
@@ -125,6 +127,12 @@ export class Filter {
   get about() {
     const names = new Set(this.ofClasses.flatMap(({ name }) => this.view.lists[name]));
     return this.classes.filter((class_) => names.has(class_.name)).map(({ id }) => id);
+  }
+
+  /** The one class on which the images are unanswered; undefined where there is none, or several. */
+  get openClass() {
+    const names = this.view.lists.open ?? [];
+    return names.length === 1 ? this.classes.find(({ name }) => name === names[0]) : undefined;
   }
 
   /** Whether answers or the worker may bring an image into the list, take it out, or move it. */
@@ -150,12 +158,17 @@ export class Filter {
 
   /** Those most like these images come first, of all that the filter shows. @param {number[]} ids */
   showLike(ids) {
-    this.#choose({ sort: "like", like: ids.join(), down: false });
+    this.#choose({ sort: "like", like: ids.join(), example: "", down: false });
+  }
+
+  /** Those most like this example come first, of all that the filter shows. @param {string} example an id (example.js) */
+  showExample(example) {
+    this.#choose({ sort: "like", like: "", example, down: false });
   }
 
   clear() {
-    const { sort, of, like, down } = this.view;
-    this.#choose({ ...this.address.everything(), sort, of, like, down });
+    const { sort, of, like, example, down } = this.view;
+    this.#choose({ ...this.address.everything(), sort, of, like, example, down });
   }
 
   /**
@@ -201,7 +214,8 @@ export class Filter {
     if (ofFacts.length) behind.push(this.factSelect, ...Object.values(this.factParts).flat());
     if (this.ofFacts) behind.push(this.#factFields(this.ofFacts));
     this.direction = el("button", { type: "button", class: "direction", onclick: () => this.#choose({ down: !this.view.down }) });
-    this.order = el("div", { class: "order" }, el("label", {}, el("span", { class: "quiet" }, "Order"), this.sort), this.of, this.direction);
+    this.example = el("span", { class: "quiet of-example", hidden: true });
+    this.order = el("div", { class: "order" }, el("label", {}, el("span", { class: "quiet" }, "Order"), this.sort), this.of, this.example, this.direction);
     this.chips = el("div", { class: "conditions", role: "group", "aria-label": "Classes and facts of the filter" });
     this.clearButton = el("button", { type: "button", onclick: () => this.clear() }, "Clear filter");
     this.moreButton = el("button", { type: "button", "aria-controls": "gallery-more", onclick: () => this.#unfold(this.more.hidden) });
@@ -275,8 +289,8 @@ export class Filter {
   #take(field) {
     if (field === this.classField) this.#addClass();
     else if (field === this.of) this.#choose({ of: classMeant(this.classes, this.of.value)?.name ?? "" });
-    else if (field === this.sort && this.sort.value === "like" && !this.view.like) {
-      this.say("Select an image and press S: those like it come first.");
+    else if (field === this.sort && this.sort.value === "like" && !this.view.like && !this.view.example) {
+      this.say("Select an image and press S, or press F for words or a picture: those like it come first.");
       this.#tell();
     } else if (field === this.factSelect) this.#revealFact(this.factSelect.value);
     else if (field === this.sort) this.#choose({ sort: this.sort.value });
@@ -335,6 +349,19 @@ export class Filter {
     if (JSON.stringify(this.view) !== before) this.onChange(this.view);
   }
 
+  /** What all images are compared with, where that is no image of the project. */
+  async #tellExample() {
+    const { example, sort } = this.view;
+    this.example.hidden = sort !== "like" || !example;
+    if (this.example.hidden || this.example.dataset.of === example) return;
+    this.example.dataset.of = example;
+    this.example.textContent = "";
+    const words = await this.nameOf(example);
+    if (this.view.example !== example) return;
+    this.example.textContent = words;
+    this.example.title = words;
+  }
+
   /** What is in the lists, each with its words. @returns {[string, string, string][]} filter, value, words */
   #listed() {
     return this.conditions.filter(isList).flatMap(({ name, kind, label }) => this.view.lists[name].map(
@@ -357,6 +384,7 @@ export class Filter {
     this.sort.value = view.sort;
     this.of.value = view.of;
     this.of.hidden = view.sort !== "probability";
+    this.#tellExample();
     this.direction.textContent = view.down ? "↓" : "↑";
     this.direction.setAttribute("aria-label", view.down ? "Descending; change to ascending" : "Ascending; change to descending");
     this.direction.title = view.down ? "Descending" : "Ascending";

@@ -5,7 +5,9 @@
  */
 
 import { FactChart } from "./chart.js";
+import { ExampleDialog } from "./example.js";
 import { Filter } from "./filter.js";
+import { Finding } from "./finding.js";
 import { FlagDialog } from "../shared/flag.js";
 import { Jump } from "./jump.js";
 import { Listing } from "./listing.js";
@@ -25,7 +27,6 @@ import { typing } from "../shared/keys.js";
 /** @typedef {import("./listing.js").Image} Image */
 
 const MOST_FLAGS = 500; // each is a decision of its own
-const MOST_EXAMPLES = 16; // as in snapshot/similar.py
 const RENEW = 8000; // milliseconds between two readings of what is in sight
 
 export default class GalleryPage extends Page {
@@ -65,13 +66,15 @@ export default class GalleryPage extends Page {
       onBegin: (index, keep) => this.selection.begin(index, keep),
       onRectangle: (indexes) => this.selection.rectangle(indexes),
     });
+    this.example = new ExampleDialog({ session, texts: data.no_texts, onFound: (example) => this.filter.showExample(example) });
     this.filter = new Filter({
-      classes: session.classes, conditions: data.filters, sorts: data.sorts, facts: data.facts, say,
+      classes: session.classes, conditions: data.filters, sorts: data.sorts, facts: data.facts, say, nameOf: (example) => this.example.wordsOf(example),
       onChange: (view) => {
         this.filter.address.push(view);
         this.begun();
       },
     });
+    this.finding = new Finding({ session, selection: this.selection, filter: this.filter, example: this.example, onLeave: () => this.remember() });
     this.chart = new FactChart({
       facts: this.filter.factNames, ask: (fact) => session.api.post("/api/gallery/counts", { ...this.filter.requestBut(fact), fact }),
       givenOf: (fact) => this.filter.givenOf(fact), give: (fact, value) => this.filter.give(fact, value),
@@ -103,13 +106,14 @@ export default class GalleryPage extends Page {
     this.updateButton = keyButton("Update list", "r", () => this.begun(true), { hidden: true, title: "Images have changed since: update" });
     this.empty = el("div", { class: "nothing", hidden: true });
     this.chartButton = keyButton("Chart", "b", () => this.showChart(), { title: "Images by a fact, as bars", "aria-expanded": "false", hidden: !this.filter.factNames.length });
-    const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order,
-      this.size.element, keyButton("Like this", "s", () => this.showLike(), { title: "Images like the selected one first" }), this.chartButton, keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
+    const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order, this.finding.gridButton, this.size.element,
+      ...this.finding.buttons, this.chartButton, keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
     session.element.classList.add("gallery");
     session.element.replaceChildren(
       head, this.filter.element, this.chart.element,
       el("div", { class: "work" }, el("div", { class: "left" }, this.view.element, this.empty), this.panel.element),
-      el("div", { class: "under" }, session.words, session.foot.element), session.hints.element, session.help.dialog, this.jump.dialog, this.flagging.element);
+      el("div", { class: "under" }, session.words, session.foot.element), session.hints.element, session.help.dialog, this.jump.dialog, this.flagging.element, this.example.element);
+    this.example.catchDrops(session.element);
   }
 
   close() {
@@ -157,6 +161,7 @@ export default class GalleryPage extends Page {
     const before = anew ? this.selection.current : null;
     const at = anew ? this.selection.at : 0;
     this.view.tiles.first = this.filter.about;
+    this.finding.follow();
     if (!anew) this.selection.reset();
     this.listing.restart();
     this.chart.refresh();
@@ -236,6 +241,7 @@ export default class GalleryPage extends Page {
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
   press(key, event) {
     if (this.jump.dialog.open) return this.jump.key(key);
+    if (this.example.element.open) return this.example.key(key, event);
     if (this.flagging.element.open) return this.flagging.key(key, event);
     if (event.composedPath()[0] === this.panel.field && key !== "find") return this.panel.key(key, event);
     if (typing(event) && key !== "find") return this.filter.key(key, event);
@@ -250,7 +256,7 @@ export default class GalleryPage extends Page {
       r: () => this.begun(true),
       ",": () => this.openFlag(),
       k: () => this.session.data.may_answer && this.twins.keep(),
-      s: () => this.showLike(),
+      ...this.finding.keys,
       b: () => this.filter.factNames.length && this.showChart(),
       t: () => this.session.data.may_answer && this.twins.answer(),
       set: () => this.panel.set(),
@@ -292,16 +298,6 @@ export default class GalleryPage extends Page {
     const { activeElement } = this.session.root;
     if (!activeElement?.matches("input, select")) view.element.focus({ preventScroll: true });
     this.mark();
-  }
-
-  /** Those most like the selected images come first. */
-  showLike() {
-    const { current, ids } = this.selection;
-    if (!current) return this.session.say("Select an image first: those like it come first then.");
-    const examples = ids.size > 1 ? [...ids] : [current.id];
-    if (examples.length > MOST_EXAMPLES) return this.session.say(`Select ${MOST_EXAMPLES} images at most: those like all of them come first.`);
-    this.filter.showLike(examples);
-    this.session.say(`Images like ${examples.length > 1 ? `these ${examples.length}` : current.name} come first.`);
   }
 
   /** Show or hide the bars of a fact. */

@@ -38,6 +38,8 @@ export const KEYS = [
       ["/", "filter by a class"],
       ["s", "images like the selected one first, of all that the filter shows"],
       ["b", "bars of a fact: how many images have each value; a bar filters by it"],
+      ["f", "find by words, or like a picture from elsewhere or a part of the selected image"],
+      ["v", "a varied few of the images that come first, as a grid"],
       [["Ctrl+G", "g"], "go to an image by its number"],
       [["Home", "End"], "first image, last image"],
       [["PageUp", "PageDown"], "a screen up, a screen down"],
