@@ -53,6 +53,24 @@ def test_a_relation_is_looked_at_declared_removed_and_brought_back(db: Database)
 
 
 @pytest.mark.browser
+def test_a_class_that_is_dragged_onto_another_is_declared_a_kind_of_it_only_by_a_press(browser: Contexts, project):
+    db = Database(project)
+    fox, heron = (classes.by_name(db)[name].id for name in ("fox", "heron"))
+    with serving(project) as served:
+        page = open_page(browser, served, "Ann", "/classes")
+        row = lambda id_: page.locator(f".tree li[data-class='{id_}']")  # noqa: E731
+        row(fox).drag_to(row(heron))
+        expect(page.get_by_text("0 cells would be implied to be present")).to_be_visible()
+        assert store.relations(db).made == ()
+        page.get_by_role("button", name="Declare", exact=True).click()
+        until(lambda: [one.declared for one in store.relations(db).made] == [Declared(IS_A, (fox, heron))])
+        expect(page.locator(f".tree li[data-class='{heron}'] + li")).to_have_attribute("data-class", str(fox))
+        row(heron).drag_to(row(fox))
+        expect(page.get_by_text("that is a circle").first).to_be_visible()
+        assert len(store.relations(db).made) == 1
+
+
+@pytest.mark.browser
 def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(browser: Contexts, project):
     db = Database(project)
     fox, heron, deer = (classes.by_name(db)[name].id for name in ("fox", "heron", "deer"))

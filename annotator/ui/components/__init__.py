@@ -109,6 +109,23 @@ def mount_upload() -> None:
     _put(_component("upload", (), "upload"), data, key="upload", on_uploaded_change=lambda: None)
 
 
+def mount_class_tree(on_drop: Callable[[int, int], None]) -> None:
+    """Put the classes on the page as their relations order them.
+
+    Args:
+        on_drop: Called with the ids of a class and of the one onto which it was dragged.
+    """
+    key = "class_tree"
+
+    def dropped() -> None:
+        pair = st.session_state[key].dropped
+        if isinstance(pair, list) and len(pair) == 2 and all(type(one) is int for one in pair):
+            on_drop(*pair)
+
+    data = all_classes(context.db()) | {"token": frame.token(), "base": context.base()}
+    _put(_component(key, (), "tree"), data, key=key, on_dropped_change=dropped)
+
+
 def _put(component: Callable, data: dict[str, Any], **options: Any) -> None:
     # In a list: Streamlit looks for data frames in a dict, and imports pandas for that, a third of a second.
     component(data=[data], **options)

@@ -19,6 +19,7 @@ from annotator.store.classes import history as class_history
 from annotator.store.classes import wording as class_words
 from annotator.store.database.database import Database
 from annotator.ui.access import context
+from annotator.ui.components import mount_class_tree
 from annotator.ui.parts import class_adding, class_relations, drafts, frame, one_class
 from annotator.ui.parts.class_form import HOW, SEPARATOR, class_form
 
@@ -45,7 +46,7 @@ def page() -> None:
             _table(db, name)
             st.subheader("One class")
             one_class.one_class(db, name)
-            class_relations.class_relations(db, name)
+            class_relations.class_relations(db, name, mount_class_tree)
         class_form("Add classes", HOW)
         _adding(db)
         _archived(db, name)

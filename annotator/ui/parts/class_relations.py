@@ -1,5 +1,7 @@
 """Relations of classes on the Classes page: declared after a look at what follows, listed, removed, undone."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from annotator.errors import AnnotatorError
@@ -16,16 +18,27 @@ KINDS = {IS_A: "is a kind of", AT_MOST_ONE: "at most one of", EXACTLY_ONE: "exac
 SHOWN = 10  # contradictions
 SUGGESTED = 12  # suggestions
 LOOKED = "relations_looked"  # what was looked at, and what would follow, in the session state
+DROPPED = "relations_dropped"  # a class was dragged onto another
 
 
-def class_relations(db: Database, by: str) -> None:
-    """Draw the section about relations."""
+def class_relations(db: Database, by: str, draw_tree: Callable[[Callable[[int, int], None]], None]) -> None:
+    """Draw the section about relations.
+
+    Args:
+        db: The project's database.
+        by: The person who declares.
+        draw_tree: Draws the classes, and calls what it is given with a class and the one onto which it was dragged.
+    """
     st.subheader("Relations")
     st.caption(
         "One answer can imply others: a spaniel is a kind of dog; of day and night exactly one is present. "
         "What is implied is nobody's answer and is taken back with the answer."
     )
     names = classes.names(db)
+    st.caption(
+        "Drag a class onto what it is a kind of, or choose both below. Nothing is declared before you press Declare."
+    )
+    draw_tree(_propose)
     _declare(db, by)
     _suggested(db, names, by)
     held = store.relations(db).made
@@ -49,6 +62,11 @@ def class_relations(db: Database, by: str) -> None:
                 )
     if st.button("Undo the newest change of relations", key="relations_undo"):
         one_class.act(lambda: store.undo(db, by), "Undid the newest change of relations.")
+
+
+def _propose(child: int, parent: int) -> None:
+    """Choose a class that was dragged, and the one onto which it was; what follows is shown."""
+    st.session_state.update({"relation_kind": IS_A, "relation_child": child, "relation_parent": parent, DROPPED: True})
 
 
 def _suggested(db: Database, names: dict[int, str], by: str) -> None:
@@ -85,7 +103,8 @@ def _declare(db: Database, by: str) -> None:
         is_whole = len(chosen) > 1 and name.strip()
         wanted = Declared(kind or AT_MOST_ONE, tuple(chosen), name.strip()) if is_whole else None
     with st.container(horizontal=True):
-        if st.button("Show what follows", disabled=wanted is None, key="relation_look"):
+        pressed = st.button("Show what follows", disabled=wanted is None, key="relation_look")
+        if st.session_state.pop(DROPPED, False) or pressed:
             try:
                 st.session_state[LOOKED] = wanted, store.preview(db, [wanted] if wanted else [])
             except AnnotatorError as error:
