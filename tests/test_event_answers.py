@@ -14,12 +14,15 @@ import pytest
 from asked import asked
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_audit import truth
 from test_grid import publish, wanted
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
+from annotator.quality import audit
+from annotator.quality.certificate import certificate
 from annotator.queues import grid
-from annotator.records import Decision
+from annotator.records import Batch, Decision
 from annotator.store.database.database import Database
 from annotator.store.events import events, stored
 from annotator.store.events.answers import EventBatch
@@ -296,3 +299,26 @@ def test_whatever_is_answered_undone_split_and_merged_labels_are_those_derived_f
             AND (f.id IS NULL OR f.class_id != d.class_id OR f.annotator != d.annotator OR f.image_id = d.image_id)"""
         )
         db.close()
+
+
+def test_an_audit_finds_what_a_person_copied_to_an_event_without_looking(burst):
+    classes, present, right = (FOX, HERON, DEER), 0, 0
+    for front in range(1, 25, 4):
+        for class_id in classes:
+            answer(burst, front, class_id, truth(front, class_id))
+        others = range(front + 1, front + 4)
+        whole(burst, [(image, class_id, truth(front, class_id), front) for image in others for class_id in classes])
+    for image, class_id, state in decisions.label_cells(burst)[0]:
+        present += state == 1
+        right += state == 1 and truth(image, class_id) == 1
+    assert certificate(burst).overall.precision.high == 1, "nobody has looked again"
+    audit.draw(burst, 72, seed=3)
+    copied = {(image, class_id) for image, class_id in burst.tuples(
+        "SELECT d.image_id, d.class_id FROM event_answer e JOIN decision d ON d.id = decision_id")}  # fmt: skip
+    asked_again = [(one.image_id, one.class_id) for one in audit.open_cells(burst)]
+    assert copied & set(asked_again), "copies are asked again as other answers are"
+    cells = [(*cell, truth(*cell), None) for cell in asked_again]
+    assert decisions.decide(burst, [Batch("audit", "Ben", "audit", cells)]).saved
+    found = certificate(burst)
+    assert found.relabels.mistaken > 0
+    assert found.overall.precision.low <= right / present <= found.overall.precision.high < 1
