@@ -18,7 +18,7 @@ from annotator.store.people.assignment import Taken
 
 EVEN = 0.5  # the probability that parts "yes" from "no"; the share of "yes" from which on a grid starts with it
 MOST = 48  # images of an event that one tile stands for; images of a longer event are tiles of their own
-AT_ONCE = 160  # images whose events are looked up in one query
+AT_ONCE = 64  # images whose events are looked up in one query
 
 
 EventTilesOf = Callable[[int, Taken], "EventTiles"]
