@@ -18,7 +18,7 @@ from annotator.store.people.assignment import Taken
 
 EVEN = 0.5  # the probability that parts "yes" from "no"; the share of "yes" from which on a grid starts with it
 MOST = 48  # images of an event that one tile stands for; images of a longer event are tiles of their own
-AT_ONCE = 64  # images whose events are looked up in one query
+AT_ONCE = 64, 256  # images whose events are looked up in one query: at first, and later on
 
 
 EventTilesOf = Callable[[int, Taken], "EventTiles"]
@@ -35,9 +35,9 @@ def speaks_for_others(tile: float, is_present: bool) -> bool:
     return is_present == (tile >= EVEN)
 
 
-def _agree(chances: np.ndarray) -> bool:
-    """Return whether these probabilities (n,) of one class say the same of all images of an event; nan says nothing."""
-    return bool((chances >= EVEN).all() or (chances < EVEN).all())
+def _agree(ranked: list[tuple[int, float]]) -> bool:
+    """Return whether these probabilities of one class say the same of all images of an event; nan says nothing."""
+    return all(chance >= EVEN for _, chance in ranked) or all(chance < EVEN for _, chance in ranked)
 
 
 @dataclass
@@ -62,13 +62,14 @@ class EventTiles:
 
     def first_of_events(self, source: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
         """Yield the images of `source`, but of an event that one tile stands for the first image only."""
-        source, taken = iter(source), set[int]()
-        while block := list(islice(source, AT_ONCE)):
-            of_image = self._others_of([image_id for image_id, _ in block if image_id not in taken])
+        source, taken, (at_once, later) = iter(source), set[int](), AT_ONCE
+        while block := list(islice(source, at_once)):
+            at_once = later
+            of_image = self._agreeing([image_id for image_id, _ in block if image_id not in taken])
             for image_id, probability in block:
                 if image_id in taken:
                     continue
-                others = [other for other in of_image.get(image_id, []) if other[0] not in taken]
+                others = [one for one in of_image.get(image_id, []) if one[0] != image_id and one[0] not in taken]
                 self.room -= 1 + len(others)
                 if self.room < 0:
                     self.is_full = True
@@ -78,8 +79,11 @@ class EventTiles:
                     self.others[image_id] = others
                 yield image_id, probability
 
-    def _others_of(self, image_ids: list[int]) -> dict[int, list[tuple[int, float]]]:
-        """Return for each image the others of its event that one tile stands for; images without any are left out."""
+    def _agreeing(self, image_ids: list[int]) -> dict[int, list[tuple[int, float]]]:
+        """Return for each image those of its event that one tile stands for, itself among them, likeliest first.
+
+        Images of events for which no tile stands are left out.
+        """
         events = stored.unanswered(self.db, image_ids, self.class_id, MOST)
         ids = np.array([image_id for event in events.values() for image_id in event], np.int64)
         # Left out first: what others have answered of images that wait for blind answers must not be told by a tile.
@@ -89,8 +93,7 @@ class EventTiles:
         found: dict[int, list[tuple[int, float]]] = {}
         for event in events.values():
             ranked = [(image_id, chance_of[image_id]) for image_id in event if image_id in chance_of]
-            if len(ranked) > 1 and _agree(np.array([chance for _, chance in ranked])):
+            if len(ranked) > 1 and _agree(ranked):
                 ranked.sort(key=lambda pair: -pair[1])
-                for image_id, _ in ranked:
-                    found[image_id] = [pair for pair in ranked if pair[0] != image_id]
+                found |= dict.fromkeys((image_id for image_id, _ in ranked), ranked)
         return found
