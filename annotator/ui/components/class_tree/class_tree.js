@@ -14,6 +14,7 @@ export default class ClassTree {
     /** The class that is dragged; 0: none. */
     this.dragged = 0;
     this.place = /** @type {HTMLElement} */ (component.parentElement.querySelector(".tree"));
+    Object.assign(this.place, { tabIndex: 0, role: "group", ariaLabel: "Classes as their relations order them" }); // it scrolls
     this.place.addEventListener("dragstart", (event) => this.start(event));
     this.place.addEventListener("dragover", (event) => this.over(event));
     this.place.addEventListener("dragleave", () => this.leave());
