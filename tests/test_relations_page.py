@@ -169,3 +169,22 @@ def test_a_grid_asks_at_once_about_answers_that_came_meanwhile_and_takes_those_b
         expect(page.locator(".words")).to_have_text("")
         page.keyboard.press("Backspace")
         until(lambda: len(db.tuples(deers, [deer])) == 2)
+
+
+@pytest.mark.browser
+def test_the_gallery_asks_about_what_a_selection_contradicts(browser: Contexts, project):
+    db = Database(project)
+    fox, deer = (classes.by_name(db)[name].id for name in ("fox", "deer"))
+    store.declare(db, [Declared(AT_MOST_ONE, (fox, deer), "one")], "Ann")
+    decisions.decide(db, [Batch("before", "Bea", "click", [(image, deer, 1, None) for image in (1, 2, 3)])])
+    with serving(project) as served:
+        page = open_page(browser, served, "Ann", "/gallery")
+        page.locator(".thumb img").first.wait_for(timeout=60_000)
+        page.keyboard.press("Control+a")
+        page.locator(f".panel button[data-class='{fox}'][data-state='1']").click()
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".words")).to_contain_text(
+            "Fox present contradicts deer present on 3 images", timeout=30_000
+        )
+        page.keyboard.press("F8")
+        until(lambda: db.value("SELECT count(*) FROM label WHERE class_id = ? AND state = 1", [deer]) == 0)

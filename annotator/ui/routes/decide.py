@@ -40,9 +40,6 @@ BLIND = (readings.SOURCE, known_answers.SOURCE)
 """Sources of answers to images that are chosen for blind answers. Pages know the first one only: neither what is sent
 nor what is refused tells which of these images have known answers."""
 
-ASKED = ("grid", "click", "event")
-"""Sources of batches whose contradictions people are asked about at once: an audit must not make them answer anew."""
-
 
 def as_sent(source: str) -> str:
     """Return the source of a decision as a person is told it: that an answer was a known one is hidden from them."""
@@ -74,7 +71,7 @@ async def decide(request: Request, annotator: str) -> Response:
     saved = [uuid for uuid in result.saved if uuid not in refused]  # a uuid sent with two contents is in both
     day = await run_sync(today, context.db(), annotator)
     answer = {"saved": saved, "refused": refused, "opinions": result.opinions, "today": asdict(day)}
-    batches = [one.uuid for one in given if one.uuid in saved and isinstance(one, BatchGiven) and one.source in ASKED]
+    batches = [one.uuid for one in given if isinstance(one, BatchGiven) and one.uuid in saved and _is_asked(one)]
     if batches:
         answer["contradicted"] = await run_sync(_contradicted, batches, blind_as(request, annotator))
     return JSONResponse(answer, headers=FRESH)
@@ -119,6 +116,11 @@ def _decide(given: list[AnyDecisionRequest], own: str) -> tuple[Saved, dict[str,
         else:
             accepted.append(_for_event(db, _decision(decision, author)))
     return decisions.decide(db, accepted), refused
+
+
+def _is_asked(batch: BatchGiven) -> bool:
+    """Return whether a person is asked about what a batch contradicts: an audit must not make them answer anew."""
+    return batch.source != "audit" and not SOURCES[batch.source].blind
 
 
 def _contradicted(batches: list[str], blind: str) -> list[tuple[int, int, int, int, int]]:

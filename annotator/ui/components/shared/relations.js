@@ -46,9 +46,9 @@ export class Relations {
 
   /**
    * Whether an image with these answers and no other positive is empty: nothing is present, and nothing always is.
-   * @param {Map<number, number>} answers @param {Map<number, number>} [implied] by them
+   * @param {Map<number, number>} answers @param {Map<number, number>} implied by them
    */
-  isEmpty(answers, implied = this.implied(answers)) {
+  isEmpty(answers, implied) {
     return !this.groups.some((group) => group.exactly_one) && [...answers.values(), ...implied.values()].every((state) => state === ABSENT);
   }
 
