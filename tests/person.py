@@ -15,7 +15,7 @@ from annotator.exchange.setup import set_up
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 
-RENEW = 8_000  # milliseconds between two requests for news of a page that nobody touches (hand.js)
+RENEW = 8_000  # milliseconds between two requests for news of a page that nobody touches (item_queue.js)
 
 
 @contextmanager

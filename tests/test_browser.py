@@ -75,7 +75,7 @@ def test_the_first_page_asks_for_two_scripts_which_the_browser_keeps_and_loads_n
     page = open_page(browser, served, "First")
     wait_for_picture(page)
     transferred = page.evaluate(SCRIPTS)
-    assert sorted(transferred) == ["annotate.js", "who.js"] and all(transferred.values())
+    assert sorted(transferred) == ["annotate.js", "status_bar.js"] and all(transferred.values())
     assert "/pandas/" not in Path(f"/proc/{served.process.pid}/maps").read_text(), "0.3 s before the first picture"
     page.reload()
     wait_for_picture(page)

@@ -47,8 +47,8 @@ def test_a_model_is_never_said_to_be_certain(browser):
     page = browser.new_page()
     told = page.evaluate(
         """async ([script, values]) => {
-          const { chance } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
-          return values.map(chance);
+          const { formatProbability } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+          return values.map(formatProbability);
         }""",
         [script, [0, 0.0049, 0.006, 0.29, 0.994, 0.9951, 1]],
     )

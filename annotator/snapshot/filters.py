@@ -2,7 +2,7 @@
 
 A line of it, or of the facts (facts.py), determines the field of a request and its bounds
 (ui/routes/gallery_requests.py), which images are shown, whether the list would tell a blind reader too much, and the
-field on the page with its part of the address (components/gallery/filter.js).
+field on the page with its part of the address (components/gallery/filter_bar.js).
 """
 
 from collections.abc import Callable, Hashable, Sequence

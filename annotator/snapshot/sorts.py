@@ -1,7 +1,7 @@
 """The orders of the Gallery, each declared once: SORTS is the table.
 
 A line of it, or of the facts (facts.py), determines what a request may ask for (ui/routes/gallery_requests.py), the
-words on the page and its part of the address (components/gallery/filter.js), and whether the list would tell a blind
+words on the page and its part of the address (components/gallery/filter_bar.js), and whether the list would tell a blind
 reader too much.
 """
 

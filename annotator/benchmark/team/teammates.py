@@ -20,7 +20,7 @@ from annotator.benchmark.faults.hands import WHOLE, Hands
 from annotator.benchmark.faults.people import Sent, cells_of
 
 AHEAD, LOW = 32, 16  # images that are held, and how few are left when more are asked for
-RENEW = 8.0  # seconds between two renewals of the leases (hand.js)
+RENEW = 8.0  # seconds between two renewals of the leases (item_queue.js)
 TILES = 12  # of a grid
 AGAIN = 0.02  # share of the saved decisions that are sent once more
 PATIENCE = 60.0  # seconds until a request is given up

@@ -74,7 +74,7 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
     _put(_component(name, tuple(styles)), data | more, key=name, on_expired_change=lambda: None)
 
 
-def mount_who() -> None:
+def mount_status_bar() -> None:
     """Put the line on the page that names the project and says how far it is, who is at work and what they did today.
 
     It stands in the bar at the top (frame.STYLE), and asks for the name where it is not known yet.
@@ -94,7 +94,7 @@ def mount_who() -> None:
     } | day
     on = {"on_change_change": frame.forget_name, "on_midnight_change": lambda: None}
     with st.container(key="who"):
-        _put(_component("who", (), "who"), data, key="who_line", **on)
+        _put(_component("status_bar", (), "who"), data, key="who_line", **on)
 
 
 def mount_upload() -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from annotator.roles import Right
 from annotator.store.labels import counts as overview
 from annotator.ui.access import context
-from annotator.ui.components import mount_who
+from annotator.ui.components import mount_status_bar
 from annotator.ui.parts import frame
 from annotator.ui.parts.navigation import FIRST, PAGES, SHOW_ANSWERS, Entry, Group
 
@@ -66,5 +66,5 @@ for place, pages in enumerate(pages for pages in menus.values() if any(pages.val
     if any(entry.title == page.title for entry in pages):
         frame.mark_menu(place)
 with frame.errors_shown():
-    mount_who()
+    mount_status_bar()
     page.run()

@@ -95,7 +95,7 @@ class Keeping:
                 visitor = await run_sync(self._visitors.of, dict(request.cookies))
                 data = await run_sync(self._about, name, visitor)
                 data |= {"token": tokens.mint(pass_of(visitor)), "base": base}
-                text = markup.script_page(base, f"{name} · Annotator", data, "start/keeping.js")
+                text = markup.script_page(base, f"{name} · Annotator", data, "start/project_page.js")
                 return HTMLResponse(text, headers=markup.NO_STORE)
 
             return await readable(answer())

@@ -98,7 +98,7 @@ def projects_page(base: str, cards: list[Card], may_make: bool, troubles: str, t
         listed += f'<details class="archived"><summary>Archived ({len(archived)})</summary>{_list(archived)}'
         listed += '<p class="error" role="alert"></p></details>'
     body = f'<main id="page" data-page="{data}"><header><h1>Projects</h1>{button}</header>{listed}{troubles}</main>'
-    return page(base, "Projects · Annotator", body, "start/archived.js" if archived else "")
+    return page(base, "Projects · Annotator", body, "start/archived_projects.js" if archived else "")
 
 
 def trouble(name: str, why: str) -> str:

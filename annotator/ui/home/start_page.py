@@ -44,9 +44,9 @@ FILES = Path(__file__).parent.parent / "components"
 SERVED = {
     "start/start.css": "text/css",
     "start/new_project.js": "text/javascript",
-    "start/keeping.js": "text/javascript",
-    "start/dropping.js": "text/javascript",
-    "start/archived.js": "text/javascript",
+    "start/project_page.js": "text/javascript",
+    "start/image_drop.js": "text/javascript",
+    "start/archived_projects.js": "text/javascript",
     "shared/dom.js": "text/javascript",
 }
 KEPT = HEADERS | {"cache-control": "private, max-age=60"}

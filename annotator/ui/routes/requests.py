@@ -16,7 +16,7 @@ from annotator.records import SOURCES, sources
 
 MOST_NAMED = 5000  # images or cells that a page names as in hand or passed; more are not read
 MOST_DECISIONS = 500  # of one request
-MOST_CELLS = 10_000  # of one batch, as in components/gallery/panel.js: a second of the store's time
+MOST_CELLS = 10_000  # of one batch, as in components/gallery/answer_panel.js: a second of the store's time
 NO_TIME = msgspec.Raw(b"null")
 
 Id = Annotated[int, Meta(ge=1, le=2**53)]

@@ -4,46 +4,43 @@
  * browser, before anything is sent.
  */
 
-import { ClassCard } from "./classcard.js";
-import { ClassList, likelihoods } from "./classlist.js";
+import { ClassCard } from "./class_card.js";
+import { ClassList, decodeLikelihoods } from "./class_list.js";
 import { askAboutContradiction } from "../shared/contradictions.js";
-import { HIDDEN_WORDS, STATE_WORDS, counted, el, keyButton } from "../shared/dom.js";
-import { Finder } from "./finder.js";
+import { HIDDEN_WORDS, STATE_WORDS, el, formatCount, keyButton, setText } from "../shared/dom.js";
+import { ClassFinder } from "./class_finder.js";
 import { FlagDialog } from "../shared/flag.js";
-import { KEYS, hintsFor } from "./words.js";
-import { LabelMode } from "../shared/labelmode.js";
-import { Opened } from "./opened.js";
-import { Order } from "./order.js";
+import { KEY_HELP, buildHints } from "./annotate_texts.js";
+import { LabelMode } from "../shared/label_mode.js";
+import { ImageAddress } from "./image_address.js";
+import { QueryOrderField } from "./query_order.js";
 import { Page } from "../shared/page.js";
-import { Ready } from "./ready.js";
-import { commentsInWords } from "../shared/history.js";
-import { Sequence } from "./sequence.js";
-import { onward, placeholder } from "../shared/placeholder.js";
-import { Stage } from "../shared/stage.js";
-import { States, summary } from "./states.js";
-import { LOOKING, Strip, performForEvent } from "../shared/strip.js";
-import { Typed } from "../shared/typed.js";
-import { typing } from "../shared/keys.js";
-import { write } from "../grid/deciding.js";
+import { SuggestionsNotice } from "./suggestions_notice.js";
+import { formatCommentCount } from "../shared/history.js";
+import { FileSequence } from "./file_sequence.js";
+import { buildOnwardLinks, describeWait } from "../shared/placeholder.js";
+import { ImageStage } from "../shared/image_stage.js";
+import { StateButtons, summarizeStates } from "./state_buttons.js";
+import { EventStrip, LOOKING_TEXT, performForEvent } from "../shared/event_strip.js";
+import { WordDetector } from "../shared/word_detector.js";
+import { isTyping } from "../shared/keys.js";
+import { ABSENT, PRESENT, UNSURE } from "../shared/states.js";
 
-const PRESENT = 1;
-const ABSENT = -1;
-const UNSURE = 0;
-const PAUSE = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
+const LIKELY_DELAY_MILLISECONDS = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
 
-const NOTHING_ELSE = "Nothing else here";
-const EMPTY = "Nothing here: empty";
-const NEWEST = "This is the newest image. Label it, or press Space to skip it.";
-const WIDE = window.matchMedia("(min-width: 761px)");
+const NOTHING_ELSE_TEXT = "Nothing else here";
+const EMPTY_TEXT = "Nothing here: empty";
+const NEWEST_IMAGE_TEXT = "This is the newest image. Label it, or press Space to skip it.";
+const WIDE_WINDOW_QUERY = window.matchMedia("(min-width: 761px)");
 
 export default class AnnotatePage extends Page {
   /** @param {any} component */
   constructor(component) {
-    super(component, { name: "annotate", keys: KEYS, hints: hintsFor(component.data.mode) });
+    super(component, { name: "annotate", keys: KEY_HELP, hints: buildHints(component.data.mode) });
     this.build();
-    this.begin({ follows: "run", request: () => ({ mode: "annotate", order: this.order.name }), place: () => this.sequence.place });
-    this.opened.follow();
-    this.session.onImage = (id) => this.opened.open(id);
+    this.begin({ follows: "run", request: () => ({ mode: "annotate", order: this.orderField.name }), place: () => this.sequence.place });
+    this.imageAddress.follow();
+    this.session.onImage = (id) => this.imageAddress.open(id);
   }
 
   build() {
@@ -53,40 +50,40 @@ export default class AnnotatePage extends Page {
     this.pause = 0;
     /** The item that the message is about. @type {any} */
     this.shown = null;
-    this.stage = new Stage();
-    this.strip = new Strip(session, { stage: this.stage, onWhole: () => this.answerEvent(), onRest: () => this.answerEvent(true) });
-    this.suggestionsReady = new Ready(session);
+    this.stage = new ImageStage();
+    this.strip = new EventStrip(session, { stage: this.stage, onWhole: () => this.answerEvent(), onRest: () => this.answerEvent(true) });
+    this.suggestionsNotice = new SuggestionsNotice(session);
     this.caption = el("div", { class: "caption" });
     this.chips = el("div", { class: "chips", role: "group", "aria-label": "Labels of this image" });
-    this.chips.addEventListener("click", (event) => this.chipClicked(event));
-    this.chips.addEventListener("keydown", (event) => event.key === "Delete" && this.chipClicked(event));
-    this.states = new States((id, state) => this.set(id, state));
-    this.card = new ClassCard(session.api, this.states, () => this.finder.field.value !== "");
+    this.chips.addEventListener("click", (event) => this.onChipClick(event));
+    this.chips.addEventListener("keydown", (event) => event.key === "Delete" && this.onChipClick(event));
+    this.stateButtons = new StateButtons((id, state) => this.set(id, state));
+    this.card = new ClassCard(session.api, this.stateButtons, () => this.finder.field.value !== "");
     /** Said until a picture has been on screen with it. */
     this.notice = "";
-    this.opened = new Opened(session, (words) => this.tell(words));
+    this.imageAddress = new ImageAddress(session, (words) => this.tell(words));
     this.list = new ClassList((class_, stay, alt) => this.choose(class_, stay, alt ? ABSENT : undefined));
-    this.finder = new Finder({
-      likely: () => likelihoods(this.hand.current, session),
+    this.finder = new ClassFinder({
+      likely: () => decodeLikelihoods(this.items.current, session),
       states: () => this.list.marked,
       meaning: ({ name }) => (this.unsure ? `marks ${name} unsure` : `labels ${name}`),
-      onNothing: () => this.session.say("Nothing was labeled. Enter means \"Nothing else here\" again."),
+      onNothing: () => this.session.showMessage("Nothing was labeled. Enter means \"Nothing else here\" again."),
       onTake: (class_, stay) => this.give(class_, stay, this.unsure ? UNSURE : PRESENT),
       // Without room beside the list, a card would cover the list itself.
-      onPoint: (class_, row) => this.card.point(class_, WIDE.matches ? row : null),
+      onPoint: (class_, row) => this.card.point(class_, WIDE_WINDOW_QUERY.matches ? row : null),
       ...(session.data.adds_classes ? { onAdd: (/** @type {string} */ name, /** @type {boolean} */ sure) => this.addClass(name, sure) } : {}),
     });
-    this.typed = new Typed({ session, onWord: (typed) => this.finder.focus(typed) });
-    this.finder.field.addEventListener("focus", () => session.hints.used("find"));
+    this.wordDetector = new WordDetector({ session, onWord: (typed) => this.finder.focus(typed) });
+    this.finder.field.addEventListener("focus", () => session.hints.noteUse("find"));
     const { project, orders, order: usual } = session.data;
-    this.order = new Order({ project, orders, usual, onChange: () => this.sequence.restart() });
-    this.sequence = new Sequence(this);
+    this.orderField = new QueryOrderField({ project, orders, usual, onChange: () => this.sequence.restart() });
+    this.sequence = new FileSequence(this);
     for (const part of [this.list.list, this.list.near, this.chips]) this.card.watch(part, (id) => this.list.byId.get(id));
-    this.flagging = new FlagDialog((note) => this.flag(note));
+    this.flagDialog = new FlagDialog((note) => this.flag(note));
     const steps = el("div", { class: "tools steps", role: "group", "aria-label": "Images of this session" },
-      keyButton("Previous", "ArrowLeft", () => this.earlier()),
-      keyButton("Next", "ArrowRight", () => this.later(NEWEST)));
-    this.doneButton = keyButton(NOTHING_ELSE, "Enter", () => this.done(), { class: "wide" });
+      keyButton("Previous", "ArrowLeft", () => this.showEarlier()),
+      keyButton("Next", "ArrowRight", () => this.showLater(NEWEST_IMAGE_TEXT)));
+    this.doneButton = keyButton(NOTHING_ELSE_TEXT, "Enter", () => this.done(), { class: "wide" });
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
     const tools = el("div", { class: "tools answers", role: "group", "aria-label": "Other answers" },
       this.doneButton,
@@ -96,11 +93,11 @@ export default class AnnotatePage extends Page {
     session.toolbar.append(session.historyButton);
     const about = el("div", { class: "about" }, this.caption, session.words);
     const under = el("div", { class: "under" }, this.sequence.before, el("div", { class: "middle" }, about, this.chips), this.sequence.next);
-    const left = el("div", { class: "left" }, this.stage.element, this.suggestionsReady.element, this.strip.element, under,
-      el("div", { class: "row" }, this.opened.button, steps, this.order.element, this.sequence.same, session.toolbar));
+    const left = el("div", { class: "left" }, this.stage.element, this.suggestionsNotice.element, this.strip.element, under,
+      el("div", { class: "row" }, this.imageAddress.button, steps, this.orderField.element, this.sequence.same, session.toolbar));
     const side = el("div", { class: "side" }, el("div", { class: "picking" }, this.finder.element, this.mode.element), this.list.likelyPart, this.list.list, tools);
-    session.element.replaceChildren(el("div", { class: "work" }, left, side), session.foot.element, session.hints.element,
-      session.help.dialog, this.flagging.element, this.card.element);
+    session.element.replaceChildren(el("div", { class: "work" }, left, side), session.statusLine.element, session.hints.element,
+      session.help.dialog, this.flagDialog.element, this.card.element);
     this.#setClasses();
   }
 
@@ -117,11 +114,11 @@ export default class AnnotatePage extends Page {
   /** @param {any} component */
   update(component) {
     super.update(component);
-    this.opened.follow(); // somebody followed a link to another image
+    this.imageAddress.follow(); // somebody followed a link to another image
   }
 
-  pictured() {
-    return this.hand.current;
+  getHistoryImage() {
+    return this.items.current;
   }
 
   showComments() {
@@ -133,7 +130,7 @@ export default class AnnotatePage extends Page {
   }
 
   close() {
-    this.opened.close();
+    this.imageAddress.close();
     clearTimeout(this.pause);
     this.strip.close();
     this.card.hide();
@@ -142,20 +139,20 @@ export default class AnnotatePage extends Page {
   // What the person does
 
   /** @param {string} key @param {KeyboardEvent} event */
-  press(key, event) {
-    if (this.flagging.element.open) return this.flagging.key(key, event);
+  onKey(key, event) {
+    if (this.flagDialog.element.open) return this.flagDialog.key(key, event);
     if (event.composedPath()[0] === this.finder.field && key !== "find") {
       if (key !== "?") return this.finder.key(event);
       const [class_, row] = this.finder.chosen;
       this.card.point(class_, row, 0);
       return true;
     }
-    if (typing(event) && key !== "find") {
-      if (key === "Escape") this.order.field.blur();
+    if (isTyping(event) && key !== "find") {
+      if (key === "Escape") this.orderField.field.blur();
       return key === "Escape";
     }
     if (this.strip.key(key, event)) return true;
-    return this.typed.press(key, event, () => this.act(key, event));
+    return this.wordDetector.press(key, event, () => this.act(key, event));
   }
 
   /** A key that is about the image. @param {string} key @param {KeyboardEvent} event */
@@ -179,9 +176,9 @@ export default class AnnotatePage extends Page {
       "[": () => this.sequence.visit("before"),
       "]": () => this.sequence.visit("after"),
       "=": once(() => this.sequence.copy()),
-      ArrowLeft: () => this.earlier(),
-      ArrowRight: () => this.later(NEWEST),
-      Escape: () => (this.card.open ? this.card.hide() : this.opened.goBack()),
+      ArrowLeft: () => this.showEarlier(),
+      ArrowRight: () => this.showLater(NEWEST_IMAGE_TEXT),
+      Escape: () => (this.card.open ? this.card.hide() : this.imageAddress.goBack()),
     }[key];
     if (!command) return false;
     command();
@@ -193,8 +190,8 @@ export default class AnnotatePage extends Page {
    * @param {{id: number}} class_ @param {boolean} stay @param {number} [state] as armed: unsure, or present
    */
   choose(class_, stay, state = this.unsure ? UNSURE : PRESENT) {
-    const item = this.ready();
-    const again = item && stateOf(item, class_.id) === state && this.session.repeats.settled;
+    const item = this.getPressedItem();
+    const again = item && getState(item, class_.id) === state && this.session.pressGuard.isSettled;
     if (!again) return this.give(class_, stay, state);
     if (this.unsure) this.toggleUnsure();
     this.clear(item, class_.id);
@@ -202,7 +199,7 @@ export default class AnnotatePage extends Page {
 
   /** A class was pressed, or found by its name, and has this state now. @param {{id: number}} class_ @param {boolean} stay @param {number} state */
   give(class_, stay, state) {
-    const item = this.ready();
+    const item = this.getPressedItem();
     if (!item) return;
     if (this.unsure) this.toggleUnsure();
     this.label(item, class_.id, state, state === PRESENT && !stay && this.mode.goesOn);
@@ -210,8 +207,8 @@ export default class AnnotatePage extends Page {
 
   /** A state was chosen by the pointer, which has time: it stays. @param {number} id of the class @param {number | null} state */
   set(id, state) {
-    const item = this.ready();
-    if (!item || stateOf(item, id) === state) return;
+    const item = this.getPressedItem();
+    if (!item || getState(item, id) === state) return;
     if (state == null) this.clear(item, id);
     else this.label(item, id, state, false);
   }
@@ -233,43 +230,43 @@ export default class AnnotatePage extends Page {
   /** An answer that contradicts others is asked about at once. @param {any} item @param {number} id of the class */
   askAbout(item, id) {
     const clear = (/** @type {number} */ other) => this.answer(item, { action: "clear", class: other }, item.labels.filter((label) => label.class !== other), false);
-    askAboutContradiction(this.session, id, statesOf(item.labels), clear);
+    askAboutContradiction(this.session, id, mapStates(item.labels), clear);
   }
 
   skip() {
-    const item = this.hand.current;
+    const item = this.items.current;
     if (!item) return;
     // For an image that was answered just now, gone back to, or is complete, a skip only goes on. Any other image, with or
     // without answers, is stored as skipped and comes last.
     const answered = item.opened || item.labels !== item.arrived || item.labels.length >= this.session.classes.length;
     if (item.passedOn || answered) this.goOn();
-    else if (this.session.repeats.allows()) this.answer(item, { action: "skip" }, item.labels, true);
+    else if (this.session.pressGuard.allows()) this.answer(item, { action: "skip" }, item.labels, true);
   }
 
   /** To the next image of the queue. */
   goOn() {
-    this.sequence.leave(() => this.hand.advance());
+    this.sequence.leave(() => this.items.advance());
   }
 
   /** @param {string} words where the next image is a new one */
-  later(words) {
-    this.sequence.leave(() => super.later(words));
+  showLater(words) {
+    this.sequence.leave(() => super.showLater(words));
   }
 
   done() {
-    const item = this.ready("rest");
+    const item = this.getPressedItem("rest");
     if (!item) return;
-    const { absent, asked } = this.restOf(item);
+    const { absent, asked } = this.listRest(item);
     if (asked.length && !absent.length) {
-      this.session.say(`One of ${asked.join(" and ")} is always present: which?`, true);
+      this.session.showMessage(`One of ${asked.join(" and ")} is always present: which?`, true);
       return;
     }
     this.answer(item, { action: "done", source: "done" }, [...item.labels, ...absent], true);
   }
 
   /** The labels that "nothing else here" gives, and the groups of which one is to be named. @param {any} item */
-  restOf(item) {
-    const answered = statesOf(item.labels);
+  listRest(item) {
+    const answered = mapStates(item.labels);
     const { classes: spared, asked } = this.session.relations.spared(answered);
     const rest = this.session.classes.filter(({ id }) => !answered.has(id) && !spared.has(id));
     return { absent: rest.map(({ id }) => ({ class: id, state: ABSENT, source: "done" })), asked };
@@ -282,17 +279,17 @@ export default class AnnotatePage extends Page {
   answer(item, decision, labels, goOn) {
     const before = item.labels;
     const all = this.session.classes.length;
-    const isComplete = (/** @type {any[]} */ some) => Number(some.length + this.session.relations.implied(statesOf(some)).size >= all);
+    const isComplete = (/** @type {any[]} */ some) => Number(some.length + this.session.relations.implied(mapStates(some)).size >= all);
     const [answered, complete] = [labels.length - before.length, isComplete(labels) - isComplete(before)];
     const become = (/** @type {any[]} */ next, /** @type {number} */ sign) => {
       item.labels = next;
-      this.hand.count(sign * answered, sign * complete);
+      this.items.adjustCounts(sign * answered, sign * complete);
     };
-    this.perform({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked }, {
+    this.perform({ source: "click", ...decision, image: item.id, milliseconds: this.items.viewMilliseconds }, {
       forward: () => {
         become(labels, 1);
-        if (goOn && this.hand.current?.id === item.id) this.goOn();
-        else this.comeTo(item);
+        if (goOn && this.items.current?.id === item.id) this.goOn();
+        else this.returnTo(item);
       },
       back: () => {
         become(before, -1);
@@ -306,18 +303,18 @@ export default class AnnotatePage extends Page {
    * @param {boolean} [rest] and nothing else is here, nor on them
    */
   answerEvent(rest = false) {
-    const item = this.ready("all");
+    const item = this.getPressedItem("all");
     if (!item) return;
-    const { absent } = rest ? this.restOf(item) : { absent: [] };
-    const copies = this.strip.copiesOf([...item.labels, ...absent]);
+    const { absent } = rest ? this.listRest(item) : { absent: [] };
+    const copies = this.strip.listLabelCopies([...item.labels, ...absent]);
     if (!copies) return;
     const before = item.labels;
     const cells = absent.map((label) => [item.id, label.class, label.state, null]);
-    performForEvent(this, { action: "batch", source: rest ? "click" : "event", cells, copies, milliseconds: this.hand.looked }, {
+    performForEvent(this, { action: "batch", source: rest ? "click" : "event", cells, copies, milliseconds: this.items.viewMilliseconds }, {
       forward: () => {
         item.labels = [...before, ...absent];
-        if (this.hand.current?.id === item.id) this.goOn();
-        else this.comeTo(item);
+        if (this.items.current?.id === item.id) this.goOn();
+        else this.returnTo(item);
       },
       back: () => {
         item.labels = before;
@@ -327,19 +324,19 @@ export default class AnnotatePage extends Page {
   }
 
   openFlag() {
-    const item = this.hand.current;
-    if (item) this.flagging.open(item.name, item.flag ?? "");
+    const item = this.items.current;
+    if (item) this.flagDialog.open(item.name, item.flag ?? "");
   }
 
   /** @param {string} note */
   flag(note) {
-    const item = this.hand.current;
+    const item = this.items.current;
     const before = item?.flag ?? "";
     if (!item || note === before) return;
-    this.perform({ action: "flag", image: item.id, note, source: "click", milliseconds: this.hand.looked }, {
+    this.perform({ action: "flag", image: item.id, note, source: "click", milliseconds: this.items.viewMilliseconds }, {
       forward: () => {
         item.flag = note || null;
-        this.comeTo(item);
+        this.returnTo(item);
       },
       back: () => {
         item.flag = before || null;
@@ -355,105 +352,105 @@ export default class AnnotatePage extends Page {
   }
 
   /** The cross on a chip: the class is absent; elsewhere on it: all its states. @param {Event} event */
-  chipClicked(event) {
+  onChipClick(event) {
     const target = /** @type {Element} */ (event.target);
     const button = /** @type {HTMLElement | null} */ (target.closest("button"));
     const chip = /** @type {HTMLElement | null} */ (target.closest(".chip[data-class]"));
     if (!button && chip) this.card.point(this.list.byId.get(Number(chip.dataset.class)), chip, 0);
     if (!button) return;
-    const item = this.ready();
+    const item = this.getPressedItem();
     if (button.dataset.class == null) this.openFlag();
     else if (item) this.label(item, Number(button.dataset.class), ABSENT, false);
   }
 
-  /** @param {import("../shared/repeats.js").Kind} [kind] */
-  ready(kind) {
+  /** @param {import("../shared/press_guard.js").Kind} [kind] */
+  getPressedItem(kind) {
     if (this.strip.isLooking) {
-      this.session.say(LOOKING);
+      this.session.showMessage(LOOKING_TEXT);
       return null;
     }
-    const item = super.ready(kind);
-    if (!this.hand.ready) this.shown = null; // the picture's arrival takes the words away
+    const item = super.getPressedItem(kind);
+    if (!this.items.isReady) this.shown = null; // the picture's arrival takes the words away
     return item;
   }
 
   /** @param {any} item */
-  comeTo(item) {
-    super.comeTo(item);
-    this.#current(item);
+  returnTo(item) {
+    super.returnTo(item);
+    this.#applyLabels(item);
   }
 
   /** @param {any} item */
   bringBack(item) {
     this.sequence.backTo(item);
-    this.hand.bringBack(item);
-    this.#current(item);
+    this.items.bringBack(item);
+    this.#applyLabels(item);
   }
 
   /** What is on screen has these labels; it may have been fetched anew since. @param {any} item */
-  #current({ labels, flag, comments }) {
-    Object.assign(this.hand.current, { labels, flag, comments });
+  #applyLabels({ labels, flag, comments }) {
+    Object.assign(this.items.current, { labels, flag, comments });
     this.showLabels();
   }
 
   /**
-   * The image of a step that is not in hand any more comes as the server has it.
+   * The image of a step that is not held any more comes as the server has it.
    * @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how
    */
-  async foreignStep(step, how) {
+  async onForeignStep(step, how) {
     const { entry } = step;
     if (entry?.image != null) {
-      const item = await this.hand.recall(entry.image);
-      if (item && this.hand.current?.id === item.id) this.#current(item);
+      const item = await this.items.bringBackById(entry.image);
+      if (item && this.items.current?.id === item.id) this.#applyLabels(item);
     }
     this.strip.renew();
-    this.told(how, this.inWords(entry), step);
+    this.announceUndo(how, this.describeDecision(entry), step);
   }
 
   // What the person sees
 
-  news() {
-    this.order.tell(this.hand.news.run != null);
-    this.sequence.told();
-    this.suggestionsReady.told(this.hand.news);
-    super.news();
+  onNews() {
+    this.orderField.describe(this.items.news.run != null);
+    this.sequence.onNews();
+    this.suggestionsNotice.onNews(this.items.news);
+    super.onNews();
   }
 
   paint() {
     /** @type {any} */
-    const item = this.hand.current;
+    const item = this.items.current;
     if (item) item.arrived ??= item.labels;
     if (item?.loaded) this.stage.show(item);
-    else this.stage.empty(placeholder(this.hand), ...(item ? [] : [onward(this.session)]));
+    else this.stage.showText(describeWait(this.items), ...(item ? [] : [buildOnwardLinks(this.session)]));
     this.list.forgetLikely();
     this.showLabels();
     this.strip.show(item?.loaded ? item : null);
     if (item && item === this.shown) return; // the same one, now that its picture has come: the words about it stay
     this.shown = item;
     this.sequence.clear();
-    this.session.shown();
-    this.opened.note();
-    if (this.notice) this.session.say(this.notice);
+    this.session.onPictureShown();
+    this.imageAddress.note();
+    if (this.notice) this.session.showMessage(this.notice);
     if (item) this.notice = "";
   }
 
   /** Say something that the next picture does not take away. @param {string} words */
   tell(words) {
-    this.session.say(words);
-    if (!this.hand.current) this.notice = words;
+    this.session.showMessage(words);
+    if (!this.items.current) this.notice = words;
   }
 
   showLabels() {
-    const item = this.hand.current;
+    const item = this.items.current;
     const labels = (item?.labels ?? []).filter((label) => this.list.byId.has(label.class)); // not of an archived class
-    const states = statesOf(labels);
+    const states = mapStates(labels);
     const implied = this.session.relations.implied(states);
     this.list.mark(states, undefined, implied);
-    this.states.mark(states);
-    write(/** @type {HTMLElement} */ (this.doneButton.firstElementChild), this.session.relations.isEmpty(states, implied) ? EMPTY : NOTHING_ELSE);
+    this.stateButtons.mark(states);
+    setText(/** @type {HTMLElement} */ (this.doneButton.firstElementChild), this.session.relations.isEmpty(states, implied) ? EMPTY_TEXT : NOTHING_ELSE_TEXT);
     const other = item?.with && `${item.with} has it open, too`;
-    const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summary(labels, this.session.classes.length, implied);
-    this.caption.textContent = [item?.name, said, commentsInWords(item), ...(item?.events ?? []), other].filter(Boolean).join(" · ");
+    const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summarizeStates(labels, this.session.classes.length, implied);
+    this.caption.textContent = [item?.name, said, formatCommentCount(item), ...(item?.events ?? []), other].filter(Boolean).join(" · ");
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")
@@ -462,9 +459,9 @@ export default class AnnotatePage extends Page {
     if (chips.length || this.chips.firstChild) this.chips.replaceChildren(...chips);
     clearTimeout(this.pause);
     this.pause = window.setTimeout(() => {
-      this.list.showLikely(likelihoods(this.hand.current, this.session));
-      this.sequence.show(this.hand.current);
-    }, PAUSE);
+      this.list.showLikely(decodeLikelihoods(this.items.current, this.session));
+      this.sequence.show(this.items.current);
+    }, LIKELY_DELAY_MILLISECONDS);
   }
 
   /** @param {any} label */
@@ -481,11 +478,11 @@ export default class AnnotatePage extends Page {
 }
 
 /** @param {any[]} labels @returns {Map<number, number>} class -> state */
-function statesOf(labels) {
+function mapStates(labels) {
   return new Map(labels.map((label) => [label.class, label.state]));
 }
 
 /** @param {any} item @param {number} id of a class @returns {number | null} null: unknown */
-function stateOf(item, id) {
+function getState(item, id) {
   return item.labels.find((/** @type {any} */ label) => label.class === id)?.state ?? null;
 }

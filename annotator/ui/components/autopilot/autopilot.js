@@ -4,27 +4,27 @@
  * time. The person answers or skips it.
  */
 
-import { Board } from "../grid/board.js";
-import { Deciding } from "../grid/deciding.js";
-import { Finish } from "./finish.js";
-import { HINTS, KEYS, isRelabel } from "./words.js";
-import { Headline } from "./headline.js";
-import { LabelMode } from "../shared/labelmode.js";
+import { GridBoard } from "../grid/grid_board.js";
+import { SaveBar } from "../grid/save_bar.js";
+import { CompletionPanel } from "./completion_panel.js";
+import { KEY_HELP, PAGE_HINTS, isRelabel } from "./autopilot_texts.js";
+import { TaskHeadline } from "./task_headline.js";
+import { LabelMode } from "../shared/label_mode.js";
 import { Page } from "../shared/page.js";
-import { Picture, startOf } from "./picture.js";
-import { onward } from "../shared/placeholder.js";
-import { counted, el, keyButton } from "../shared/dom.js";
-import { cellsOf as cellsOfGrid, restore, unbuild } from "../grid/tiles.js";
+import { ImageTask, buildInitialMarks } from "./image_task.js";
+import { buildOnwardLinks } from "../shared/placeholder.js";
+import { el, formatCount, keyButton } from "../shared/dom.js";
+import { discardElements, listCells, restoreMarks } from "../grid/grid_tiles.js";
+import { PRESENT } from "../shared/states.js";
 
-const IN_HAND = 3; // actions: the one on screen and two ahead
-const USUAL = 24; // tiles
-const PRESENT = 1;
-const COMPLETE = "Complete";
+const QUEUED_ACTIONS = 3; // actions: the one on screen and two ahead
+const DEFAULT_TILES = 24; // tiles
+const COMPLETE_TEXT = "Complete";
 
 /**
  * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click" | "reading", source: string, line: string, decided: number, others: string[],
- *            run: number | null, grid: import("../grid/tiles.js").Grid | null, item: any, preset: number[],
- *            reason: string, ruling_out: import("./rulingout.js").Offer | null,
+ *            run: number | null, grid: import("../grid/grid_tiles.js").Grid | null, item: any, preset: number[],
+ *            reason: string, ruling_out: import("./rule_out_offer.js").Offer | null,
  *            scores: [number, number][], marks?: Map<number, number>, guesses?: Map<number, number>, known?: boolean,
  *            picture?: HTMLImageElement, loaded?: boolean, seen?: boolean, passedOn?: boolean}} Action
  *   decided: cells that it settles; scores: what the model says of each class of a single image; marks: what these are
@@ -34,15 +34,15 @@ const COMPLETE = "Complete";
 export default class AutopilotPage extends Page {
   /** @param {any} component */
   constructor(component) {
-    super(component, { name: "autopilot", keys: KEYS, hints: HINTS });
+    super(component, { name: "autopilot", keys: KEY_HELP, hints: PAGE_HINTS });
     this.build();
     this.begin({
       path: "/api/autopilot",
-      low: IN_HAND,
-      want: IN_HAND,
+      lowWater: QUEUED_ACTIONS,
+      targetCount: QUEUED_ACTIONS,
       steady: 1,
       request: () => ({ tiles: this.board.layout.steadyRoom, extra: this.extra }),
-      cells: (/** @type {any} */ action) => cellsOf(action),
+      cells: (/** @type {any} */ action) => listActionCells(action),
       waiting: () => this.waiting(),
       load: (/** @type {any} */ action) => this.load(action),
     });
@@ -54,23 +54,23 @@ export default class AutopilotPage extends Page {
     this.shown = null;
     /** What is asked once no pair is open; "none": nothing, as long as the project is shown as complete. @type {"" | "relabel" | "audit" | "none"} */
     this.extra = "";
-    this.finish = new Finish(session, (extra) => this.askFor(extra));
+    this.completion = new CompletionPanel(session, (extra) => this.askFor(extra));
     this.mode = new LabelMode(session, { onChange: () => this.shown && this.headline.again(this.shown) });
-    this.headline = new Headline(this.mode, (offer) => this.ruleOut(offer));
-    this.deciding = new Deciding({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
-    this.board = new Board({
+    this.headline = new TaskHeadline(this.mode, (offer) => this.ruleOut(offer));
+    this.saveBar = new SaveBar({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
+    this.board = new GridBoard({
       session,
       usual: null,
       next: () => this.nextGrid(),
-      onSize: () => this.replan(unbuild),
-      onBelow: (count) => this.deciding.showBelow(count),
+      onSize: () => this.refetchQueue(discardElements),
+      onBelow: (count) => this.saveBar.showBelow(count),
       onMarks: (view) => {
-        this.deciding.showMarks(view, view.name);
+        this.saveBar.showMarks(view, view.name);
         if (this.shown) this.headline.again(this.shown);
       },
     });
     session.toolbar.append(session.historyButton);
-    this.picture = new Picture({
+    this.imageTask = new ImageTask({
       session,
       onDecide: () => this.decide(),
       onSkip: () => this.skip(),
@@ -78,47 +78,47 @@ export default class AutopilotPage extends Page {
       onWhole: () => this.decideEvent(),
       mode: this.mode,
     });
-    this.bar = el("div", { class: "bar" }, this.deciding.starts, this.board.sizes.element, keyButton("Skip", ".", () => this.skip()), this.deciding.button);
+    this.bar = el("div", { class: "bar" }, this.saveBar.starts, this.board.sizeButtons.element, keyButton("Skip", ".", () => this.skip()), this.saveBar.button);
     session.element.replaceChildren(
       el("div", { class: "head" }, this.headline.element, this.headline.tally, session.toolbar),
       this.bar,
       this.board.host,
-      this.picture.element,
-      this.finish.element,
-      el("div", { class: "under" }, session.words, session.foot.element),
+      this.imageTask.element,
+      this.completion.element,
+      el("div", { class: "under" }, session.words, session.statusLine.element),
       session.hints.element,
       session.help.dialog,
-      this.board.enlarged.dialog,
-      this.board.burst.dialog,
+      this.board.tileZoom.dialog,
+      this.board.eventImages.dialog,
     );
   }
 
   showClasses() {
-    this.picture.setClasses();
+    this.imageTask.setClasses();
   }
 
-  pictured() {
-    const { action } = this.picture;
+  getHistoryImage() {
+    const { action } = this.imageTask;
     if (action?.kind === "reading") return null; // its history would tell what others have said
-    return action ? action.item : this.board.pictured;
+    return action ? action.item : this.board.historyImage;
   }
 
   showComments() {
-    this.picture.name();
+    this.imageTask.name();
   }
 
   close() {
     this.board.close();
-    this.picture.strip.close();
+    this.imageTask.strip.close();
   }
 
   // What the person does
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
-  press(key, event) {
-    if (this.headline.ruling.isOpen) return this.headline.ruling.key(key);
-    if (this.picture.action) return this.picture.key(key, event);
-    if (this.board.enlarged.isOpen || this.board.burst.isOpen) return this.board.key(key, event);
+  onKey(key, event) {
+    if (this.headline.ruleOutOffer.isOpen) return this.headline.ruleOutOffer.key(key);
+    if (this.imageTask.action) return this.imageTask.key(key, event);
+    if (this.board.tileZoom.isOpen || this.board.eventImages.isOpen) return this.board.key(key, event);
     const command = { Enter: () => this.decide(), ".": () => this.skip() }[key];
     if (!command) return this.board.key(key, event);
     if (!event.repeat) command();
@@ -126,64 +126,64 @@ export default class AutopilotPage extends Page {
   }
 
   /** @param {string} key */
-  release(key) {
-    this.board.released(key);
+  onKeyUp(key) {
+    this.board.onKeyUp(key);
   }
 
   /** @param {any} step @param {"undone" | "redone"} how */
-  foreignStep({ entry }, how) {
-    this.told(how, this.inWords(entry));
+  onForeignStep({ entry }, how) {
+    this.announceUndo(how, this.describeDecision(entry));
   }
 
   /** @param {number} id */
   imageName(id) {
-    const { current, queue, earlierItems } = this.hand;
+    const { current, queue, earlierItems } = this.items;
     return [current, ...queue, ...earlierItems].find((action) => action?.item?.id === id)?.item.name ?? "";
   }
 
   /** Decide what is on screen, as it is marked. */
   decide() {
     const action = this.shown;
-    if (!action) this.board.loaded();
+    if (!action) this.board.isLoaded();
     else if (action.kind === "click") this.done(action);
     else if (action.grid) this.decideGrid(action);
-    else if (this.picture.ready("all")) this.batch(action, this.picture.cells());
+    else if (this.imageTask.acceptsPress("all")) this.batch(action, this.imageTask.cells());
   }
 
   /** What is marked on the image also goes to the other images of its event. */
   decideEvent() {
     const action = this.shown;
-    if (action?.kind !== "image" || !this.picture.ready("all")) return;
-    const cells = this.picture.cells();
-    const copies = this.picture.strip.copies(cells.map(([, id, state]) => [id, state]));
+    if (action?.kind !== "image" || !this.imageTask.acceptsPress("all")) return;
+    const cells = this.imageTask.cells();
+    const copies = this.imageTask.strip.listCopies(cells.map(([, id, state]) => [id, state]));
     if (!copies) return;
     const ids = new Set(copies.map(([image]) => image));
     this.batch(action, cells, copies);
-    this.hand.queue = this.hand.queue.filter((/** @type {any} */ other) => other.passedOn || !ids.has(other.item?.id));
-    this.session.say(`Answered ${counted(ids.size, "other image")} of the event. Backspace undoes it.`, true);
+    this.items.queue = this.items.queue.filter((/** @type {any} */ other) => other.passedOn || !ids.has(other.item?.id));
+    this.session.showMessage(`Answered ${formatCount(ids.size, "other image")} of the event. Backspace undoes it.`, true);
   }
 
   /** @param {Action} action */
   decideGrid(action) {
     const { view } = this.board;
-    if (!this.board.ready("all")) return;
+    if (!this.board.acceptsPress("all")) return;
     const [cells, copies] = [view.cells(), view.copies()];
-    for (const tile of action.grid.tiles) if (tile.broken) this.hand.passed.add([tile.id, action.grid.class]);
+    for (const tile of action.grid.tiles) if (tile.broken) this.items.passed.add([tile.id, action.grid.class]);
     this.batch(action, cells, copies);
-    this.board.keep(action, (old) => old === this.hand.current || this.hand.queue.includes(old));
+    this.board.keep(action, (old) => old === this.items.current || this.items.queue.includes(old));
   }
 
   /**
    * @param {Action} action @param {any[][]} cells [image, class, state, probability]
-   * @param {import("../shared/strip.js").Copy[]} [copies] what other images of events get
+   * @param {import("../shared/event_strip.js").Copy[]} [copies] what other images of events get
    */
   batch(action, cells, copies = []) {
     const all = [...cells, ...copies.map((copy) => copy.slice(0, 3))];
     const positives = action.known ? 0 : all.filter(([, , state]) => state === PRESENT).length;
-    const entry = cells.length && { action: "batch", source: action.source, cells, run: runOf(action), ...(copies.length ? { copies } : {}) };
+    const entry = cells.length && { action: "batch", source: action.source, cells, run: getRun(action), ...(copies.length ? { copies } : {}) };
     const { marks, guesses } = action;
     this.answer(action, entry, positives, true, () => {
-      if (action.grid) restore(action.grid, all);
+      if (action.grid) restoreMarks(action.grid, all);
       else Object.assign(action, { marks, guesses });
     });
   }
@@ -194,14 +194,14 @@ export default class AutopilotPage extends Page {
    */
   label(id, state, stay) {
     const action = this.shown;
-    if (!action || !this.picture.ready()) return;
+    if (!action || !this.imageTask.acceptsPress()) return;
     const [before, after] = [action.marks, new Map(action.marks)];
     if (state == null) after.delete(id);
     else after.set(id, state);
     const about = { source: action.source, image: action.item.id, class: id };
-    const given = { action: "label", state, score: new Map(action.scores).get(id), run: runOf(action) };
+    const given = { action: "label", state, score: new Map(action.scores).get(id), run: getRun(action) };
     const entry = { ...about, ...(state == null ? { action: "clear" } : given) };
-    const known = startOf(action).get(id) === PRESENT; // before anybody came here
+    const known = buildInitialMarks(action).get(id) === PRESENT; // before anybody came here
     const positives = known ? 0 : Number(state === PRESENT) - Number(before.get(id) === PRESENT);
     this.answer(action, entry, positives, !stay, (way) => {
       action.marks = way === 1 ? after : before;
@@ -210,7 +210,7 @@ export default class AutopilotPage extends Page {
 
   /** Every class of the image that has no answer yet is absent. @param {Action} action */
   done(action) {
-    if (!this.picture.ready("rest")) return;
+    if (!this.imageTask.acceptsPress("rest")) return;
     this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, true, () => {});
   }
 
@@ -221,7 +221,7 @@ export default class AutopilotPage extends Page {
    * @param {boolean} goOn to the next action @param {(way: 1 | -1) => void} mark put the marks as they are after it, -1: before
    */
   answer(action, entry, positives, goOn, mark) {
-    const milliseconds = this.hand.looked;
+    const milliseconds = this.items.viewMilliseconds;
     const become = (/** @type {1 | -1} */ way) => {
       mark(way);
       this.headline.count(positives, milliseconds, way);
@@ -230,7 +230,7 @@ export default class AutopilotPage extends Page {
       forward: () => {
         become(1);
         if (goOn) this.leave(action);
-        else this.picture.marked();
+        else this.imageTask.marked();
       },
       back: () => {
         become(-1);
@@ -239,26 +239,26 @@ export default class AutopilotPage extends Page {
     });
   }
 
-  /** Skip the action, and with it those of its kind and class that are in hand. */
+  /** Skip the action, and with it those of its kind and class that are queued. */
   skip() {
-    const action = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
-    if (!action || (action.loaded && action !== this.shown) || !this.session.repeats.allows()) return;
-    const cells = cellsOf(action);
-    this.session.hints.used("skip");
+    const action = /** @type {Action | null} */ (/** @type {any} */ (this.items.current));
+    if (!action || (action.loaded && action !== this.shown) || !this.session.pressGuard.allows()) return;
+    const cells = listActionCells(action);
+    this.session.hints.noteUse("skip");
     this.perform(null, {
       forward: () => {
-        for (const cell of cells) this.hand.passed.add(cell);
-        this.hand.queue = this.hand.queue.filter((other) => other.passedOn || !alike(action, /** @type {any} */ (other)));
+        for (const cell of cells) this.items.passed.add(cell);
+        this.items.queue = this.items.queue.filter((other) => other.passedOn || !isAlike(action, /** @type {any} */ (other)));
         this.leave(action);
       },
       back: () => {
-        for (const cell of cells) this.hand.passed.delete(cell);
+        for (const cell of cells) this.items.passed.delete(cell);
         this.bringBack(action);
       },
     });
   }
 
-  /** Treat a class as absent wherever nobody has answered it; undo and redo are about this as about an answer. @param {import("./rulingout.js").Offer} offer */
+  /** Treat a class as absent wherever nobody has answered it; undo and redo are about this as about an answer. @param {import("./rule_out_offer.js").Offer} offer */
   async ruleOut(offer) {
     const { session } = this;
     let batch = "";
@@ -266,53 +266,53 @@ export default class AutopilotPage extends Page {
       await session.outbox.flush(); // what was answered just now may be an example
       const answer = await session.api.post("/api/rule_out", { class: offer.class });
       batch = answer.batch;
-      if (first) session.visit({ back: () => this.tell(undo()), again: () => this.tell(rule(false)) });
+      if (first) session.addViewStep({ back: () => this.tell(undo()), again: () => this.tell(rule(false)) });
       const asks = (/** @type {any} */ action) => action?.ruling_out?.class === offer.class;
-      this.hand.queue = this.hand.queue.filter((action) => action.passedOn || !asks(action));
-      if (asks(this.hand.current)) this.hand.advance();
-      this.hand.ask();
-      session.say(answer.line, true, el("button", { type: "button", class: "inline", onclick: () => session.undo() }, "Undo"));
+      this.items.queue = this.items.queue.filter((action) => action.passedOn || !asks(action));
+      if (asks(this.items.current)) this.items.advance();
+      this.items.fetchMore();
+      session.showMessage(answer.line, true, el("button", { type: "button", class: "inline", onclick: () => session.undo() }, "Undo"));
     };
     const undo = async () => {
       const { cells } = await session.api.post("/api/rule_out/undo", { batch });
-      if (this.finish.isShown) this.askFor(""); // what this person opened again is no news to them
-      else this.hand.ask();
-      session.say(`Undid: '${offer.name}' is unanswered again on ${counted(cells, "image")}.`, true);
+      if (this.completion.isShown) this.askFor(""); // what this person opened again is no news to them
+      else this.items.fetchMore();
+      session.showMessage(`Undid: '${offer.name}' is unanswered again on ${formatCount(cells, "image")}.`, true);
     };
     await this.tell(rule(true));
   }
 
   /** Say why something could not be done, if so. @param {Promise<void>} done */
   async tell(done) {
-    await done.catch((error) => this.session.say(`${error.message}`, true));
+    await done.catch((error) => this.session.showMessage(`${error.message}`, true));
   }
 
   /** @param {Action} action it has been dealt with */
   leave(action) {
-    if (/** @type {any} */ (this.hand.current) === action) this.hand.advance();
-    else this.hand.queue = this.hand.queue.filter((other) => /** @type {any} */ (other) !== action);
+    if (/** @type {any} */ (this.items.current) === action) this.items.advance();
+    else this.items.queue = this.items.queue.filter((other) => /** @type {any} */ (other) !== action);
   }
 
   /** @param {Action} action */
   bringBack(action) {
-    this.hand.bringBack(action);
-    this.picture.marked();
+    this.items.bringBack(action);
+    this.imageTask.marked();
   }
 
   // What comes and goes
 
   /** @param {Action} action */
   load(action) {
-    if (!action.grid) return this.picture.load(action);
+    if (!action.grid) return this.imageTask.load(action);
     const { grid, kind } = action;
     grid.hidesPredictions = kind === "audit" || isRelabel(action);
     action.known ??= isRelabel(action) && grid.start === "yes"; // later the person may begin it the other way
     return this.board.load(grid, this.session.names.get(grid.class) ?? "");
   }
 
-  /** The grid that comes next, if one does. @returns {import("../grid/tiles.js").Grid | null} */
+  /** The grid that comes next, if one does. @returns {import("../grid/grid_tiles.js").Grid | null} */
   nextGrid() {
-    return /** @type {any} */ (this.hand.queue.find((action) => !action.passedOn))?.grid ?? null;
+    return /** @type {any} */ (this.items.queue.find((action) => !action.passedOn))?.grid ?? null;
   }
 
   /** Cells with an answer that the server may not know yet. @returns {[number, number][]} */
@@ -321,51 +321,51 @@ export default class AutopilotPage extends Page {
       entry.cells ? [...entry.cells, ...(entry.copies ?? [])].map(([image, id]) => /** @type {[number, number]} */ ([image, id])) : entry.image == null ? [] : [[entry.image, 0]]);
   }
 
-  news() {
-    const { hand } = this;
-    if (hand.current) return;
+  onNews() {
+    const { items } = this;
+    if (items.current) return;
     if (this.session.outbox.waiting.size) {
       this.#save();
       return;
     }
-    const { complete, empty } = hand.news;
-    if (hand.passed.size && (empty || complete)) this.askFor(complete ? "none" : ""); // what was skipped comes again
+    const { complete, empty } = items.news;
+    if (items.passed.size && (empty || complete)) this.askFor(complete ? "none" : ""); // what was skipped comes again
     else if (complete) this.#complete(complete);
-    else if (this.extra === "none") this.finish.reopen();
+    else if (this.extra === "none") this.completion.reopen();
     else if (this.extra && empty) this.askFor(""); // something was opened meanwhile
     else {
-      this.finish.hide();
-      super.news();
+      this.completion.hide();
+      super.onNews();
     }
   }
 
   /** The last answers are still on their way: the server says what is left once it has them. */
   #save() {
     const { outbox } = this.session;
-    if (outbox.trouble || this.hand.trouble) this.paint();
-    else outbox.flush().then(() => this.hand.ask());
+    if (outbox.trouble || this.items.trouble) this.paint();
+    else outbox.flush().then(() => this.items.fetchMore());
   }
 
-  /** @param {import("./finish.js").Complete} complete */
+  /** @param {import("./completion_panel.js").Complete} complete */
   #complete(complete) {
     this.extra = "none";
-    this.finish.show(complete);
+    this.completion.show(complete);
     this.paint();
   }
 
   /** @param {"" | "relabel" | "audit" | "none"} extra as in `extra` */
   askFor(extra) {
     this.extra = extra;
-    this.hand.passed.clear();
-    this.hand.ask();
+    this.items.passed.clear();
+    this.items.fetchMore();
   }
 
   paint() {
-    const current = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
+    const current = /** @type {Action | null} */ (/** @type {any} */ (this.items.current));
     const action = current?.loaded ? current : null;
-    if (current) this.finish.hide();
-    const isComplete = this.finish.isShown;
-    const words = isComplete ? COMPLETE : current || this.hand.passed.size || this.extra ? "" : this.hand.news.empty;
+    if (current) this.completion.hide();
+    const isComplete = this.completion.isShown;
+    const words = isComplete ? COMPLETE_TEXT : current || this.items.passed.size || this.extra ? "" : this.items.news.empty;
     if (action ? action === this.shown : !this.shown && this.wordsShown === words) return;
     this.shown = action;
     this.wordsShown = action ? null : words;
@@ -375,36 +375,36 @@ export default class AutopilotPage extends Page {
     this.bar.hidden = single || Boolean(words);
     this.session.historyButton.hidden = !single || action?.kind === "reading";
     this.board.host.hidden = single || isComplete;
-    this.picture.element.hidden = !single;
+    this.imageTask.element.hidden = !single;
     if (action) this.headline.show(action);
-    else this.headline.showNone(isComplete ? COMPLETE : words ? "" : "Loading...");
-    if (single) this.picture.show(action);
-    else this.picture.leave();
+    else this.headline.showNone(isComplete ? COMPLETE_TEXT : words ? "" : "Loading...");
+    if (single) this.imageTask.show(action);
+    else this.imageTask.leave();
     if (action?.grid) {
       this.board.show(action.grid.view);
-      this.deciding.showMarks(action.grid.view, action.grid.view.name);
+      this.saveBar.showMarks(action.grid.view, action.grid.view.name);
     } else {
-      this.deciding.showNone();
-      if (words && !isComplete) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words), onward(this.session)));
+      this.saveBar.showNone();
+      if (words && !isComplete) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words), buildOnwardLinks(this.session)));
       else if (single || isComplete) this.board.fill(el("div"));
-      else this.board.wait(USUAL);
+      else this.board.wait(DEFAULT_TILES);
     }
-    this.session.shown();
+    this.session.onPictureShown();
   }
 }
 
 /** What an action asks about: [image, class], class 0 for the whole image. @param {Action} action @returns {[number, number][]} */
-function cellsOf({ grid, item }) {
-  return grid ? cellsOfGrid(grid) : [[item.id, 0]];
+function listActionCells({ grid, item }) {
+  return grid ? listCells(grid) : [[item.id, 0]];
 }
 
 /** The run whose probabilities are logged with the answer. @param {Action} action */
-function runOf({ grid, run, scores }) {
+function getRun({ grid, run, scores }) {
   if (grid) return grid.run;
   return scores.length ? run : null;
 }
 
 /** Of the same kind, and about the same class. @param {Action} action @param {Action} other */
-function alike(action, other) {
+function isAlike(action, other) {
   return action.kind === other.kind && action.grid?.class === other.grid?.class;
 }

@@ -4,7 +4,7 @@
  * shows what follows, and declares nothing by itself.
  */
 
-import { arranged } from "../annotate/arranged.js";
+import { arrangeClasses } from "../annotate/class_order.js";
 import { Relations } from "../shared/relations.js";
 import { el } from "../shared/dom.js";
 
@@ -26,7 +26,7 @@ export default class ClassTree {
   /** @param {any} component */
   update({ data, setTriggerValue }) {
     this.tell = (/** @type {number[]} */ pair) => setTriggerValue("dropped", pair);
-    const { sections, depths } = arranged(data.classes, new Relations(data.relations));
+    const { sections, depths } = arrangeClasses(data.classes, new Relations(data.relations));
     this.place.replaceChildren(...sections.map(({ heading, group, classes }) =>
       el("section", { class: group ? "group" : "" },
         ...(heading ? [el("h4", {}, heading)] : []),

@@ -4,125 +4,125 @@
  * one. The page leases nothing: what two people say of a cell at the same time is both kept, the newest holds.
  */
 
-import { FactChart } from "./chart.js";
-import { ExampleDialog } from "./example.js";
-import { Filter } from "./filter.js";
-import { Finding } from "./finding.js";
+import { FieldChart } from "./field_chart.js";
+import { ExampleDialog } from "./example_dialog.js";
+import { FilterBar } from "./filter_bar.js";
+import { SimilaritySearch } from "./similarity_search.js";
 import { FlagDialog } from "../shared/flag.js";
-import { Jump } from "./jump.js";
+import { JumpDialog } from "./jump_dialog.js";
 import { Listing } from "./listing.js";
 import { Page } from "../shared/page.js";
-import { Panel } from "./panel.js";
-import { Pointing } from "./pointing.js";
+import { AnswerPanel } from "./answer_panel.js";
+import { PointerSelection } from "./pointer_selection.js";
 import { Selection } from "./selection.js";
-import { Size } from "./size.js";
-import { Twins } from "./twins.js";
-import { View } from "./view.js";
-import { HINTS, KEYS, settingInWords } from "./words.js";
-import { Whereabouts } from "./whereabouts.js";
-import { HIDDEN_WORDS, afterPaint, capital, counted, el, keyButton } from "../shared/dom.js";
-import { fix } from "../shared/fix.js";
-import { typing } from "../shared/keys.js";
+import { TileSizeField } from "./tile_size_field.js";
+import { NearDuplicates } from "./near_duplicates.js";
+import { TileView } from "./tile_view.js";
+import { KEY_HELP, PAGE_HINTS, describeChange } from "./gallery_texts.js";
+import { ScrollMemory } from "./scroll_memory.js";
+import { HIDDEN_WORDS, afterPaint, capitalize, el, formatCount, keyButton } from "../shared/dom.js";
+import { openInAnnotate } from "../shared/fix_link.js";
+import { isTyping } from "../shared/keys.js";
 
 /** @typedef {import("./listing.js").Image} Image */
 
 const MOST_FLAGS = 500; // each is a decision of its own
-const RENEW = 8000; // milliseconds between two readings of what is in sight
+const REFRESH_MILLISECONDS = 8000; // milliseconds between two readings of what is in sight
 
 export default class GalleryPage extends Page {
   /** @param {any} component */
   constructor(component) {
-    super(component, { name: "gallery", keys: KEYS, hints: HINTS });
+    super(component, { name: "gallery", keys: KEY_HELP, hints: PAGE_HINTS });
     /** Where the cursor is to go once there is a list. @type {number | null} */
     this.coming = null;
     this.build();
     this.filter.set(this.filter.address.read(window.location.search));
-    this.whereabouts = new Whereabouts(this.session.data.project);
+    this.scrollMemory = new ScrollMemory(this.session.data.project);
     this.returning = () => this.showAddress();
-    this.leaving = () => this.remember();
+    this.leaving = () => this.saveScroll();
     window.addEventListener("popstate", this.returning);
     window.addEventListener("pagehide", this.leaving);
-    this.renewing = window.setInterval(() => document.hidden || this.listing.refresh(), RENEW);
-    this.begun();
+    this.renewing = window.setInterval(() => document.hidden || this.listing.refresh(), REFRESH_MILLISECONDS);
+    this.startListing();
   }
 
   build() {
     const { session } = this;
     const { data } = session;
-    const say = (/** @type {string} */ text) => session.say(text);
+    const say = (/** @type {string} */ text) => session.showMessage(text);
     this.listing = new Listing({
-      session, request: () => this.filter.request, onNews: () => this.news(), onMoved: () => this.findAgain(),
+      session, request: () => this.filter.request, onNews: () => this.onNews(), onMoved: () => this.findAgain(),
     });
     this.selection = new Selection({ listing: this.listing, onChange: () => this.mark(), say });
-    this.size = new Size(data.project, () => this.resized());
-    this.view = new View({
-      session, listing: this.listing, size: () => this.size.pixels, marks: () => this.selection, onMove: () => this.pointing.scrolled(),
+    this.tileSize = new TileSizeField(data.project, () => this.onResize());
+    this.view = new TileView({
+      session, listing: this.listing, size: () => this.tileSize.pixels, marks: () => this.selection, onMove: () => this.pointerSelection.onScroll(),
     });
-    this.pointing = new Pointing(this.view.scroller, {
+    this.pointerSelection = new PointerSelection(this.view.scroller, {
       indexOf: (box) => Number(/** @type {HTMLElement} */ (box).dataset.index),
       meets: (from, to) => this.view.meets(from, to),
-      onClick: (index, how) => this.clicked(index, how),
+      onClick: (index, how) => this.onTileClick(index, how),
       onOpen: (index) => this.open(index),
       onBegin: (index, keep) => this.selection.begin(index, keep),
       onRectangle: (indexes) => this.selection.rectangle(indexes),
     });
-    this.example = new ExampleDialog({ session, texts: data.no_texts, onFound: (example) => this.filter.showExample(example) });
-    this.filter = new Filter({
-      classes: session.classes, conditions: data.filters, sorts: data.sorts, facts: data.facts, say, nameOf: (example) => this.example.wordsOf(example),
+    this.exampleDialog = new ExampleDialog({ session, texts: data.no_texts, onFound: (example) => this.filter.showExample(example) });
+    this.filter = new FilterBar({
+      classes: session.classes, conditions: data.filters, sorts: data.sorts, facts: data.facts, say, nameOf: (example) => this.exampleDialog.describeExample(example),
       onChange: (view) => {
         this.filter.address.push(view);
-        this.begun();
+        this.startListing();
       },
     });
-    this.finding = new Finding({ session, selection: this.selection, filter: this.filter, example: this.example, onLeave: () => this.remember() });
-    this.chart = new FactChart({
+    this.similaritySearch = new SimilaritySearch({ session, selection: this.selection, filter: this.filter, example: this.exampleDialog, onLeave: () => this.saveScroll() });
+    this.chart = new FieldChart({
       facts: this.filter.factNames, ask: (fact) => session.api.post("/api/gallery/counts", { ...this.filter.requestBut(fact), fact }),
       givenOf: (fact) => this.filter.givenOf(fact), give: (fact, value) => this.filter.give(fact, value),
     });
-    this.twins = new Twins({
+    this.nearDuplicates = new NearDuplicates({
       ask: (image) => session.outbox.flush().then(() => session.api.post("/api/twins", { image })).catch(() => null),
       isBeside: () => this.filter.request.sort === "twins", onBeside: (image) => this.showBeside(image),
-      onKeep: ({ name }, twins) => this.flag(twins.map(({ id }) => id), `twin of ${name}`, `${counted(twins.length, "twin")} of ${name} set aside`, "aside"),
-      onAnswer: (image, cells) => this.answer(cells, `${counted(cells.length, "answer")} of ${image.name} on its twins`), say,
+      onKeep: ({ name }, twins) => this.flag(twins.map(({ id }) => id), `twin of ${name}`, `${formatCount(twins.length, "twin")} of ${name} set aside`, "aside"),
+      onAnswer: (image, cells) => this.answer(cells, `${formatCount(cells.length, "answer")} of ${image.name} on its twins`), say,
       mayAnswer: data.may_answer,
     });
-    this.panel = new Panel({
+    this.panel = new AnswerPanel({
       onSet: (states) => this.set(states), onClear: () => this.selection.clear(), onAll: () => this.selection.all(),
       onOpen: () => this.open(this.selection.at), onFlag: () => this.openFlag(),
-    }, this.twins.element);
+    }, this.nearDuplicates.element);
     this.panel.setClasses(session.classes);
     this.panel.element.hidden = !data.may_answer;
-    this.flagging = new FlagDialog((note) => this.flag([...this.selection.ids], note, `${note ? `flag "${note}"` : "flag removed"} on ${counted(this.selection.ids.size, "image")}`),
-      (note) => this.flag([...this.selection.ids], note, `${counted(this.selection.ids.size, "image")} set aside: ${note}`, "aside"));
-    this.jump = new Jump((index) => this.goTo(index));
+    this.flagDialog = new FlagDialog((note) => this.flag([...this.selection.ids], note, `${note ? `flag "${note}"` : "flag removed"} on ${formatCount(this.selection.ids.size, "image")}`),
+      (note) => this.flag([...this.selection.ids], note, `${formatCount(this.selection.ids.size, "image")} set aside: ${note}`, "aside"));
+    this.jumpDialog = new JumpDialog((index) => this.goTo(index));
     this.saved = afterPaint(() => this.readWhenSaved());
-    this.put();
+    this.placeElements();
   }
 
   /** Put everything on the page. */
-  put() {
+  placeElements() {
     const { session } = this;
     this.count = el("p", { class: "count", role: "status" });
-    this.updateButton = keyButton("Update list", "r", () => this.begun(true), { hidden: true, title: "Images have changed since: update" });
+    this.updateButton = keyButton("Update list", "r", () => this.startListing(true), { hidden: true, title: "Images have changed since: update" });
     this.empty = el("div", { class: "nothing", hidden: true });
     this.chartButton = keyButton("Chart", "b", () => this.showChart(), { title: "Images by a fact, as bars", "aria-expanded": "false", hidden: !this.filter.factNames.length });
-    const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order, this.finding.gridButton, this.size.element,
-      ...this.finding.buttons, this.chartButton, keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
+    const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order, this.similaritySearch.gridButton, this.tileSize.element,
+      ...this.similaritySearch.buttons, this.chartButton, keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
     session.element.classList.add("gallery");
     session.element.replaceChildren(
       head, this.filter.element, this.chart.element,
       el("div", { class: "work" }, el("div", { class: "left" }, this.view.element, this.empty), this.panel.element),
-      el("div", { class: "under" }, session.words, session.foot.element), session.hints.element, session.help.dialog, this.jump.dialog, this.flagging.element, this.example.element);
-    this.example.catchDrops(session.element);
+      el("div", { class: "under" }, session.words, session.statusLine.element), session.hints.element, session.help.dialog, this.jumpDialog.dialog, this.flagDialog.element, this.exampleDialog.element);
+    this.exampleDialog.catchDrops(session.element);
   }
 
   close() {
-    this.remember();
+    this.saveScroll();
     clearInterval(this.renewing);
     window.removeEventListener("popstate", this.returning);
     window.removeEventListener("pagehide", this.leaving);
     this.view.close();
-    this.pointing.close();
+    this.pointerSelection.close();
     this.listing.close();
   }
 
@@ -137,10 +137,10 @@ export default class GalleryPage extends Page {
     this.filter.setClasses(this.session.classes);
     this.panel.setClasses(this.session.classes);
     this.view.tiles.redraw();
-    if (JSON.stringify(this.filter.request) !== before) this.begun();
+    if (JSON.stringify(this.filter.request) !== before) this.startListing();
   }
 
-  pictured() {
+  getHistoryImage() {
     return this.selection.current;
   }
 
@@ -157,18 +157,18 @@ export default class GalleryPage extends Page {
   // Which images are shown
 
   /** Another filter or order, or the same list anew. @param {boolean} [anew] the cursor stays on its image */
-  begun(anew = false) {
+  startListing(anew = false) {
     const before = anew ? this.selection.current : null;
     const at = anew ? this.selection.at : 0;
     this.view.tiles.first = this.filter.about;
-    this.finding.follow();
+    this.similaritySearch.follow();
     if (!anew) this.selection.reset();
     this.listing.restart();
     this.chart.refresh();
     if (anew) this.goTo(at);
     else this.view.scroller.moveTo(0);
-    const wanted = before?.id ?? (anew ? null : this.whereabouts.recall());
-    if (wanted != null) this.come(wanted);
+    const wanted = before?.id ?? (anew ? null : this.scrollMemory.recall());
+    if (wanted != null) this.showImage(wanted);
   }
 
   /** The browser went to another entry of its history. */
@@ -176,28 +176,28 @@ export default class GalleryPage extends Page {
     const view = this.filter.address.read(window.location.search);
     if (JSON.stringify(view) === JSON.stringify(this.filter.view)) return;
     this.filter.set(view);
-    this.begun();
+    this.startListing();
   }
 
   /** The server lists anew, after it was started again perhaps: stay with the image at the cursor. */
   findAgain() {
     const { current } = this.selection;
-    if (current) this.come(current.id);
+    if (current) this.showImage(current.id);
   }
 
   /** @param {number} image */
-  async come(image) {
+  async showImage(image) {
     const place = await this.listing.place(image);
     if (place == null) return;
     if (this.listing.total == null) this.coming = place;
     else this.goTo(place);
   }
 
-  news() {
+  onNews() {
     const { total, trouble, changed } = this.listing;
     const all = Math.max(this.session.data.images, total ?? 0);
-    const shown = total == null ? "Loading images..." : total < all || this.filter.active ? `${total.toLocaleString("en")} of ${counted(all, "image")}` : counted(all, "image");
-    const words = trouble ? `${capital(trouble)}. Trying again.` : shown;
+    const shown = total == null ? "Loading images..." : total < all || this.filter.active ? `${total.toLocaleString("en")} of ${formatCount(all, "image")}` : formatCount(all, "image");
+    const words = trouble ? `${capitalize(trouble)}. Trying again.` : shown;
     if (this.count.textContent !== words) this.count.textContent = words;
     this.updateButton.hidden = !changed || !this.filter.changes;
     this.view.layOut();
@@ -230,21 +230,21 @@ export default class GalleryPage extends Page {
     const about = current?.hidden && !current.labels.length ? ` · ${HIDDEN_WORDS}` : "";
     const only = ids.size === 1 && current && ids.has(current.id) ? current.name + about : null;
     this.panel.show(ids.size, only);
-    this.twins.show(only ? current : null);
-    if (ids.size) this.session.hints.used("select");
-    this.session.hints.moved();
-    this.session.changed();
+    this.nearDuplicates.show(only ? current : null);
+    if (ids.size) this.session.hints.noteUse("select");
+    this.session.hints.followSoon();
+    this.session.onStatusChanged();
   }
 
   // What the person does
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
-  press(key, event) {
-    if (this.jump.dialog.open) return this.jump.key(key);
-    if (this.example.element.open) return this.example.key(key, event);
-    if (this.flagging.element.open) return this.flagging.key(key, event);
+  onKey(key, event) {
+    if (this.jumpDialog.dialog.open) return this.jumpDialog.key(key);
+    if (this.exampleDialog.element.open) return this.exampleDialog.key(key, event);
+    if (this.flagDialog.element.open) return this.flagDialog.key(key, event);
     if (event.composedPath()[0] === this.panel.field && key !== "find") return this.panel.key(key, event);
-    if (typing(event) && key !== "find") return this.filter.key(key, event);
+    if (isTyping(event) && key !== "find") return this.filter.key(key, event);
     if (this.move(key, event.shiftKey)) return true;
     const command = {
       " ": () => this.selection.toggle(this.selection.at),
@@ -253,19 +253,19 @@ export default class GalleryPage extends Page {
       all: () => this.selection.all(),
       go: () => this.openJump(),
       g: () => this.openJump(),
-      r: () => this.begun(true),
+      r: () => this.startListing(true),
       ",": () => this.openFlag(),
-      k: () => this.session.data.may_answer && this.twins.keep(),
-      ...this.finding.keys,
+      k: () => this.session.data.may_answer && this.nearDuplicates.keep(),
+      ...this.similaritySearch.keys,
       b: () => this.filter.factNames.length && this.showChart(),
-      t: () => this.session.data.may_answer && this.twins.answer(),
+      t: () => this.session.data.may_answer && this.nearDuplicates.answer(),
       set: () => this.panel.set(),
       "/": () => this.filter.focus(),
       find: () => this.filter.focus(),
       ".": () => this.panel.focus(),
-      "+": () => this.size.step(1),
-      "=": () => this.size.step(1),
-      "-": () => this.size.step(-1),
+      "+": () => this.tileSize.step(1),
+      "=": () => this.tileSize.step(1),
+      "-": () => this.tileSize.step(-1),
     }[key];
     if (!command) return false;
     if (!event.repeat) command();
@@ -306,11 +306,11 @@ export default class GalleryPage extends Page {
   }
 
   openJump() {
-    this.jump.open(this.selection.at, this.listing.total ?? 0);
+    this.jumpDialog.open(this.selection.at, this.listing.total ?? 0);
   }
 
   /** @param {number} index @param {"one" | "toggle" | "range"} how */
-  clicked(index, how) {
+  onTileClick(index, how) {
     this.view.element.classList.remove("keyed");
     if (how === "range") this.selection.extend(index);
     else this.selection[how](index);
@@ -321,24 +321,24 @@ export default class GalleryPage extends Page {
     const image = this.listing.item(index);
     if (!image) return;
     this.selection.at = index;
-    this.remember();
-    fix(image.id);
+    this.saveScroll();
+    openInAnnotate(image.id);
   }
 
-  remember() {
+  saveScroll() {
     const { current, at } = this.selection;
-    if (current && this.coming == null) this.whereabouts.keep(at ? current.id : null);
+    if (current && this.coming == null) this.scrollMemory.keep(at ? current.id : null);
   }
 
   /** Say this of all selected images, as one step. @param {Map<number, number | null>} states class -> state; null: no answer any more */
   set(states) {
-    if (!this.session.data.may_answer) return this.session.say("You can only look here. Owners change roles.");
+    if (!this.session.data.may_answer) return this.session.showMessage("You can only look here. Owners change roles.");
     const { selection, listing } = this;
     const before = new Map(listing.known().filter((image) => selection.ids.has(image.id)).map((image) => [image.id, new Map(image.labels)]));
     const unanswered = (/** @type {number} */ id, /** @type {number} */ class_) => before.has(id) && !before.get(id)?.has(class_);
     const cells = [...selection.ids].flatMap((id) => [...states].filter(([class_, state]) => state != null || !unanswered(id, class_))
       .map(([class_, state]) => /** @type {[number, number, number | null]} */ ([id, class_, state])));
-    const words = settingInWords(states, selection.ids.size, this.session.names);
+    const words = describeChange(states, selection.ids.size, this.session.names);
     this.view.tiles.first = [...new Set([...states.keys(), ...this.view.tiles.first])];
     this.answer(cells, words);
     this.panel.reset();
@@ -359,16 +359,16 @@ export default class GalleryPage extends Page {
       },
       words,
     });
-    this.session.say(`Set: ${words}.`);
+    this.session.showMessage(`Set: ${words}.`);
   }
 
   openFlag() {
     const { ids, current } = this.selection;
-    if (!this.session.data.may_answer) return this.session.say("You can only look here. Owners change roles.");
-    if (!ids.size) return this.session.say("Select images first.");
-    if (ids.size > MOST_FLAGS) return this.session.say(`At most ${MOST_FLAGS} images can be flagged at once.`);
+    if (!this.session.data.may_answer) return this.session.showMessage("You can only look here. Owners change roles.");
+    if (!ids.size) return this.session.showMessage("Select images first.");
+    if (ids.size > MOST_FLAGS) return this.session.showMessage(`At most ${MOST_FLAGS} images can be flagged at once.`);
     const only = ids.size === 1 && current && ids.has(current.id) ? current : null;
-    this.flagging.open(only?.name ?? counted(ids.size, "image"), only?.flag ?? "");
+    this.flagDialog.open(only?.name ?? formatCount(ids.size, "image"), only?.flag ?? "");
   }
 
   /**
@@ -388,17 +388,17 @@ export default class GalleryPage extends Page {
       back: () => this.saved(),
       words,
     });
-    this.session.say(`${words}.`);
+    this.session.showMessage(`${words}.`);
   }
 
   /** @param {Image} image */
   showBeside(image) {
     this.filter.showTwins();
-    this.come(image.id);
+    this.showImage(image.id);
   }
 
   /** The tiles have another size: the cursor stays in sight. */
-  resized() {
+  onResize() {
     const { first, last } = this.view.scroller.inSight;
     const row = Math.floor(this.selection.at / this.view.columns);
     this.view.layOut();
@@ -421,12 +421,12 @@ export default class GalleryPage extends Page {
   async readWhenSaved() {
     await this.session.outbox.flush();
     if (!this.session.outbox.waiting.size) this.listing.refresh();
-    this.twins.renew();
+    this.nearDuplicates.renew();
   }
 
   /** @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how */
-  foreignStep({ entry }, how) {
-    this.told(how, this.inWords(entry));
+  onForeignStep({ entry }, how) {
+    this.announceUndo(how, this.describeDecision(entry));
     this.saved();
   }
 }

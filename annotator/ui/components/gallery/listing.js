@@ -7,12 +7,12 @@
  * tiles show is read anew. A server that knows the version no more lists anew, and says so by another one.
  */
 
-import { Said } from "./said.js";
+import { LocalAnswers } from "./local_answers.js";
 
-export const CHUNK = 120; // images in one request
-const KEPT = 60; // chunks
-const AT_ONCE = 2; // requests
-const RETRY = 1500; // milliseconds
+export const IMAGES_PER_CHUNK = 120; // images in one request
+const MAX_CACHED_CHUNKS = 60; // chunks
+const MAX_PARALLEL_REQUESTS = 2; // requests
+const RETRY_MILLISECONDS = 1500;
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, labels: [number, number][], flag: string | null,
@@ -34,7 +34,7 @@ export class Listing {
     this.wanting = request;
     this.onNews = onNews;
     this.onMoved = onMoved;
-    this.said = new Said(session.outbox);
+    this.localAnswers = new LocalAnswers(session.outbox);
     /** How many images the filter has; null: not known yet. @type {number | null} */
     this.total = null;
     this.trouble = "";
@@ -64,7 +64,7 @@ export class Listing {
 
   /** @param {number} index @returns {Image | null} null while it is not known */
   item(index) {
-    return this.chunks.get(Math.floor(index / CHUNK))?.images[index % CHUNK] ?? null;
+    return this.chunks.get(Math.floor(index / IMAGES_PER_CHUNK))?.images[index % IMAGES_PER_CHUNK] ?? null;
   }
 
   /** The images that are known. */
@@ -75,8 +75,8 @@ export class Listing {
   /** Images first to last are in sight. @param {number} first @param {number} last */
   want(first, last) {
     const places = [];
-    const from = Math.max(0, Math.floor(first / CHUNK));
-    for (let place = from; place <= Math.floor(Math.max(first, last) / CHUNK); place += 1) places.push(place);
+    const from = Math.max(0, Math.floor(first / IMAGES_PER_CHUNK));
+    for (let place = from; place <= Math.floor(Math.max(first, last) / IMAGES_PER_CHUNK); place += 1) places.push(place);
     this.wanted = places;
     for (const [place, { stop }] of this.asking) if (!places.includes(place)) stop.abort();
     this.#ask();
@@ -90,7 +90,7 @@ export class Listing {
     this.changed = false;
     for (const { stop } of this.asking.values()) stop.abort();
     this.asking.clear();
-    this.want(0, CHUNK - 1);
+    this.want(0, IMAGES_PER_CHUNK - 1);
   }
 
   /** Read anew what the tiles in sight show. */
@@ -108,13 +108,13 @@ export class Listing {
 
   /** These cells are so from now on, whatever the server answered before. @param {[number, number, number | null][]} cells */
   change(cells) {
-    this.said.add(cells);
+    this.localAnswers.add(cells);
     this.#repaint();
   }
 
   /** The server alone knows these cells. @param {[number, number][]} cells */
   forget(cells) {
-    this.said.forget(cells);
+    this.localAnswers.forget(cells);
   }
 
   close() {
@@ -124,15 +124,15 @@ export class Listing {
   }
 
   #repaint() {
-    for (const chunk of this.chunks.values()) chunk.images = chunk.images.map((image) => this.said.on(image, Infinity));
+    for (const chunk of this.chunks.values()) chunk.images = chunk.images.map((image) => this.localAnswers.applyTo(image, Infinity));
   }
 
   #ask() {
     if (this.closed) return;
     for (const place of this.wanted) {
-      if (this.asking.size >= AT_ONCE) return;
+      if (this.asking.size >= MAX_PARALLEL_REQUESTS) return;
       const chunk = this.chunks.get(place);
-      const beyond = this.total !== null && place * CHUNK >= this.total && place > 0;
+      const beyond = this.total !== null && place * IMAGES_PER_CHUNK >= this.total && place > 0;
       if (!this.asking.has(place) && !beyond && (!chunk || chunk.stale)) this.#fetch(place);
     }
   }
@@ -142,7 +142,7 @@ export class Listing {
     const stop = new AbortController();
     const request = { number: (this.requests += 1), stop };
     this.asking.set(place, request);
-    const body = { ...this.request, start: place * CHUNK, count: CHUNK };
+    const body = { ...this.request, start: place * IMAGES_PER_CHUNK, count: IMAGES_PER_CHUNK };
     try {
       const answer = await this.session.api.post("/api/gallery", body, { signal: stop.signal });
       if (this.asking.get(place) !== request || this.closed) return; // of another filter
@@ -152,7 +152,7 @@ export class Listing {
       if (this.asking.get(place) === request) this.asking.delete(place);
       if (this.closed) return;
       if (stop.signal.aborted) this.#ask();
-      else this.#troubled(error);
+      else this.#onTrouble(error);
       return;
     }
     this.asking.delete(place);
@@ -172,21 +172,21 @@ export class Listing {
     this.changed = answer.changed;
     this.session.followClasses(answer.class_version);
     const others = [...this.asking.values()].map((request) => request.number);
-    this.said.settle(this.requests, Math.min(...others));
+    this.localAnswers.dropKnown(this.requests, Math.min(...others));
     this.chunks.delete(place);
-    this.chunks.set(place, { images: answer.images.map((/** @type {Image} */ image) => this.said.on(image, number)), stale: false });
+    this.chunks.set(place, { images: answer.images.map((/** @type {Image} */ image) => this.localAnswers.applyTo(image, number)), stale: false });
     for (const old of this.chunks.keys()) {
-      if (this.chunks.size <= KEPT) break;
+      if (this.chunks.size <= MAX_CACHED_CHUNKS) break;
       if (!this.wanted.includes(old)) this.chunks.delete(old);
     }
   }
 
   /** @param {any} error */
-  #troubled(error) {
+  #onTrouble(error) {
     // 409: a class of the filter was archived, perhaps; the page's script knows.
     if (error.status === 401 || (error.status === 409 && error.message !== this.trouble)) this.session.renew();
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.#ask(), RETRY);
+    this.timer = window.setTimeout(() => this.#ask(), RETRY_MILLISECONDS);
     this.trouble = error.message;
     this.onNews();
   }

@@ -2,7 +2,7 @@
 /**
  * A long list of rows of one height, scrolled by the browser itself, of which only the rows near the viewport exist.
  *
- * Browsers draw no element taller than some ten million pixels. A longer list gets a scroll bar of TALLEST pixels: near
+ * Browsers draw no element taller than some ten million pixels. A longer list gets a scroll bar of MAX_HEIGHT_PIXELS: near
  * both ends a pixel of the bar is a pixel of the list, in between it is several. A wheel, a finger or a key still moves
  * the rows pixel by pixel; only a drag of the bar jumps. What the bar has then drifted from its place is put right once
  * the list stands still, which moves no row on screen.
@@ -10,16 +10,16 @@
 
 import { el } from "../shared/dom.js";
 
-const TALLEST = 8e6; // CSS pixels
-const EXACT = 2e5; // pixels at both ends where the bar is exact
-const JUMP = 3; // viewports; what moves further at once was a drag of the bar
-const STILL = 140; // milliseconds without a scroll event
+const MAX_HEIGHT_PIXELS = 8e6; // CSS pixels
+const EXACT_END_PIXELS = 2e5; // pixels at both ends where the bar is exact
+const JUMP_VIEWPORTS = 3; // viewports; what moves further at once was a drag of the bar
+const REST_MILLISECONDS = 140; // milliseconds without a scroll event
 
 /** Where the scroll bar stands for each position in the list, and the other way round. All in CSS pixels. */
-export class Scale {
+export class ScrollScale {
   /** @param {number} length of the list @param {number} view height of the viewport */
   constructor(length, view) {
-    this.height = Math.min(length, TALLEST);
+    this.height = Math.min(length, MAX_HEIGHT_PIXELS);
     this.most = Math.max(0, length - view);
     this.bar = Math.max(0, this.height - view);
   }
@@ -27,17 +27,17 @@ export class Scale {
   /** @param {number} position @returns {number} scrollTop */
   toBar(position) {
     const { most, bar } = this;
-    if (most === bar || position <= EXACT) return position;
-    if (position >= most - EXACT) return bar - (most - position);
-    return EXACT + ((position - EXACT) * (bar - 2 * EXACT)) / (most - 2 * EXACT);
+    if (most === bar || position <= EXACT_END_PIXELS) return position;
+    if (position >= most - EXACT_END_PIXELS) return bar - (most - position);
+    return EXACT_END_PIXELS + ((position - EXACT_END_PIXELS) * (bar - 2 * EXACT_END_PIXELS)) / (most - 2 * EXACT_END_PIXELS);
   }
 
   /** @param {number} bar scrollTop @returns {number} position */
   toPosition(bar) {
     const { most } = this;
-    if (most === this.bar || bar <= EXACT) return bar;
-    if (bar >= this.bar - EXACT) return most - (this.bar - bar);
-    return EXACT + ((bar - EXACT) * (most - 2 * EXACT)) / (this.bar - 2 * EXACT);
+    if (most === this.bar || bar <= EXACT_END_PIXELS) return bar;
+    if (bar >= this.bar - EXACT_END_PIXELS) return most - (this.bar - bar);
+    return EXACT_END_PIXELS + ((bar - EXACT_END_PIXELS) * (most - 2 * EXACT_END_PIXELS)) / (this.bar - 2 * EXACT_END_PIXELS);
   }
 }
 
@@ -56,13 +56,13 @@ export class Scroller {
     this.rowHeight = 1;
     this.view = 0;
     this.width = 0;
-    this.scale = new Scale(0, 0);
+    this.scale = new ScrollScale(0, 0);
     /** Pixels of the list above the viewport. */
     this.position = 0;
     /** scrollTop as it was last seen or set. */
     this.bar = 0;
     this.timer = 0;
-    this.element.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    this.element.addEventListener("scroll", () => this.#onScroll(), { passive: true });
     this.observer = new ResizeObserver(() => this.#measure());
     this.observer.observe(this.element);
   }
@@ -114,7 +114,7 @@ export class Scroller {
   }
 
   #rescale() {
-    this.scale = new Scale(this.rows * this.rowHeight, this.view);
+    this.scale = new ScrollScale(this.rows * this.rowHeight, this.view);
     this.content.style.height = `${this.scale.height}px`;
     this.position = Math.min(this.position, this.scale.most);
     this.#setBar();
@@ -125,18 +125,18 @@ export class Scroller {
     this.bar = this.element.scrollTop; // the browser may round it
   }
 
-  #scrolled() {
+  #onScroll() {
     const by = this.element.scrollTop - this.bar;
     if (by) {
       this.bar += by;
-      const jumped = Math.abs(by) > JUMP * this.view;
+      const jumped = Math.abs(by) > JUMP_VIEWPORTS * this.view;
       const to = jumped ? this.scale.toPosition(this.bar) : this.position + by;
       this.position = Math.min(Math.max(0, to), this.scale.most);
-      if (Math.abs(this.scale.toBar(this.position) - this.bar) > EXACT / 2) this.#setBar();
+      if (Math.abs(this.scale.toBar(this.position) - this.bar) > EXACT_END_PIXELS / 2) this.#setBar();
       this.on.onMove(Math.abs(by) > this.view);
     }
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.#rest(), STILL);
+    this.timer = window.setTimeout(() => this.#rest(), REST_MILLISECONDS);
   }
 
   #rest() {

@@ -108,7 +108,7 @@ export class Selection {
   async #add(first, last) {
     this.turn += 1;
     const { turn } = this;
-    const ids = await this.#idsOf(first, Math.min(last, first + MOST_SELECTED - 1));
+    const ids = await this.#listIds(first, Math.min(last, first + MOST_SELECTED - 1));
     if (!ids || turn !== this.turn) return;
     const all = [...this.base, ...ids];
     if (new Set(all).size > MOST_SELECTED) this.say(`At most ${MOST_SELECTED.toLocaleString("en")} images are selected at once.`);
@@ -117,7 +117,7 @@ export class Selection {
   }
 
   /** @param {number} first @param {number} last @returns {number[] | Promise<number[] | null>} */
-  #idsOf(first, last) {
+  #listIds(first, last) {
     const known = [];
     for (let index = first; index <= last; index += 1) {
       const image = this.listing.item(index);

@@ -4,71 +4,71 @@
  * as it was marked there, as one batch that is undone as one.
  */
 
-import { Board } from "./board.js";
-import { Choice } from "./choice.js";
-import { Counting } from "./counting.js";
-import { HINTS, KEYS } from "./words.js";
+import { GridBoard } from "./grid_board.js";
+import { GridChoice } from "./grid_choice.js";
+import { ClassCounts } from "./class_counts.js";
+import { KEY_HELP, PAGE_HINTS } from "./grid_texts.js";
 import { Page } from "../shared/page.js";
-import { Picker } from "./picker.js";
-import { onward } from "../shared/placeholder.js";
-import { Surroundings } from "./surroundings.js";
+import { ClassPicker } from "./class_picker.js";
+import { buildOnwardLinks } from "../shared/placeholder.js";
+import { GridToolbar } from "./grid_toolbar.js";
 import { afterPaint, el, keyButton } from "../shared/dom.js";
-import { fix } from "../shared/fix.js";
-import { keep, settle, takeKept } from "./kept.js";
-import { cellsOf, restore, unbuild } from "./tiles.js";
+import { openInAnnotate } from "../shared/fix_link.js";
+import { dropFixedTile, saveGrid, takeSavedGrid } from "./saved_grid.js";
+import { discardElements, listCells, restoreMarks } from "./grid_tiles.js";
 
-const LOW = 4; // grids
-const WANT = 6;
-const USUAL = 24; // tiles, while no size of tiles is chosen
+const LOW_WATER_GRIDS = 4; // grids
+const TARGET_GRIDS = 6;
+const DEFAULT_TILES = 24; // tiles, while no size of tiles is chosen
 
 export default class GridPage extends Page {
   /** @param {any} component */
   constructor(component) {
-    super(component, { name: "grid", keys: KEYS, hints: HINTS });
+    super(component, { name: "grid", keys: KEY_HELP, hints: PAGE_HINTS });
     this.build();
     this.begin({
       path: "/api/grid",
-      low: LOW,
-      want: WANT,
+      lowWater: LOW_WATER_GRIDS,
+      targetCount: TARGET_GRIDS,
       steady: 1,
       request: () => ({ ...this.choice.request, size: this.board.layout.room }),
-      cells: cellsOf,
-      waiting: () => this.session.outbox.cells(),
-      first: /** @type {any} */ (takeKept(this.session.data.project, this.choice.request)),
+      cells: listCells,
+      waiting: () => this.session.outbox.listUnsavedCells(),
+      first: /** @type {any} */ (takeSavedGrid(this.session.data.project, this.choice.request)),
       load: async (/** @type {any} */ grid) => {
-        if (grid.fixed) settle(grid, await this.session.fetchItem(grid.fixed));
+        if (grid.fixed) dropFixedTile(grid, await this.session.fetchItem(grid.fixed));
         grid.hidesPredictions = grid.waiting != null;
-        return this.board.load(grid, this.named(grid.class)?.name ?? "");
+        return this.board.load(grid, this.findClass(grid.class)?.name ?? "");
       },
     });
   }
 
   build() {
-    this.choice = new Choice(this.session.data);
-    this.board = new Board({
+    this.choice = new GridChoice(this.session.data);
+    this.board = new GridBoard({
       session: this.session,
-      usual: USUAL,
-      next: () => /** @type {any} */ (this.hand.queue.find((grid) => !grid.passedOn)),
+      usual: DEFAULT_TILES,
+      next: () => /** @type {any} */ (this.items.queue.find((grid) => !grid.passedOn)),
       onFix: (id) => {
-        keep(this.session.data.project, this.choice.request, this.board.view.grid, id);
-        fix(id);
+        saveGrid(this.session.data.project, this.choice.request, this.board.view.grid, id);
+        openInAnnotate(id);
       },
-      onMarks: (view) => this.around.deciding.showMarks(view, view.name),
-      onSize: () => this.replan(unbuild),
-      onBelow: (count) => this.around.deciding.showBelow(count),
+      onMarks: (view) => this.toolbar.saveBar.showMarks(view, view.name),
+      onSize: () => this.refetchQueue(discardElements),
+      onBelow: (count) => this.toolbar.saveBar.showBelow(count),
     });
-    this.counting = new Counting(this.session, () => this.showCounts());
-    this.picker = new Picker({ onPick: (id) => this.choose(id), onBest: () => this.best(), onAudit: () => this.check(true) });
-    this.around = new Surroundings({
+    this.classCounts = new ClassCounts(this.session, () => this.showCounts());
+    this.picker = new ClassPicker({ onPick: (id) => this.choose(id), onBest: () => this.best(), onAudit: () => this.check(true) });
+    this.toolbar = new GridToolbar({
       onPicker: () => this.openPicker(),
       onBest: () => this.best(),
       onStart: (start) => this.board.begin(start),
       onDecide: () => this.decide(),
       onLeave: () => (this.choice.audit ? this.check(false) : this.leaveSelection()),
     });
-    this.recount = afterPaint(() => this.counting.ask());
-    this.around.build(this.session, this.board, [this.picker.dialog, this.board.enlarged.dialog, this.board.burst.dialog]);
-    this.around.setChoice(this.choice);
+    this.recount = afterPaint(() => this.classCounts.ask());
+    this.toolbar.build(this.session, this.board, [this.picker.dialog, this.board.tileZoom.dialog, this.board.eventImages.dialog]);
+    this.toolbar.setChoice(this.choice);
     this.recount();
   }
 
@@ -76,17 +76,17 @@ export default class GridPage extends Page {
   update(component) {
     super.update(component);
     if (!this.choice.offer(this.session.data)) return;
-    this.around.setChoice(this.choice);
+    this.toolbar.setChoice(this.choice);
     this.restart();
   }
 
   showClasses() {
     const grid = this.board.view?.grid;
-    if (grid) this.around.show(grid, this.named(grid.class), this.counting.counts);
+    if (grid) this.toolbar.show(grid, this.findClass(grid.class), this.classCounts.counts);
   }
 
-  pictured() {
-    return this.board.pictured;
+  getHistoryImage() {
+    return this.board.historyImage;
   }
 
   close() {
@@ -96,9 +96,9 @@ export default class GridPage extends Page {
   // What the person does
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
-  press(key, event) {
+  onKey(key, event) {
     if (key !== "Shift" && this.picker.dialog.open) return this.picker.key(key, event);
-    if (this.board.enlarged.isOpen || this.board.burst.isOpen) return this.board.key(key, event);
+    if (this.board.tileZoom.isOpen || this.board.eventImages.isOpen) return this.board.key(key, event);
     const command = {
       Enter: () => this.decide(),
       "/": () => this.openPicker(),
@@ -111,55 +111,55 @@ export default class GridPage extends Page {
   }
 
   /** @param {string} key */
-  release(key) {
-    this.board.released(key);
+  onKeyUp(key) {
+    this.board.onKeyUp(key);
   }
 
   /** Decide every tile that is on screen, as it is marked. */
   decide() {
-    if (!this.board.ready("all")) return;
+    if (!this.board.acceptsPress("all")) return;
     const { grid } = this.board.view;
     const [cells, copies] = [this.board.view.cells(), this.board.view.copies()];
-    for (const tile of grid.tiles) if (tile.broken) this.hand.passed.add([tile.id, grid.class]);
+    for (const tile of grid.tiles) if (tile.broken) this.items.passed.add([tile.id, grid.class]);
     const source = grid.hidesPredictions ? "audit" : "grid";
-    const given = { action: "batch", source, cells, run: grid.run, milliseconds: this.hand.looked };
+    const given = { action: "batch", source, cells, run: grid.run, milliseconds: this.items.viewMilliseconds };
     const entry = cells.length ? { ...given, ...(copies.length ? { copies } : {}) } : null;
     const all = [...cells, ...copies.map((copy) => copy.slice(0, 3))];
     this.perform(entry, { forward: () => this.goOn(grid, all), back: () => this.bringBack(grid, all) });
-    this.board.keep(grid, (old) => old === this.hand.current || this.hand.queue.includes(old));
+    this.board.keep(grid, (old) => old === this.items.current || this.items.queue.includes(old));
   }
 
-  /** @param {import("./tiles.js").Grid} grid @param {any[][]} cells as they were decided */
+  /** @param {import("./grid_tiles.js").Grid} grid @param {any[][]} cells as they were decided */
   goOn(grid, cells) {
-    this.counting.add(cells, 1);
-    restore(grid, cells);
-    if (this.hand.current === grid) this.hand.advance();
-    else this.hand.queue = this.hand.queue.filter((other) => other !== grid);
+    this.classCounts.add(cells, 1);
+    restoreMarks(grid, cells);
+    if (this.items.current === grid) this.items.advance();
+    else this.items.queue = this.items.queue.filter((other) => other !== grid);
     this.recount();
   }
 
-  /** @param {import("./tiles.js").Grid} grid @param {any[][]} cells as they were decided */
+  /** @param {import("./grid_tiles.js").Grid} grid @param {any[][]} cells as they were decided */
   bringBack(grid, cells) {
-    this.counting.add(cells, -1);
-    restore(grid, cells);
-    this.hand.bringBack(grid);
+    this.classCounts.add(cells, -1);
+    restoreMarks(grid, cells);
+    this.items.bringBack(grid);
     this.recount();
   }
 
   /** @param {any} step @param {"undone" | "redone"} how */
-  foreignStep({ entry }, how) {
-    this.told(how, this.inWords(entry));
+  onForeignStep({ entry }, how) {
+    this.announceUndo(how, this.describeDecision(entry));
     this.recount();
   }
 
   openPicker() {
     this.picker.open(this.session.classes, this.board.view?.grid.class ?? this.choice.class);
-    this.counting.ask();
+    this.classCounts.ask();
   }
 
   /** @param {number} id */
   choose(id) {
-    if (id === this.choice.class && this.hand.current) return;
+    if (id === this.choice.class && this.items.current) return;
     this.choice.take(id);
     this.restart();
   }
@@ -171,14 +171,14 @@ export default class GridPage extends Page {
 
   leaveSelection() {
     this.choice.leaveSelection();
-    this.around.setChoice(this.choice);
+    this.toolbar.setChoice(this.choice);
     this.restart();
   }
 
   /** Enter or leave the audit grid: cells sampled at random, predictions hidden. @param {boolean} on */
   check(on) {
     this.choice.check(on);
-    this.around.setChoice(this.choice);
+    this.toolbar.setChoice(this.choice);
     this.restart();
     this.recount();
   }
@@ -188,34 +188,34 @@ export default class GridPage extends Page {
   restart() {
     // A redo would need grids that are gone.
     this.session.undone = [];
-    for (const grid of this.hand.queue) unbuild(grid);
-    this.hand.restart();
+    for (const grid of this.items.queue) discardElements(grid);
+    this.items.restart();
   }
 
   paint() {
-    const grid = /** @type {import("./tiles.js").Grid | null} */ (/** @type {any} */ (this.hand.current));
+    const grid = /** @type {import("./grid_tiles.js").Grid | null} */ (/** @type {any} */ (this.items.current));
     const view = (grid?.loaded && grid.view) || null;
-    const words = grid ? "" : this.hand.news.empty;
-    const class_ = this.named(grid?.class ?? this.choice.class);
+    const words = grid ? "" : this.items.news.empty;
+    const class_ = this.findClass(grid?.class ?? this.choice.class);
     const instead = view ? null : `${class_?.id} ${words}`;
     if (view ? view === this.board.view : this.insteadShown === instead && !this.board.view) return;
     this.insteadShown = instead;
     if (view) {
       this.board.show(view);
       this.pin(grid);
-      this.around.show(grid, this.named(grid.class), this.counting.counts);
-      this.around.deciding.showMarks(view, view.name);
+      this.toolbar.show(grid, this.findClass(grid.class), this.classCounts.counts);
+      this.toolbar.saveBar.showMarks(view, view.name);
     } else {
-      if (words) this.board.fill(this.nothing(words));
+      if (words) this.board.fill(this.buildEmpty(words));
       else this.board.wait(this.board.layout.room);
-      this.around.showNone(class_, this.counting.counts);
+      this.toolbar.showNone(class_, this.classCounts.counts);
     }
-    this.session.shown();
-    if (view?.notShown) this.session.say(view.notShown);
+    this.session.onPictureShown();
+    if (view?.notShown) this.session.showMessage(view.notShown);
   }
 
   /** @param {string} words */
-  nothing(words) {
+  buildEmpty(words) {
     const { audit } = this.choice;
     return el("div", { class: "nothing" },
       el("p", { class: "empty" }, words),
@@ -226,24 +226,24 @@ export default class GridPage extends Page {
         keyButton("Next best class", ".", () => this.best()),
         keyButton("Choose a class", "/", () => this.openPicker()),
         ...(this.choice.selection ? [el("button", { type: "button", onclick: () => this.leaveSelection() }, "Leave the selection")] : [])),
-      onward(this.session, audit ? [] : undefined));
+      buildOnwardLinks(this.session, audit ? [] : undefined));
   }
 
-  /** Keep the class that the server chose until the person wants another. @param {import("./tiles.js").Grid} grid */
+  /** Keep the class that the server chose until the person wants another. @param {import("./grid_tiles.js").Grid} grid */
   pin(grid) {
     if (this.choice.class != null || this.choice.audit) return;
     this.choice.take(grid.class);
-    this.hand.queue = this.hand.queue.filter((other) => other.class === grid.class);
+    this.items.queue = this.items.queue.filter((other) => other.class === grid.class);
   }
 
   /** @param {number | null | undefined} id */
-  named(id) {
+  findClass(id) {
     return this.session.classes.find((class_) => class_.id === id);
   }
 
   showCounts() {
-    if (!this.hand.current) this.hand.ask(); // the last grid of this class has been saved
-    this.around.showCounts(this.counting.counts.get(this.board.view?.grid.class ?? this.choice.class));
-    this.picker.news(this.counting.counts);
+    if (!this.items.current) this.items.fetchMore(); // the last grid of this class has been saved
+    this.toolbar.showCounts(this.classCounts.counts.get(this.board.view?.grid.class ?? this.choice.class));
+    this.picker.news(this.classCounts.counts);
   }
 }

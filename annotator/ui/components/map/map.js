@@ -5,24 +5,24 @@
  */
 
 import { Api, ApiError } from "../shared/api.js";
-import { Colouring } from "./colouring.js";
-import { capital, counted, el, kbd, keyButton } from "../shared/dom.js";
-import { FIX_KEY, fix } from "../shared/fix.js";
-import { Gestures } from "./gestures.js";
-import { Help } from "../shared/help.js";
-import { Hints } from "../shared/hints.js";
-import { ImageFinder } from "../shared/imagefinder.js";
-import { listen, typing } from "../shared/keys.js";
-import { MapCard } from "./card.js";
-import { MapData } from "./data.js";
-import { Crosshair, HELP } from "./crosshair.js";
-import { Plane } from "./plane.js";
+import { PointColors } from "./point_colors.js";
+import { capitalize, el, formatCount, kbd, keyButton } from "../shared/dom.js";
+import { FIX_KEY, openInAnnotate } from "../shared/fix_link.js";
+import { PointerGestures } from "./pointer_gestures.js";
+import { HelpDialog } from "../shared/help.js";
+import { HintBubbles } from "../shared/hints.js";
+import { ImageFinder } from "../shared/image_finder.js";
+import { isTyping, listenToKeys } from "../shared/keys.js";
+import { MapCard } from "./map_card.js";
+import { MapData } from "./map_data.js";
+import { Crosshair, KEY_HELP } from "./crosshair.js";
+import { MapCanvas } from "./map_canvas.js";
 
-const REFRESH = 10_000; // milliseconds between two requests for the colours
-const REFRESH_WITHOUT_MAP = 3000;
-const NEAR = 14; // pixels from a point within which a click means it
+const REFRESH_MILLISECONDS = 10_000; // milliseconds between two requests for the colors
+const NO_MAP_REFRESH_MILLISECONDS = 3000;
+const CLICK_PIXELS = 14; // pixels from a point within which a click means it
 
-const HINTS = [
+const PAGE_HINTS = [
   { at: ".field", side: "over", by: "select", text: "Each point is an image; similar images are close together. Draw around points to select them." },
   { at: ".maptools", side: "left", by: "view", text: "Scroll to zoom; click a point to enlarge its image." },
 ];
@@ -33,30 +33,30 @@ export default class MapPage {
     this.api = new Api(data.token);
     this.data = new MapData(this.api);
     this.names = new Map();
-    this.plane = new Plane();
-    this.colouring = new Colouring(data.facts, () => this.#coloured());
+    this.canvas = new MapCanvas();
+    this.pointColors = new PointColors(data.facts, () => this.#onColorsChange());
     this.card = new MapCard(this.api, (id) => this.names.get(id) ?? `class ${id}`);
-    this.help = new Help(HELP);
-    this.hints = new Hints("map", data.annotator, HINTS);
-    this.images = new ImageFinder(this.api, fix);
+    this.help = new HelpDialog(KEY_HELP);
+    this.hints = new HintBubbles("map", data.annotator, PAGE_HINTS);
+    this.images = new ImageFinder(this.api, openInAnnotate);
     this.selection = { id: "", images: 0 };
-    this.crosshair = new Crosshair(this.plane, {
-      onPoint: (index) => this.#pointed(index),
-      onRectangle: (closed) => this.#outlined(closed),
+    this.crosshair = new Crosshair(this.canvas, {
+      onPoint: (index) => this.#onPoint(index),
+      onRectangle: (closed) => this.#onOutline(closed),
     });
     this.#build(parentElement.querySelector(".root"));
-    this.gestures = new Gestures(this.field, this.plane, {
+    this.gestures = new PointerGestures(this.field, this.canvas, {
       onDraw: (place, first) => this.#draw(place, first),
-      onDrawn: () => this.#outlined(true),
+      onDrawn: () => this.#onOutline(true),
       onCancel: () => this.#drop(),
       onClick: (place) => this.#click(place),
       onHover: (index) => this.#hover(index),
     });
-    this.stopListening = listen(parentElement, (key, event) => this.#key(key, event), (key) => this.#released(key));
-    this.sizes = new ResizeObserver(() => this.plane.resize(this.field.clientWidth, this.field.clientHeight));
+    this.stopListening = listenToKeys(parentElement, (key, event) => this.#key(key, event), (key) => this.#onKeyUp(key));
+    this.sizes = new ResizeObserver(() => this.canvas.resize(this.field.clientWidth, this.field.clientHeight));
     this.sizes.observe(this.field);
     this.theme = matchMedia("(prefers-color-scheme: dark)");
-    this.repaint = () => window.setTimeout(() => this.#colour(), 300); // once Streamlit has changed its colours, too
+    this.repaint = () => window.setTimeout(() => this.#loadColors(), 300); // once Streamlit has changed its colors, too
     this.theme.addEventListener("change", this.repaint);
     this.comeBack = () => document.hidden || this.#refresh();
     document.addEventListener("visibilitychange", this.comeBack);
@@ -70,7 +70,7 @@ export default class MapPage {
   update({ data }) {
     this.api.token = data.token;
     this.names = new Map(data.classes.map((class_) => [class_.id, class_.name]));
-    this.colouring.setClasses(data.classes);
+    this.pointColors.setClasses(data.classes);
   }
 
   unmount() {
@@ -98,14 +98,14 @@ export default class MapPage {
     this.modes = [["Select", false], ["Move", true]].map(([text, moving]) =>
       el("button", { type: "button", "aria-pressed": String(!moving), onclick: () => this.#setMoving(Boolean(moving)) }, String(text)));
     const tools = el("div", { class: "maptools", role: "group", "aria-label": "View" },
-      el("button", { type: "button", "aria-label": "Zoom in", "aria-keyshortcuts": "PageUp", onclick: () => this.plane.view.step(1) }, "+"),
-      el("button", { type: "button", "aria-label": "Zoom out", "aria-keyshortcuts": "PageDown", onclick: () => this.plane.view.step(-1) }, "−"),
-      el("button", { type: "button", "aria-label": "Whole map", "aria-keyshortcuts": "Home", onclick: () => this.plane.view.showAll() }, "⤢"));
+      el("button", { type: "button", "aria-label": "Zoom in", "aria-keyshortcuts": "PageUp", onclick: () => this.canvas.view.step(1) }, "+"),
+      el("button", { type: "button", "aria-label": "Zoom out", "aria-keyshortcuts": "PageDown", onclick: () => this.canvas.view.step(-1) }, "−"),
+      el("button", { type: "button", "aria-label": "Whole map", "aria-keyshortcuts": "Home", onclick: () => this.canvas.view.showAll() }, "⤢"));
     const left = el("div", { class: "left" },
-      el("div", { class: "plane" }, this.plane.base, this.plane.over, this.field, this.empty, this.card.element, tools),
+      el("div", { class: "plane" }, this.canvas.base, this.canvas.over, this.field, this.empty, this.card.element, tools),
       this.count);
     const side = el("div", { class: "side" },
-      this.colouring.element,
+      this.pointColors.element,
       el("section", { class: "selecting", "aria-label": "Selection" },
         el("h3", {}, "Selection"),
         el("div", { class: "switch", role: "group", "aria-label": "Drag to" }, ...this.modes),
@@ -123,7 +123,7 @@ export default class MapPage {
     clearTimeout(this.timer);
     try {
       if (!this.data.stamp) await this.#read();
-      await this.#colour();
+      await this.#loadColors();
       this.#trouble("");
     } catch (error) {
       this.#trouble(error.message);
@@ -131,23 +131,23 @@ export default class MapPage {
     }
     if (this.closed) return;
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => (document.hidden ? null : this.#refresh()), this.data.stamp ? REFRESH : REFRESH_WITHOUT_MAP);
+    this.timer = window.setTimeout(() => (document.hidden ? null : this.#refresh()), this.data.stamp ? REFRESH_MILLISECONDS : NO_MAP_REFRESH_MILLISECONDS);
   }
 
   async #read() {
-    await this.data.read();
-    this.plane.points = this.data.points;
-    this.plane.kindOf = new Uint8Array(this.data.points.ids.length);
-    this.plane.ringed = -1;
+    await this.data.readPoints();
+    this.canvas.points = this.data.points;
+    this.canvas.kindOf = new Uint8Array(this.data.points.ids.length);
+    this.canvas.ringed = -1;
     this.card.hide();
     this.crosshair.hide();
-    this.plane.changed();
+    this.canvas.redraw();
     const { of, images, points } = this.data;
     const number = (/** @type {number} */ value) => value.toLocaleString("en");
-    const drawn = points.ids.length < of ? `${number(points.ids.length)} of ${counted(of, "image")} drawn; a selection includes all of them. ` : `${counted(of, "image")}. `;
-    const later = images > of ? `${counted(images - of, "new image")} not on the map yet.` : "";
+    const drawn = points.ids.length < of ? `${number(points.ids.length)} of ${formatCount(of, "image")} drawn; a selection includes all of them. ` : `${formatCount(of, "image")}. `;
+    const later = images > of ? `${formatCount(images - of, "new image")} not on the map yet.` : "";
     this.count.replaceChildren(of ? drawn + later : "");
-    this.hints.moved();
+    this.hints.followSoon();
     this.empty.hidden = of > 0;
     this.empty.replaceChildren(images
       ? "The map is being made. It appears once every image has been analyzed."
@@ -155,25 +155,25 @@ export default class MapPage {
     this.field.dataset.points = String(points.ids.length);
   }
 
-  async #colour() {
+  async #loadColors() {
     if (!this.data.stamp) return;
-    const wanted = this.colouring.wanted;
-    const colours = await this.data.colours(wanted);
-    if (!colours) {
+    const wanted = this.pointColors.colorRequest;
+    const colors = await this.data.readColors(wanted);
+    if (!colors) {
       this.data.stamp = 0; // another map: read it at once
       this.#refresh();
       return;
     }
-    const current = this.colouring.wanted;
+    const current = this.pointColors.colorRequest;
     if (JSON.stringify(current) !== JSON.stringify(wanted)) return; // changed meanwhile, and asked for already
-    Object.assign(this.plane, this.colouring.kinds(colours.bytes, colours.meaning));
-    this.plane.changed();
+    Object.assign(this.canvas, this.pointColors.classifyPoints(colors.bytes, colors.meaning));
+    this.canvas.redraw();
   }
 
-  /** Somebody has chosen other colours. */
-  async #coloured() {
+  /** Somebody has chosen other colors. */
+  async #onColorsChange() {
     try {
-      await this.#colour();
+      await this.#loadColors();
       this.#trouble("");
     } catch (error) {
       this.#trouble(error.message);
@@ -183,7 +183,7 @@ export default class MapPage {
   /** @param {string} text */
   #trouble(text) {
     this.count.classList.toggle("trouble", Boolean(text));
-    if (text) this.count.replaceChildren(`${capital(text)}. Trying again.`);
+    if (text) this.count.replaceChildren(`${capitalize(text)}. Trying again.`);
   }
 
   // Pointing
@@ -195,30 +195,30 @@ export default class MapPage {
   }
 
   /** @param {number} index */
-  async #pointed(index) {
+  async #onPoint(index) {
     this.#ring(index);
-    const words = index < 0 ? "" : await this.card.inWords(this.data.points.ids[index]);
+    const words = index < 0 ? "" : await this.card.describeImage(this.data.points.ids[index]);
     if (this.crosshair.index === index) this.words.replaceChildren(words);
   }
 
   /** @param {number} index */
   #ring(index) {
-    this.plane.ringed = index;
-    this.plane.moved();
+    this.canvas.ringed = index;
+    this.canvas.redrawOver();
     if (index < 0) this.card.hide();
-    else this.card.show(this.data.points.ids[index], ...this.plane.toScreen(this.data.points.x[index], this.data.points.y[index]));
+    else this.card.show(this.data.points.ids[index], ...this.canvas.toScreen(this.data.points.x[index], this.data.points.y[index]));
   }
 
   /** @param {{left: number, top: number}} place */
   #click({ left, top }) {
     this.crosshair.hide();
-    const index = this.plane.nearest(left, top, NEAR);
+    const index = this.canvas.nearest(left, top, CLICK_PIXELS);
     if (index >= 0) {
-      this.hints.used("view");
+      this.hints.noteUse("view");
       this.card.open(this.data.points.ids[index]);
     }
-    else if (this.plane.polygon.length) this.#drop();
-    this.plane.moved();
+    else if (this.canvas.polygon.length) this.#drop();
+    this.canvas.redrawOver();
   }
 
   // Selecting
@@ -229,33 +229,33 @@ export default class MapPage {
       this.crosshair.hide();
       this.#drop();
     }
-    this.plane.polygon.push(this.plane.toMap(left, top));
-    this.plane.moved();
+    this.canvas.polygon.push(this.canvas.toMap(left, top));
+    this.canvas.redrawOver();
   }
 
   #selectView() {
     this.crosshair.drop();
-    this.plane.polygon = this.plane.corners;
-    this.#outlined(true);
+    this.canvas.polygon = this.canvas.corners;
+    this.#onOutline(true);
   }
 
   /** @param {boolean} closed whether the outline is finished */
-  async #outlined(closed) {
-    this.plane.closed = closed;
-    this.plane.moved();
+  async #onOutline(closed) {
+    this.canvas.closed = closed;
+    this.canvas.redrawOver();
     this.selection = { id: "", images: 0 };
     this.#showSelection();
-    const polygon = this.plane.polygon;
+    const polygon = this.canvas.polygon;
     if (!closed || polygon.length < 3 || !this.data.stamp) return;
     try {
       const answer = await this.api.post("/api/map/select", { polygon });
-      if (this.plane.polygon !== polygon) return; // another one since
+      if (this.canvas.polygon !== polygon) return; // another one since
       this.selection = { id: answer.selection, images: answer.kept };
       const more = answer.kept < answer.images ? ` An even sample of ${answer.kept.toLocaleString("en")} will be sent.` : "";
-      this.words.replaceChildren(answer.images ? `${counted(answer.images, "image")} selected.${more}` : "No image inside.");
-      this.hints.used("select");
+      this.words.replaceChildren(answer.images ? `${formatCount(answer.images, "image")} selected.${more}` : "No image inside.");
+      this.hints.noteUse("select");
     } catch (error) {
-      this.words.replaceChildren(`${capital(error.message)}. Nothing was selected.`);
+      this.words.replaceChildren(`${capitalize(error.message)}. Nothing was selected.`);
       if (error instanceof ApiError && error.status === 401) this.renew();
     }
     this.#showSelection();
@@ -263,19 +263,19 @@ export default class MapPage {
 
   #drop() {
     this.crosshair.drop();
-    this.plane.polygon = [];
-    this.plane.closed = false;
+    this.canvas.polygon = [];
+    this.canvas.closed = false;
     this.selection = { id: "", images: 0 };
     this.words.replaceChildren("");
-    this.plane.moved();
+    this.canvas.redrawOver();
     this.#showSelection();
   }
 
   #showSelection() {
     const { id, images: count } = this.selection;
     this.send.disabled = !id;
-    this.send.replaceChildren(el("span", {}, id ? `Send ${counted(count, "image")} to the grid` : "Send to the grid"), kbd("g"));
-    this.clear.disabled = !this.plane.polygon.length;
+    this.send.replaceChildren(el("span", {}, id ? `Send ${formatCount(count, "image")} to the grid` : "Send to the grid"), kbd("g"));
+    this.clear.disabled = !this.canvas.polygon.length;
   }
 
   #send() {
@@ -299,12 +299,12 @@ export default class MapPage {
       if (!this.card.dialog.open) this.images.open();
       return true;
     }
-    if (this.card.dialog.open || typing(event)) return false;
-    if (this.crosshair.arrow(key, event.shiftKey) || this.#zoomed(key)) return true;
+    if (this.card.dialog.open || isTyping(event)) return false;
+    if (this.crosshair.arrow(key, event.shiftKey) || this.#onZoom(key)) return true;
     const act = {
       Enter: () => this.crosshair.enter(),
       Escape: () => this.#drop(),
-      " ": () => this.gestures.hold(),
+      " ": () => this.gestures.holdSpace(),
       a: () => this.#selectView(),
       g: () => this.#send(),
       "?": () => this.help.open(),
@@ -318,23 +318,23 @@ export default class MapPage {
   /** The image that is open in large, or at the crosshair. */
   #fix() {
     const { index } = this.crosshair;
-    if (this.card.dialog.open) fix(this.card.opened);
-    else if (index >= 0) fix(this.data.points.ids[index]);
+    if (this.card.dialog.open) openInAnnotate(this.card.opened);
+    else if (index >= 0) openInAnnotate(this.data.points.ids[index]);
     return true;
   }
 
   /** @param {string} key */
-  #released(key) {
-    if (key === " " && this.gestures.letGo() && this.crosshair.index >= 0 && !this.card.dialog.open) {
+  #onKeyUp(key) {
+    if (key === " " && this.gestures.releaseSpace() && this.crosshair.index >= 0 && !this.card.dialog.open) {
       this.card.open(this.data.points.ids[this.crosshair.index]);
     }
   }
 
   /** A key zooms, around the crosshair where there is one. @param {string} key */
-  #zoomed(key) {
-    const { plane, crosshair } = this;
-    const [left, top] = plane.crosshair ? plane.toScreen(...plane.crosshair) : [plane.width / 2, plane.height / 2];
-    if (!plane.view.key(key, { x: left - plane.width / 2, y: top - plane.height / 2 })) return false;
+  #onZoom(key) {
+    const { canvas, crosshair } = this;
+    const [left, top] = canvas.crosshair ? canvas.toScreen(...canvas.crosshair) : [canvas.width / 2, canvas.height / 2];
+    if (!canvas.view.key(key, { x: left - canvas.width / 2, y: top - canvas.height / 2 })) return false;
     if (key !== "Home" && crosshair.index >= 0) this.#ring(crosshair.index);
     return true;
   }

@@ -5,34 +5,34 @@
  * image on screen; while there is no picture it is ignored.
  */
 
-import { Adder } from "./adder.js";
+import { ClassAdder } from "./class_adder.js";
 import { askAboutContradiction } from "../shared/contradictions.js";
-import { percent } from "./chips.js";
-import { FIX_KEY, fix } from "../shared/fix.js";
-import { Filter } from "./filter.js";
-import { HINTS, KEYS } from "./words.js";
+import { formatPercent } from "./suggestion_chips.js";
+import { FIX_KEY, openInAnnotate } from "../shared/fix_link.js";
+import { ReviewFilter } from "./review_filter.js";
+import { KEY_HELP, PAGE_HINTS } from "./review_texts.js";
 import { Page } from "../shared/page.js";
-import { withAnswers } from "./known.js";
-import { ReviewScreen, firstOpen, openAbove } from "./screen.js";
-import { LOOKING, performForEvent } from "../shared/strip.js";
-import { typing } from "../shared/keys.js";
-import { Typed } from "../shared/typed.js";
+import { applyAnswers } from "./image_labels.js";
+import { ReviewScreen, findFirstOpen, listOpenAbove } from "./review_screen.js";
+import { LOOKING_TEXT, performForEvent } from "../shared/event_strip.js";
+import { isTyping } from "../shared/keys.js";
+import { WordDetector } from "../shared/word_detector.js";
 
-const NEWEST = "This is the newest image. Press Space to go on.";
+const NEWEST_IMAGE_TEXT = "This is the newest image. Press Space to go on.";
 const SLIDER_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
 
 export default class ReviewPage extends Page {
   /** @param {any} component */
   constructor(component) {
-    super(component, { name: "review", keys: KEYS, hints: HINTS });
+    super(component, { name: "review", keys: KEY_HELP, hints: PAGE_HINTS });
     this.build();
-    this.begin({ low: 24, want: 32, request: () => ({ mode: "review", filter: this.filter.request }) });
+    this.begin({ lowWater: 24, targetCount: 32, request: () => ({ mode: "review", filter: this.filter.request }) });
   }
 
   build() {
     const { project, threshold, classes, annotators, may_review: maySettle } = this.session.data;
-    this.filter = new Filter({ project, threshold, classes, annotators, maySettle, onChange: () => this.hand.restart() });
-    this.adder = new Adder({
+    this.filter = new ReviewFilter({ project, threshold, classes, annotators, maySettle, onChange: () => this.items.restart() });
+    this.adder = new ClassAdder({
       classes: () => this.session.classes,
       states: () => new Map(this.labels().map((label) => [label.class, label.state])),
       onAdd: (class_) => this.add(class_.id),
@@ -42,14 +42,14 @@ export default class ReviewPage extends Page {
       acceptAll: () => this.acceptAll(),
       done: () => this.done(),
       pass: () => this.pass(),
-      earlier: () => this.earlier(),
-      later: () => this.later(NEWEST),
+      earlier: () => this.showEarlier(),
+      later: () => this.showLater(NEWEST_IMAGE_TEXT),
       add: () => this.openAdder(),
       fix: () => this.fix(),
       whole: () => this.answerEvent(),
     });
     this.strip = this.screen.strip;
-    this.typed = new Typed({ session: this.session, onWord: (typed) => this.hand.ready && this.adder.open(typed) });
+    this.wordDetector = new WordDetector({ session: this.session, onWord: (typed) => this.items.isReady && this.adder.open(typed) });
     this.session.element.append(this.adder.dialog);
   }
 
@@ -57,8 +57,8 @@ export default class ReviewPage extends Page {
     this.screen.show();
   }
 
-  news() {
-    if (this.hand.current) this.screen.rest();
+  onNews() {
+    if (this.items.current) this.screen.rest();
     else this.paint();
   }
 
@@ -67,8 +67,8 @@ export default class ReviewPage extends Page {
     this.screen.rename();
   }
 
-  pictured() {
-    return this.hand.current;
+  getHistoryImage() {
+    return this.items.current;
   }
 
   showComments() {
@@ -80,12 +80,12 @@ export default class ReviewPage extends Page {
   }
 
   /** @param {string} key @param {KeyboardEvent} event */
-  press(key, event) {
+  onKey(key, event) {
     if (this.adder.isOpen) return this.adder.key(key, event);
-    if (typing(event)) return this.filter.key(key, event);
-    if (onSlider(event) && SLIDER_KEYS.includes(key)) return false;
+    if (isTyping(event)) return this.filter.key(key, event);
+    if (isOnSlider(event) && SLIDER_KEYS.includes(key)) return false;
     if (this.strip.key(key, event)) return true;
-    return this.typed.press(key, event, () => this.act(key, event));
+    return this.wordDetector.press(key, event, () => this.act(key, event));
   }
 
   /** A key that is about the image. @param {string} key @param {KeyboardEvent} event */
@@ -110,8 +110,8 @@ export default class ReviewPage extends Page {
       m: () => this.screen.ask(),
       Enter: () => this.done(),
       " ": () => this.pass(),
-      ArrowLeft: () => this.earlier(),
-      ArrowRight: () => this.later(NEWEST),
+      ArrowLeft: () => this.showEarlier(),
+      ArrowRight: () => this.showLater(NEWEST_IMAGE_TEXT),
       f: () => this.filter.focus(),
       "/": () => this.openAdder(),
       find: () => this.openAdder(),
@@ -124,25 +124,25 @@ export default class ReviewPage extends Page {
     return true;
   }
 
-  /** @param {import("../shared/repeats.js").Kind} [kind] */
-  ready(kind) {
-    if (!this.strip.isLooking) return super.ready(kind);
-    this.session.say(LOOKING);
+  /** @param {import("../shared/press_guard.js").Kind} [kind] */
+  getPressedItem(kind) {
+    if (!this.strip.isLooking) return super.getPressedItem(kind);
+    this.session.showMessage(LOOKING_TEXT);
     return null;
   }
 
   /** @param {number} state @param {number} [at] which suggestion; the selected one @param {boolean} [whole] also of the event */
   answer(state, at = this.screen.at, whole = false) {
-    const item = this.ready();
+    const item = this.getPressedItem();
     const chip = item?.suggestions[at];
     if (!chip) return;
     // The run was trained on the answer of a cell that was answered before: its probability is no test of the model.
     const shown = chip.known == null ? { run: chip.run_id, score: chip.probability } : {};
     const entry = {
-      action: "label", source: sourceOf(chip), image: item.id, class: chip.class_id, state, ...shown,
-      milliseconds: this.hand.looked,
+      action: "label", source: getSource(chip), image: item.id, class: chip.class_id, state, ...shown,
+      milliseconds: this.items.viewMilliseconds,
     };
-    const copies = whole && this.session.data.events ? this.strip.copies([[chip.class_id, state]]) : [];
+    const copies = whole && this.session.data.events ? this.strip.listCopies([[chip.class_id, state]]) : [];
     if (!copies) return;
     const { score = null, run, ...plain } = /** @type {any} */ (entry);
     const cells = [[item.id, chip.class_id, state, score]];
@@ -153,7 +153,7 @@ export default class ReviewPage extends Page {
 
   /** An answer that contradicts others is asked about at once, also when the next image is there. @param {any} item @param {number} id of the class */
   askAbout(item, id) {
-    const labels = withAnswers(item, this.session.data.annotator);
+    const labels = applyAnswers(item, this.session.data.annotator);
     askAboutContradiction(this.session, id, new Map(labels.map((label) => [label.class, label.state])), (other) => this.clear(item, other));
   }
 
@@ -164,9 +164,9 @@ export default class ReviewPage extends Page {
     const become = (/** @type {any[]} */ labels, /** @type {(number | null)[]} */ answers) => {
       item.labels = labels;
       this.give(item, places, answers);
-      if (this.hand.current === item) this.screen.rest();
+      if (this.items.current === item) this.screen.rest();
     };
-    this.perform({ action: "clear", source: "click", image: item.id, class: id, milliseconds: this.hand.looked }, {
+    this.perform({ action: "clear", source: "click", image: item.id, class: id, milliseconds: this.items.viewMilliseconds }, {
       forward: () => become(before.filter((/** @type {any} */ label) => label.class !== id), places.map(() => null)),
       back: () => become(before, given),
     });
@@ -174,25 +174,25 @@ export default class ReviewPage extends Page {
 
   /** What this person has answered here is said of the other images of the event, too: one step. */
   answerEvent() {
-    const item = this.ready("all");
+    const item = this.getPressedItem("all");
     if (!item) return;
-    const copies = this.strip.copiesOf(this.labels());
-    if (copies) this.decide(item, { action: "batch", source: "event", cells: [], copies, milliseconds: this.hand.looked }, [], 0);
+    const copies = this.strip.listLabelCopies(this.labels());
+    if (copies) this.decide(item, { action: "batch", source: "event", cells: [], copies, milliseconds: this.items.viewMilliseconds }, [], 0);
   }
 
   /** Everything open at or above the line is present: one decision. */
   acceptAll() {
-    this.session.hints.used("above");
-    const item = this.ready("all");
+    this.session.hints.noteUse("above");
+    const item = this.getPressedItem("all");
     if (!item) return;
-    const places = openAbove(item, this.screen.line.at);
+    const places = listOpenAbove(item, this.screen.threshold.at);
     if (!places.length) {
-      this.session.say(`No suggestion left above the threshold (${percent(this.screen.line.at)}).`);
+      this.session.showMessage(`No suggestion left above the threshold (${formatPercent(this.screen.threshold.at)}).`);
       return;
     }
     const chips = places.map((at) => item.suggestions[at]);
     const entry = {
-      action: "batch", source: sourceOf(chips[0]), run: chips[0].run_id, milliseconds: this.hand.looked,
+      action: "batch", source: getSource(chips[0]), run: chips[0].run_id, milliseconds: this.items.viewMilliseconds,
       cells: chips.map((chip) => [item.id, chip.class_id, 1, chip.known == null ? chip.probability : null]),
     };
     this.decide(item, entry, places, 1);
@@ -207,13 +207,13 @@ export default class ReviewPage extends Page {
     const perform = (/** @type {any} */ given, /** @type {any} */ screen) => (given.copies ? performForEvent(this, given, screen) : this.perform(given, screen));
     perform(entry, {
       forward: () => {
-        this.comeTo(item);
+        this.returnTo(item);
         this.give(item, places, places.map(() => state));
         this.goOn(item, places);
       },
       back: () => {
         this.give(item, places, before);
-        this.hand.bringBack(item);
+        this.items.bringBack(item);
         if (places.length) this.screen.select(places[0]);
         this.screen.rest();
       },
@@ -230,7 +230,7 @@ export default class ReviewPage extends Page {
 
   /** To the next open suggestion, or image. @param {any} item @param {number[]} places what was answered */
   goOn(item, places) {
-    const open = firstOpen(item);
+    const open = findFirstOpen(item);
     if (!places.length && open >= 0) return; // answers to the rest of the event: this image goes on
     if (open < 0) {
       this.leave();
@@ -242,21 +242,21 @@ export default class ReviewPage extends Page {
   }
 
   openAdder() {
-    if (this.ready()) this.adder.open();
+    if (this.getPressedItem()) this.adder.open();
   }
 
   /** What is known of the image on screen, with what was answered here. @returns {any[]} */
   labels() {
-    const item = this.hand.current;
-    return item ? withAnswers(item, this.session.data.annotator) : [];
+    const item = this.items.current;
+    return item ? applyAnswers(item, this.session.data.annotator) : [];
   }
 
   /** A class that is on the image as well; its suggestion, if there is one, is answered by that. @param {number} id */
   add(id) {
-    const item = this.ready();
+    const item = this.getPressedItem();
     if (!item) return;
     if (this.labels().some((label) => label.class === id && label.state === 1)) {
-      this.session.say(`${this.screen.className(id)} is labeled already.`);
+      this.session.showMessage(`${this.screen.className(id)} is labeled already.`);
       return;
     }
     const [before, selected] = [item.labels, this.screen.at];
@@ -265,37 +265,37 @@ export default class ReviewPage extends Page {
     const label = { class: id, state: 1, source: "click", by: this.session.data.annotator };
     const labels = [...before.filter((/** @type {any} */ other) => other.class !== id), label];
     const become = (/** @type {any[]} */ next, /** @type {(number | null)[]} */ answers) => {
-      this.comeTo(item);
+      this.returnTo(item);
       item.labels = next;
       this.give(item, places, answers);
       this.screen.select(selected, false);
       this.screen.rest();
     };
-    this.perform({ action: "label", source: "click", image: item.id, class: id, state: 1, milliseconds: this.hand.looked }, {
+    this.perform({ action: "label", source: "click", image: item.id, class: id, state: 1, milliseconds: this.items.viewMilliseconds }, {
       forward: () => become(labels, places.map(() => 1)),
       back: () => become(before, given),
     });
-    this.session.say(`${this.screen.className(id)} added.`);
+    this.session.showMessage(`${this.screen.className(id)} added.`);
     this.askAbout(item, id);
   }
 
   fix() {
-    if (this.hand.current) fix(this.hand.current.id);
+    if (this.items.current) openInAnnotate(this.items.current.id);
   }
 
   /** Nothing else here: what is not answered is absent. */
   done() {
-    const item = this.ready("rest");
+    const item = this.getPressedItem("rest");
     if (!item) return;
-    this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.hand.looked }, {
+    this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.items.viewMilliseconds }, {
       forward: () => {
-        this.comeTo(item);
+        this.returnTo(item);
         item.complete = true;
         this.leave();
       },
       back: () => {
         item.complete = false;
-        this.hand.bringBack(item);
+        this.items.bringBack(item);
         this.screen.rest();
       },
     });
@@ -304,44 +304,44 @@ export default class ReviewPage extends Page {
   /** On to the next image, this one's open suggestions left open. */
   pass() {
     /** @type {any} */
-    const item = this.hand.current;
+    const item = this.items.current;
     if (!item) return;
     this.perform(null, {
       forward: () => {
-        this.comeTo(item);
+        this.returnTo(item);
         this.leave();
       },
-      back: () => this.hand.bringBack(item),
+      back: () => this.items.bringBack(item),
     });
   }
 
   leave() {
-    this.hand.passed.add(this.hand.current.id);
-    this.hand.advance();
+    this.items.passed.add(this.items.current.id);
+    this.items.advance();
   }
 
   /** @param {1 | -1} way */
   step(way) {
-    const count = this.hand.current?.suggestions.length ?? 0;
+    const count = this.items.current?.suggestions.length ?? 0;
     if (count) this.screen.select((this.screen.at + way + count) % count);
   }
 
   /**
-   * The answers of a step that is not in hand any more are shown on the image as the server has it.
+   * The answers of a step that is not held any more are shown on the image as the server has it.
    * @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how
    */
-  async foreignStep(step, how) {
+  async onForeignStep(step, how) {
     const { entry } = step;
     this.strip.renew();
     const cells = entry.cells ?? (entry.class == null ? [] : [[entry.image, entry.class, entry.state, entry.score]]);
     const id = entry.image ?? cells[0]?.[0];
     if (entry.copies || cells.some(([image]) => image !== id)) {
-      this.told(how, this.inWords(entry));
+      this.announceUndo(how, this.describeDecision(entry));
       return;
     }
-    const item = /** @type {any} */ (this.hand.find(id)) ?? (await this.session.fetchItem(id));
+    const item = /** @type {any} */ (this.items.find(id)) ?? (await this.session.fetchItem(id));
     if (!item) {
-      this.told(how, this.inWords(entry), step);
+      this.announceUndo(how, this.describeDecision(entry), step);
       return;
     }
     for (const [image_id, class_id, state, score] of cells) {
@@ -353,20 +353,20 @@ export default class ReviewPage extends Page {
       if (chip) chip.given = how === "undone" ? null : state;
     }
     this.screen.lists.delete(item); // it may have become longer
-    if (this.hand.current === item) this.screen.show();
-    else this.hand.bringBack(item);
-    this.told(how, this.inWords(entry), step);
+    if (this.items.current === item) this.screen.show();
+    else this.items.bringBack(item);
+    this.announceUndo(how, this.describeDecision(entry), step);
   }
 }
 
 /** The stored source of the answer: a suggestion, a likely mistake, or an annotator disagreement. @param {any} chip */
-function sourceOf({ known, said }) {
+function getSource({ known, said }) {
   if (said?.length) return "settlement";
   return known == null ? "suggestion" : "relabel";
 }
 
 /** @param {KeyboardEvent} event */
-function onSlider(event) {
+function isOnSlider(event) {
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
   return target instanceof HTMLElement && target.matches("input[type=range]");
 }

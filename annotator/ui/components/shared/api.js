@@ -2,7 +2,7 @@
 /** Requests to our routes; each carries the token that the page was given. */
 
 /** The path that all addresses of this app begin with, "" or like "/annotator"; the server says it (ui/serving/shell.py). */
-export const BASE = new URL(
+export const BASE_ADDRESS = new URL(
   /** @type {any} */ (window).__streamlit?.BACKEND_BASE_URL ?? window.location.origin,
 ).pathname.replace(/\/$/, "");
 
@@ -22,7 +22,7 @@ export class Api {
     const text = JSON.stringify(body);
     let response;
     try {
-      response = await fetch(BASE + path, {
+      response = await fetch(BASE_ADDRESS + path, {
         method: "POST",
         headers: { "content-type": "application/json", "x-annotator-token": this.token },
         body: text,
@@ -39,7 +39,7 @@ export class Api {
 
   /** @param {string} path */
   url(path) {
-    return `${BASE}${path}?token=${encodeURIComponent(this.token)}`;
+    return `${BASE_ADDRESS}${path}?token=${encodeURIComponent(this.token)}`;
   }
 }
 

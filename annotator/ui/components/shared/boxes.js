@@ -4,7 +4,7 @@
  * the picture does. A light line on a dark one is seen on every picture, whatever the theme.
  */
 
-const SVG = "http://www.w3.org/2000/svg";
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
 /** @typedef {[string, number, number, number, number, number]} Box name of its model, score, left, top, width, height as shares */
 
@@ -13,8 +13,8 @@ const SVG = "http://www.w3.org/2000/svg";
  * @param {string} words what it shows, for those who do not see it; "": they hear it elsewhere
  * @returns {SVGSVGElement}
  */
-export function boxDrawing(boxes, { width, height }, words) {
-  const svg = make("svg", { class: "boxes", viewBox: `0 0 ${width} ${height}`, "aria-hidden": words ? null : "true" });
+export function drawBoxes(boxes, { width, height }, words) {
+  const svg = createSvgElement("svg", { class: "boxes", viewBox: `0 0 ${width} ${height}`, "aria-hidden": words ? null : "true" });
   if (words) {
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", words);
@@ -22,7 +22,7 @@ export function boxDrawing(boxes, { width, height }, words) {
   for (const kind of ["edge", "line"]) {
     // The surest comes last, over the others.
     for (const [at, [, , left, top, wide, high]] of [...boxes.entries()].reverse()) {
-      svg.append(make("rect", {
+      svg.append(createSvgElement("rect", {
         class: at ? kind : `${kind} surest`,
         x: left * width, y: top * height, width: wide * width, height: high * height,
       }));
@@ -35,7 +35,7 @@ export function boxDrawing(boxes, { width, height }, words) {
  * Whose the boxes are: "box of MD, 0.83", or "boxes of MD, 0.83, 0.41; box of SN, 0.90".
  * @param {Box[]} boxes
  */
-export function boxesInWords(boxes) {
+export function describeBoxes(boxes) {
   /** @type {Map<string, number[]>} */
   const scores = new Map();
   for (const [name, score] of boxes) scores.set(name, [...(scores.get(name) ?? []), score]);
@@ -46,14 +46,14 @@ export function boxesInWords(boxes) {
  * Where a box lies, in words: "from the left 10 % to 20 %, from the top 30 % to 50 %".
  * @param {Box} box
  */
-export function placeInWords([, , left, top, width, height]) {
+export function describePlace([, , left, top, width, height]) {
   const [from, to, above, below] = [left, left + width, top, top + height].map((share) => Math.round(100 * share));
   return `from the left ${from} % to ${to} %, from the top ${above} % to ${below} %`;
 }
 
 /** @param {string} tag @param {Record<string, any>} props @returns {any} */
-function make(tag, props) {
-  const node = document.createElementNS(SVG, tag);
+function createSvgElement(tag, props) {
+  const node = document.createElementNS(SVG_NAMESPACE, tag);
   for (const [name, value] of Object.entries(props)) if (value != null) node.setAttribute(name, String(value));
   return node;
 }

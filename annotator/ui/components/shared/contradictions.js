@@ -1,12 +1,12 @@
 // @ts-check
 /** Answers that contradict earlier ones of the same images are asked about at once, in one line, with one key. */
 
-import { STATE_WORDS, counted, keyButton } from "./dom.js";
+import { STATE_WORDS, formatCount, keyButton } from "./dom.js";
+import { UNSURE } from "./states.js";
 
-export const OVERRULE = "F8";
+export const OVERRULE_KEY = "F8";
 /** @type {[string, string]} */
-export const OVERRULE_ROW = [OVERRULE, "take back the older answers that the newest ones contradict"];
-const UNSURE = 0;
+export const OVERRULE_ROW = [OVERRULE_KEY, "take back the older answers that the newest ones contradict"];
 
 /**
  * Ask about what an answer contradicts.
@@ -22,10 +22,10 @@ export function askAboutContradiction(session, id, answers, clear) {
   if (!against.length) return;
   const before = against.map((other) => `${names.get(other)} ${STATE_WORDS[answers.get(other) ?? UNSURE]}`).join(", ");
   const keep = () => {
-    session.say("");
+    session.showMessage("");
     for (const other of against) clear(other);
   };
-  session.say(`${names.get(id)} ${STATE_WORDS[state]} contradicts ${before}.`, true, keyButton("Take that back", OVERRULE, keep));
+  session.showMessage(`${names.get(id)} ${STATE_WORDS[state]} contradicts ${before}.`, true, keyButton("Take that back", OVERRULE_KEY, keep));
 }
 
 /**
@@ -39,11 +39,11 @@ export function askAboutBatch(session, found, clear) {
   const words = (/** @type {[number, number][]} */ pairs) =>
     [...new Set(pairs.map(([id, state]) => `${session.names.get(id)} ${STATE_WORDS[state]}`))].sort().join(", ");
   const images = new Set(found.map(([image]) => image)).size;
-  session.say(
-    `${words(found.map(([, , , id, state]) => [id, state]))} contradicts ${words(found.map(([, id, state]) => [id, state]))} on ${counted(images, "image")}.`,
+  session.showMessage(
+    `${words(found.map(([, , , id, state]) => [id, state]))} contradicts ${words(found.map(([, id, state]) => [id, state]))} on ${formatCount(images, "image")}.`,
     true,
-    keyButton(older.size === 1 ? "Take that back" : "Take those back", OVERRULE, () => {
-      session.say("");
+    keyButton(older.size === 1 ? "Take that back" : "Take those back", OVERRULE_KEY, () => {
+      session.showMessage("");
       clear([...older.values()]);
     }),
   );
@@ -51,5 +51,5 @@ export function askAboutBatch(session, found, clear) {
 
 /** Take back what the newest answer contradicts, as long as the page asks about it. @param {import("./session.js").Session} session */
 export function overrule(session) {
-  /** @type {HTMLElement | null} */ (session.words.querySelector(`[aria-keyshortcuts="${OVERRULE}"]`))?.click();
+  /** @type {HTMLElement | null} */ (session.words.querySelector(`[aria-keyshortcuts="${OVERRULE_KEY}"]`))?.click();
 }

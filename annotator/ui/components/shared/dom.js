@@ -21,7 +21,7 @@ export function el(tag, props = {}, ...children) {
 /** Of an image that somebody is still to answer blind. */
 export const HIDDEN_WORDS = "Answers are hidden while this image waits for a blind answer";
 
-export const HIDDEN = 100; // milliseconds after which something counts as drawn in a window that draws nothing
+export const HIDDEN_DRAW_MILLISECONDS = 100; // milliseconds after which something counts as drawn in a window that draws nothing
 
 const KEY_SIGNS = {
   " ": "Space", Backspace: "⌫", "Shift+Backspace": "⇧⌫", Enter: "↵", ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→",
@@ -46,8 +46,13 @@ export function keyButton(text, key, act, props = {}) {
   );
 }
 
+/** Set the text of an element, which is left alone where it has that text already. @param {Element} node @param {string} text */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 /** @param {string} text */
-export function capital(text) {
+export function capitalize(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -55,7 +60,7 @@ export function capital(text) {
  * A number with its noun: "1 image", "1,234 images".
  * @param {number} count @param {string} noun one of them @param {string} [plural] where it is not the noun with an s
  */
-export function counted(count, noun, plural = `${noun}s`) {
+export function formatCount(count, noun, plural = `${noun}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
 }
 
@@ -63,7 +68,7 @@ export function counted(count, noun, plural = `${noun}s`) {
  * A model's probability in percent. It is never shown as 100 % or 0 %, which are for counts.
  * @param {number} probability 0..1
  */
-export function chance(probability) {
+export function formatProbability(probability) {
   const whole = Math.round(probability * 100);
   return whole > 99 ? ">99\u00a0%" : whole < 1 ? "<1\u00a0%" : `${whole}\u00a0%`;
 }
@@ -72,7 +77,7 @@ export function chance(probability) {
  * What models from elsewhere say: "yolo-world 0.83".
  * @param {[string, number][]} models name and score
  */
-export function modelsInWords(models) {
+export function describeModels(models) {
   return models.map(([name, score]) => `${name} ${score.toFixed(2)}`).join(" \u00b7 ");
 }
 
@@ -83,9 +88,9 @@ export const STATE_WORDS = { 1: "present", "-1": "absent", 0: "unsure" };
  * may be called twice.
  * @param {() => void} act
  */
-export function whenDrawn(act) {
+export function onDraw(act) {
   requestAnimationFrame(() => window.setTimeout(act));
-  window.setTimeout(act, HIDDEN);
+  window.setTimeout(act, HIDDEN_DRAW_MILLISECONDS);
 }
 
 /**

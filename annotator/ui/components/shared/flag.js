@@ -3,7 +3,7 @@
 
 import { el, kbd } from "./dom.js";
 
-const LONGEST = 300; // characters
+const MAX_NOTE_CHARACTERS = 300; // characters
 
 export class FlagDialog {
   /**
@@ -13,8 +13,8 @@ export class FlagDialog {
   constructor(onSave, onAside = null) {
     this.onSave = onSave;
     this.onAside = onAside;
-    this.asideButton = el("button", { type: "button", hidden: !onAside, onclick: () => this.setAside(), title: "Out of the work, training and exports, with this note as the reason" }, "Set aside");
-    this.field = el("input", { type: "text", "aria-label": "Note", maxlength: LONGEST, placeholder: "What should somebody look at?", autocomplete: "off" });
+    this.asideButton = el("button", { type: "button", hidden: !onAside, onclick: () => this.exclude(), title: "Out of the work, training and exports, with this note as the reason" }, "Set aside");
+    this.field = el("input", { type: "text", "aria-label": "Note", maxlength: MAX_NOTE_CHARACTERS, placeholder: "What should somebody look at?", autocomplete: "off" });
     this.title = el("h2", { id: "flag-title" });
     this.element = el(
       "dialog",
@@ -43,7 +43,7 @@ export class FlagDialog {
   }
 
   /** The image leaves the work; without a reason the field asks for one. */
-  setAside() {
+  exclude() {
     const note = this.field.value.trim();
     if (!note) return this.field.focus();
     this.element.close();

@@ -4,11 +4,11 @@
  * requests run at a time, so that the images are not delayed.
  */
 
-const AT_ONCE = 2;
-const MOST_KEPT = 400;
-const ASK_AGAIN = 15000; // milliseconds until a heat map that was not drawn or not fetched is asked for again
-const FEW = 4; // heat maps of a class, from which on their share is said
-const PATIENCE = 5; // answers "not yet", each after four seconds, before a page stops waiting
+const MAX_PARALLEL_REQUESTS = 2;
+const MAX_CACHED_HEATMAPS = 400;
+const RETRY_MILLISECONDS = 15000; // milliseconds until a heat map that was not drawn or not fetched is asked for again
+const MIN_HEATMAPS = 4; // heat maps of a class, from which on their share is said
+const MAX_NOT_YET_ANSWERS = 5; // answers "not yet", each after four seconds, before a page stops waiting
 
 /**
  * @typedef {{run_id: number, image_id: number, class_id: number}} Spot what a heat map is of
@@ -16,7 +16,7 @@ const PATIENCE = 5; // answers "not yet", each after four seconds, before a page
  *   with neither url nor problem it is on its way; a picture that is there is decoded; note: how far to trust it
  */
 
-export class Heatmaps {
+export class HeatmapLoader {
   /**
    * @param {import("./api.js").Api} api
    * @param {(spot: Spot) => void} onNew one more is there, or it is known why it will not come
@@ -42,9 +42,9 @@ export class Heatmaps {
    */
   get(spot) {
     const map = this.#entry(spot);
-    if (isOpen(map)) {
-      this.keys.add(keyOf(spot));
-      this.wanted = [spot, ...this.wanted.filter((other) => keyOf(other) !== keyOf(spot))];
+    if (isFetchable(map)) {
+      this.keys.add(buildKey(spot));
+      this.wanted = [spot, ...this.wanted.filter((other) => buildKey(other) !== buildKey(spot))];
       this.#work();
     }
     return map;
@@ -52,15 +52,15 @@ export class Heatmaps {
 
   /** A heat map as far as it is loaded; nothing is fetched. @param {Spot} spot @returns {Heatmap | undefined} */
   known(spot) {
-    return this.maps.get(keyOf(spot));
+    return this.maps.get(buildKey(spot));
   }
 
   /** Fetch these ahead, in this order, and nothing else that was wanted before. @param {Spot[]} list */
   want(list) {
-    this.keys = new Set(list.map(keyOf));
+    this.keys = new Set(list.map(buildKey));
     this.wanted = list.filter((spot) => {
-      const map = this.maps.get(keyOf(spot));
-      return !map || isOpen(map);
+      const map = this.maps.get(buildKey(spot));
+      return !map || isFetchable(map);
     });
     this.#work();
   }
@@ -71,10 +71,10 @@ export class Heatmaps {
   }
 
   #work() {
-    while (this.busy < AT_ONCE && this.wanted.length && !this.closed) {
+    while (this.busy < MAX_PARALLEL_REQUESTS && this.wanted.length && !this.closed) {
       const spot = this.wanted.shift();
       const map = this.#entry(spot);
-      if (map.busy || !isOpen(map)) continue;
+      if (map.busy || !isFetchable(map)) continue;
       map.busy = true;
       map.problem = "";
       this.busy += 1;
@@ -83,7 +83,7 @@ export class Heatmaps {
         this.busy -= 1;
         if (this.closed) return;
         if (map.url || map.problem) this.onNew(spot);
-        else if (this.keys.has(keyOf(spot))) this.wanted.push(spot); // not drawn yet; meanwhile the others
+        else if (this.keys.has(buildKey(spot))) this.wanted.push(spot); // not drawn yet; meanwhile the others
         this.#work();
       });
     }
@@ -96,19 +96,19 @@ export class Heatmaps {
       if (response.status === 200) {
         const url = URL.createObjectURL(await response.blob());
         const { headers } = response;
-        const notes = [early(headers.get("x-annotator-early")), this.#beside(headers.get("x-annotator-beside"))];
+        const notes = [describeEarly(headers.get("x-annotator-early")), this.#beside(headers.get("x-annotator-beside"))];
         map.note = notes.filter(Boolean).join(". ");
-        map.picture = await decoded(url, spot).catch(() => null);
+        map.picture = await decodeHeatmap(url, spot).catch(() => null);
         if (map.picture) map.url = url;
         else Object.assign(map, { problem: "this browser cannot show it", again: Infinity });
       } else if (response.status === 202) {
         map.asked += 1;
-        if (map.asked < PATIENCE) return;
-        const again = performance.now() + ASK_AGAIN;
+        if (map.asked < MAX_NOT_YET_ANSWERS) return;
+        const again = performance.now() + RETRY_MILLISECONDS;
         Object.assign(map, { asked: 0, problem: "not drawn yet", again });
       } else {
         map.problem = (await response.json().catch(() => ({}))).error ?? `the server answered ${response.status}`;
-        map.again = response.status === 410 ? Infinity : performance.now() + ASK_AGAIN;
+        map.again = response.status === 410 ? Infinity : performance.now() + RETRY_MILLISECONDS;
       }
     } catch {
       Object.assign(map, { problem: "the server cannot be reached", again: performance.now() + 1000 });
@@ -123,24 +123,24 @@ export class Heatmaps {
     const [id, explained, maps] = (found ?? "0 0 0").split(" ").map(Number);
     const name = id ? this.nameOf(id) : "";
     const often = `${explained} of ${maps} heat maps of this class may show another one`;
-    if (name) return `May show '${name}', which often stands beside it${maps >= FEW ? `. ${often}` : ""}`;
-    return maps >= FEW && explained >= maps / 2 ? often : "";
+    if (name) return `May show '${name}', which often stands beside it${maps >= MIN_HEATMAPS ? `. ${often}` : ""}`;
+    return maps >= MIN_HEATMAPS && explained >= maps / 2 ? often : "";
   }
 
   /** @param {Spot} spot */
   #entry(spot) {
-    const key = keyOf(spot);
+    const key = buildKey(spot);
     let map = this.maps.get(key);
     if (!map) {
       map = { url: "", problem: "", note: "", picture: null, asked: 0, again: 0, busy: false };
       this.maps.set(key, map);
-      if (this.maps.size > MOST_KEPT) this.#drop();
+      if (this.maps.size > MAX_CACHED_HEATMAPS) this.#drop();
     }
     return map;
   }
 
   #drop() {
-    for (const [key, map] of [...this.maps].slice(0, MOST_KEPT / 4)) {
+    for (const [key, map] of [...this.maps].slice(0, MAX_CACHED_HEATMAPS / 4)) {
       // One that is on screen stays: a loaded picture needs its address no more.
       if (map.url) URL.revokeObjectURL(map.url);
       if (!map.busy) this.maps.delete(key);
@@ -149,12 +149,12 @@ export class Heatmaps {
 }
 
 /** What to say of a heat map of a run that had few examples. @param {string | null} labels how many; null: enough */
-function early(labels) {
+function describeEarly(labels) {
   return labels == null ? "" : `Early heat map: learned from ${labels} ${labels === "1" ? "image" : "images"} with this class`;
 }
 
 /** @param {string} url @param {Spot} spot */
-async function decoded(url, spot) {
+async function decodeHeatmap(url, spot) {
   const picture = new Image();
   picture.className = "heatmap";
   picture.alt = ""; // the suggestion beside it says what it is about
@@ -167,11 +167,11 @@ async function decoded(url, spot) {
 }
 
 /** Whether it is worth asking for. @param {{url: string, problem: string, again: number}} map */
-function isOpen(map) {
+function isFetchable(map) {
   return !map.url && (!map.problem || performance.now() > map.again);
 }
 
 /** @param {Spot} spot */
-function keyOf(spot) {
+function buildKey(spot) {
   return `${spot.run_id}/${spot.image_id}/${spot.class_id}`;
 }

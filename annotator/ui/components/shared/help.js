@@ -3,13 +3,13 @@
 
 import { el, kbd } from "./dom.js";
 
-export class Help {
+export class HelpDialog {
   /** @param {{title: string, rows: [string | string[], string][]}[]} sections */
   constructor(sections) {
     this.dialog = /** @type {HTMLDialogElement} */ (
       el("dialog", { class: "help", "aria-label": "Keys" },
         el("h2", {}, "Keys"),
-        el("div", { class: "sections" }, ...sections.map(section)),
+        el("div", { class: "sections" }, ...sections.map(buildSection)),
         el("form", { method: "dialog" }, el("button", { class: "main" }, "Close", kbd("Esc"))))
     );
   }
@@ -31,7 +31,7 @@ export class Help {
 }
 
 /** @param {{title: string, rows: [string | string[], string][]}} one */
-function section({ title, rows }) {
+function buildSection({ title, rows }) {
   const keys = (/** @type {string | string[]} */ given) =>
     [given].flat().flatMap((key, place) => (place ? [" ", kbd(key)] : [kbd(key)]));
   return el("section", {}, el("h3", {}, title),

@@ -4,13 +4,13 @@
  * another comment. The page opens it with `;`, where no earlier answers are hidden.
  */
 
-import { HIDDEN_WORDS, STATE_WORDS, chance, counted, el, kbd, modelsInWords } from "./dom.js";
+import { HIDDEN_WORDS, STATE_WORDS, describeModels, el, formatCount, formatProbability, kbd } from "./dom.js";
 
 export const HISTORY_KEY = ";";
 /** The row about it in the help of a page. @type {[string, string]} */
 export const HISTORY_ROW = [HISTORY_KEY, "the image's history, and comments on it"];
 
-const LONGEST = 2000; // letters of a comment, as the store keeps
+const MAX_COMMENT_CHARACTERS = 2000; // letters of a comment, as the store keeps
 
 /**
  * @typedef {{id: number, at: number, annotator: string, action: string, name: string, merged_into: string, state: number | null,
@@ -32,7 +32,7 @@ export class HistoryDialog {
     this.title = el("h2", { id: "history-title" });
     this.list = el("ol", { tabindex: "0", "aria-label": "Answers, oldest first" });
     this.state = el("p", { class: "quiet", role: "status" });
-    this.field = el("input", { type: "text", "aria-label": "Comment", maxlength: LONGEST, placeholder: "Write a comment", autocomplete: "off" });
+    this.field = el("input", { type: "text", "aria-label": "Comment", maxlength: MAX_COMMENT_CHARACTERS, placeholder: "Write a comment", autocomplete: "off" });
     this.element = el("dialog", { class: "history", "aria-labelledby": "history-title" },
       this.title, this.list, this.state,
       el("div", { class: "tools" },
@@ -98,12 +98,12 @@ export class HistoryDialog {
   /** @param {Event} event */
   #line(event) {
     const undone = event.undone_by != null;
-    const what = el(undone ? "s" : "span", {}, whatInWords(event));
+    const what = el(undone ? "s" : "span", {}, describeEvent(event));
     const line = el("li", { "data-action": event.action },
-      el("div", {}, el("b", {}, event.annotator), " ", el("span", { class: "quiet" }, timeInWords(event.at)), " ", what),
+      el("div", {}, el("b", {}, event.annotator), " ", el("span", { class: "quiet" }, formatTime(event.at)), " ", what),
       el("div", { class: "quiet" }, [
-        ...detailsOf(event),
-        ...(undone ? [`undone by ${event.undone_by}, ${timeInWords(event.undone_at ?? 0)}`] : []),
+        ...listDetails(event),
+        ...(undone ? [`undone by ${event.undone_by}, ${formatTime(event.undone_at ?? 0)}`] : []),
       ].join(" · ")));
     if (!event.uuid) return line;
     const { uuid, note } = event;
@@ -116,34 +116,34 @@ export class HistoryDialog {
 }
 
 /** @param {Event} event */
-function whatInWords({ action, name, state, note, covered }) {
+function describeEvent({ action, name, state, note, covered }) {
   if (action === "label") return `${name}: ${STATE_WORDS[state ?? ""] ?? state}`;
-  if (action === "done") return `nothing else here: ${counted(covered.length, "class", "classes")} absent`;
+  if (action === "done") return `nothing else here: ${formatCount(covered.length, "class", "classes")} absent`;
   if (action === "flag") return note ? `flag: ${note}` : "flag removed";
   return { clear: `${name}: unanswered again`, comment: note, skip: "skipped" }[action] ?? action;
 }
 
 /** Where an answer came from, and what it covers. @param {Event} event */
-function detailsOf({ action, about, score, models, origin, covered, merged_into }) {
+function listDetails({ action, about, score, models, origin, covered, merged_into }) {
   if (action === "done") return covered.length ? [covered.join(", ")] : [];
-  const original = origin ? [originInWords(origin)] : [];
+  const original = origin ? [describeOrigin(origin)] : [];
   if (action !== "label" && action !== "clear") return original;
   return [
     about,
     ...original,
-    ...(score == null ? [] : [`the model said ${chance(score)}`]),
-    ...(models?.length ? [modelsInWords(models)] : []),
+    ...(score == null ? [] : [`the model said ${formatProbability(score)}`]),
+    ...(models?.length ? [describeModels(models)] : []),
     ...(merged_into ? [`counts for ${merged_into}`] : []),
   ];
 }
 
 /** Who decided it where it was imported from. @param {[string, string, number | null]} origin who ("": unknown), how, when */
-function originInWords([who, how, at]) {
-  return ["originally", ...(who ? [`by ${who}`] : []), ...(how ? [`(${how})`] : []), ...(at == null ? [] : [timeInWords(at)])].join(" ");
+function describeOrigin([who, how, at]) {
+  return ["originally", ...(who ? [`by ${who}`] : []), ...(how ? [`(${how})`] : []), ...(at == null ? [] : [formatTime(at)])].join(" ");
 }
 
 /** "today 14:02", or the day and the time, by this browser's clock. @param {number} at unix seconds */
-export function timeInWords(at) {
+export function formatTime(at) {
   const time = new Date(at * 1000);
   const clock = time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
   if (time.toDateString() === new Date().toDateString()) return `today ${clock}`;
@@ -151,6 +151,6 @@ export function timeInWords(at) {
 }
 
 /** What stands behind an image's name: "2 comments", or nothing. @param {any} item */
-export function commentsInWords(item) {
-  return item?.comments > 0 ? counted(item.comments, "comment") : "";
+export function formatCommentCount(item) {
+  return item?.comments > 0 ? formatCount(item.comments, "comment") : "";
 }

@@ -4,7 +4,7 @@
  * own shortcuts "r" and "c" act on keydown and on keyup.
  */
 
-const ON_ALT = ["[", "]", "\\"]; // on a Mac, many layouts have them on Alt and a digit
+const ALT_CHARACTERS = ["[", "]", "\\"]; // on a Mac, many layouts have them on Alt and a digit
 
 /**
  * @param {ShadowRoot | HTMLElement} root our own part of the page
@@ -12,7 +12,7 @@ const ON_ALT = ["[", "]", "\\"]; // on a Mac, many layouts have them on Alt and 
  * @param {(key: string) => void} [released] told of keys that are let go
  * @returns {() => void} stops listening
  */
-export function listen(root, handle, released) {
+export function listenToKeys(root, handle, released) {
   // Enter and Space press a button or link that was reached by Tab, but not one that has the focus from a click: after a
   // click on "Annotate" in the navigation, Enter is about the image.
   let tabbed = false;
@@ -29,22 +29,22 @@ export function listen(root, handle, released) {
   const down = (event) => {
     if (typesElsewhere(event, root)) return;
     if (event.isComposing) return;
-    const command = commandName(event);
-    const written = event.getModifierState("AltGraph") || (event.altKey && ON_ALT.includes(event.key)); // a character of its own, such as [ on many layouts
+    const command = getCommandName(event);
+    const written = event.getModifierState("AltGraph") || (event.altKey && ALT_CHARACTERS.includes(event.key)); // a character of its own, such as [ on many layouts
     if (!command && !written && (event.ctrlKey || event.metaKey || event.altKey)) return;
-    if (command && typing(event) && command !== "find" && command !== "images") return; // a field has its own undo
+    if (command && isTyping(event) && command !== "find" && command !== "images") return; // a field has its own undo
     if (event.key === "Tab") tabbed = true;
     if (tabbed && pressesButton(event)) {
       event.stopImmediatePropagation();
       return;
     }
-    if (handle(command || keyName(event), event)) event.preventDefault();
+    if (handle(command || getKeyName(event), event)) event.preventDefault();
     event.stopImmediatePropagation();
   };
   /** @param {KeyboardEvent} event */
   const up = (event) => {
     if (typesElsewhere(event, root) || event.ctrlKey || event.metaKey) return;
-    released?.(keyName(event));
+    released?.(getKeyName(event));
     event.stopImmediatePropagation();
   };
   // A window that loses the focus gets no keyup.
@@ -64,10 +64,10 @@ export function listen(root, handle, released) {
 }
 
 /** The key's name; digits by their place, so that Shift+1 is still "1". @param {KeyboardEvent} event */
-function keyName(event) {
+function getKeyName(event) {
   const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
   // On layouts that have these on a digit's key they are still themselves, which are commands.
-  if (digit && !["/", "?", ...ON_ALT].includes(event.key)) return digit[1];
+  if (digit && !["/", "?", ...ALT_CHARACTERS].includes(event.key)) return digit[1];
   return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
@@ -76,21 +76,21 @@ function keyName(event) {
  * frame; a key that comes earlier belongs to the page (null).
  * @param {KeyboardEvent} event @returns {HTMLElement | null}
  */
-function targetOf(event) {
+function findTarget(event) {
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
   return target instanceof HTMLElement && target.checkVisibility() ? target : null;
 }
 
 /** Whether the person is typing text into a field. @param {KeyboardEvent} event */
-export function typing(event) {
-  const target = targetOf(event);
+export function isTyping(event) {
+  const target = findTarget(event);
   if (!target) return false;
   return target.matches("textarea, select, input:not([type=range], [type=checkbox], [type=radio], [type=button])");
 }
 
 /** Undo, redo, find and others, which keep the keys they have everywhere; and "Alt+1". @param {KeyboardEvent} event */
-function commandName(event) {
-  if (event.altKey && !event.ctrlKey && !event.metaKey) return altName(event);
+function getCommandName(event) {
+  if (event.altKey && !event.ctrlKey && !event.metaKey) return getAltName(event);
   const control = (event.ctrlKey || event.metaKey) && !event.altKey;
   const key = event.key.toLowerCase();
   if (control && key === "z") return event.shiftKey ? "redo" : "undo";
@@ -105,8 +105,8 @@ function commandName(event) {
 }
 
 /** A letter or digit with Alt; on a Mac, Alt makes another character of it. @param {KeyboardEvent} event */
-function altName({ key, code }) {
-  if (ON_ALT.includes(key)) return "";
+function getAltName({ key, code }) {
+  if (ALT_CHARACTERS.includes(key)) return "";
   const plain = /^[a-z]$/i.test(key) ? key : /^(?:Key|Digit|Numpad)(\w)$/.exec(code)?.[1];
   return plain ? `Alt+${plain.toLowerCase()}` : "";
 }
@@ -122,7 +122,7 @@ function typesElsewhere(/** @type {KeyboardEvent} */ event, /** @type {ShadowRoo
 /** Enter or Space on something that acts on them itself. @param {KeyboardEvent} event */
 function pressesButton(event) {
   if (event.key !== "Enter" && event.key !== " ") return false;
-  const target = targetOf(event);
+  const target = findTarget(event);
   if (!target) return false;
   // A tile is turned with Space; Enter is the whole grid's, wherever one has tabbed to.
   if (event.key === "Enter" && target.dataset.enter === "page") return false;

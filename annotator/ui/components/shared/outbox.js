@@ -7,18 +7,18 @@
  * storage: any open tab sends what is there, in the order in which it was given. Each decision carries the token it was
  * given under, so that it keeps its author when somebody else uses the page by then.
  *
- * Decisions that the server refuses for good are set aside (aside.js) and never block the rest.
+ * Decisions that the server refuses for good are kept apart (refused_decisions.js) and never block the rest.
  */
 
-import { Aside, stored } from "./aside.js";
-import { Today } from "./today.js";
+import { RefusedDecisions, readStoredDecisions } from "./refused_decisions.js";
+import { DailyActivity } from "./daily_activity.js";
 import { afterPaint } from "./dom.js";
 
-const BATCH = 100;
-const FIRST_PAUSE = 400;
-const LONGEST_PAUSE = 15000;
-const UNREADABLE = [400, 413]; // statuses of a request that can never be accepted; all others may pass
-const PATIENCE = 5000; // milliseconds after which a decision of another tab is sent from here: that tab is closed or stuck
+const MAX_BATCH_DECISIONS = 100;
+const FIRST_PAUSE_MILLISECONDS = 400;
+const MAX_PAUSE_MILLISECONDS = 15000;
+const UNREADABLE_STATUSES = [400, 413]; // statuses of a request that can never be accepted; all others may pass
+const ADOPT_MILLISECONDS = 5000; // milliseconds after which a decision of another tab is sent from here: that tab is closed or stuck
 
 export class Outbox {
   /**
@@ -36,16 +36,16 @@ export class Outbox {
     this.onOpinion = onOpinion;
     this.onContradicted = onContradicted;
     this.saved = 0;
-    this.aside = new Aside(project, onChange);
-    this.today = new Today();
+    this.refused = new RefusedDecisions(project, onChange);
+    this.dailyActivity = new DailyActivity();
     this.trouble = "";
     /** @type {Map<string, any>} */
     this.waiting = new Map();
     /** The uuids of these that localStorage holds. @type {Set<string>} */
     this.inStorage = new Set();
-    this.#takeUp(() => true);
-    this.most = BATCH; // decisions in one request
-    this.pause = FIRST_PAUSE;
+    this.#loadFromStorage(() => true);
+    this.batchSize = MAX_BATCH_DECISIONS; // decisions in one request
+    this.pause = FIRST_PAUSE_MILLISECONDS;
     /** @type {Promise<void> | null} */
     this.sending = null;
     this.closed = false;
@@ -61,15 +61,15 @@ export class Outbox {
     const uuid = crypto.randomUUID();
     const given = Object.entries(decision).map(([name, value]) => [name, typeof value === "string" ? wellFormed(value) : value]);
     const entry = { ...Object.fromEntries(given), uuid, annotator: this.annotator, pass: this.api.token, order: nextOrder() };
-    this.#keep(entry);
-    this.today.add(uuid, entry);
+    this.#persist(entry);
+    this.dailyActivity.add(uuid, entry);
     this.onChange();
     this.send(); // after the next frame: it is safe in the storage
     return uuid;
   }
 
   /** Image ids with a decision the server may not know yet. */
-  images() {
+  listUnsavedImages() {
     const ids = new Set();
     for (const entry of this.waiting.values()) {
       if (entry.image != null) ids.add(entry.image);
@@ -79,7 +79,7 @@ export class Outbox {
   }
 
   /** Cells [image, class] with an answer the server may not know yet. @returns {[number, number][]} */
-  cells() {
+  listUnsavedCells() {
     return [...this.waiting.values()].flatMap((entry) =>
       entry.cells ? [...entry.cells, ...(entry.copies ?? [])].map(([image, class_id]) => /** @type {[number, number]} */ ([image, class_id])) : entry.class == null ? [] : [[entry.image, entry.class]]);
   }
@@ -96,20 +96,20 @@ export class Outbox {
     clearTimeout(this.timer);
     try {
       while (this.waiting.size && !this.closed) {
-        const batch = [...this.waiting.values()].sort((a, b) => a.order - b.order).slice(0, this.most);
+        const batch = [...this.waiting.values()].sort((a, b) => a.order - b.order).slice(0, this.batchSize);
         const answer = await this.#post(batch);
         const saved = new Set(answer.saved);
         this.trouble = "";
-        if (answer.refused) this.today.take(batch.map(({ uuid }) => uuid), answer.today);
+        if (answer.refused) this.dailyActivity.take(batch.map(({ uuid }) => uuid), answer.today);
         batch.forEach(({ uuid }, place) => {
           if (saved.has(uuid)) {
             this.#forget(uuid);
             this.saved += 1;
           } else if (answer.refused) {
-            this.#setAside(uuid, answer.refused[uuid] ?? answer.refused[`#${place + 1}`] ?? "the server did not recognize it");
+            this.#refuse(uuid, answer.refused[uuid] ?? answer.refused[`#${place + 1}`] ?? "the server did not recognize it");
           }
         });
-        this.pause = FIRST_PAUSE;
+        this.pause = FIRST_PAUSE_MILLISECONDS;
         this.onChange();
         if (answer.opinions?.length) this.onOpinion();
         if (answer.contradicted?.length) this.onContradicted(answer.contradicted);
@@ -118,44 +118,44 @@ export class Outbox {
       this.trouble = error.message;
       if (error.status === 401) this.onExpired();
       if (!this.closed) this.timer = window.setTimeout(() => this.flush(), this.pause);
-      this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
+      this.pause = Math.min(this.pause * 2, MAX_PAUSE_MILLISECONDS);
       this.onChange();
     }
   }
 
   /**
    * Send a batch. If the server cannot read it, the next one has half the size, until the unreadable decision is alone.
-   * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null, opinions?: string[], contradicted?: any[], today?: import("./today.js").Count}>}
+   * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null, opinions?: string[], contradicted?: any[], today?: import("./daily_activity.js").Count}>}
    */
   async #post(batch) {
     try {
-      const answer = await this.api.post("/api/decisions", { decisions: batch.map((entry) => this.#signed(entry)) }, { keepalive: true });
-      this.most = Math.min(this.most * 2, BATCH);
+      const answer = await this.api.post("/api/decisions", { decisions: batch.map((entry) => this.#addSignature(entry)) }, { keepalive: true });
+      this.batchSize = Math.min(this.batchSize * 2, MAX_BATCH_DECISIONS);
       return answer;
     } catch (error) {
-      if (!UNREADABLE.includes(error.status)) throw error;
-      this.most = Math.ceil(batch.length / 2);
+      if (!UNREADABLE_STATUSES.includes(error.status)) throw error;
+      this.batchSize = Math.ceil(batch.length / 2);
       return { saved: [], refused: batch.length > 1 ? null : { [batch[0].uuid]: error.message } };
     }
   }
 
   /** The decision as it is sent: with its token where that is of another person than the page's. @param {any} entry */
-  #signed({ pass, order, ...entry }) {
+  #addSignature({ pass, order, ...entry }) {
     return entry.annotator === this.annotator ? entry : { ...entry, pass };
   }
 
   /** The server will never store it. @param {string} uuid @param {string} reason */
-  #setAside(uuid, reason) {
+  #refuse(uuid, reason) {
     const entry = this.waiting.get(uuid);
     this.#forget(uuid); // first: a full storage has no room for both
-    if (!this.aside.add(uuid, entry, String(reason))) this.trouble = "this browser's storage is full: download what was not saved";
+    if (!this.refused.add(uuid, entry, String(reason))) this.trouble = "this browser's storage is full: download what was not saved";
   }
 
   /** Send the refused decisions again: the server may know the image by now, or the annotator is another one. */
-  retry() {
-    for (const [uuid, { decision }] of [...this.aside.entries]) {
-      this.#keep({ ...decision, uuid });
-      this.aside.dismiss(uuid);
+  retryRefused() {
+    for (const [uuid, { decision }] of [...this.refused.entries]) {
+      this.#persist({ ...decision, uuid });
+      this.refused.dismiss(uuid);
     }
     this.flush();
   }
@@ -164,19 +164,19 @@ export class Outbox {
    * Adopt decisions that closed tabs have left in the storage. Decisions in memory are never dropped because the storage
    * lost them: only the server's acknowledgement counts, and sending twice is harmless.
    */
-  adopt() {
+  adoptOrphans() {
     const now = Date.now() * 1000;
     // From the future: the clock was set back since, and says nothing about that tab.
-    this.#takeUp((entry) => Math.abs(now - entry.order) > PATIENCE * 1000);
-    const before = this.aside.size;
-    this.aside.read();
-    if (this.aside.size !== before) this.onChange();
+    this.#loadFromStorage((entry) => Math.abs(now - entry.order) > ADOPT_MILLISECONDS * 1000);
+    const before = this.refused.size;
+    this.refused.read();
+    if (this.refused.size !== before) this.onChange();
     if (this.waiting.size) this.flush();
   }
 
   close() {
     this.closed = true;
-    this.today.close();
+    this.dailyActivity.close();
     clearTimeout(this.timer);
     window.removeEventListener("online", this.online);
   }
@@ -188,7 +188,7 @@ export class Outbox {
   }
 
   /** @param {any} entry */
-  #keep(entry) {
+  #persist(entry) {
     this.waiting.set(entry.uuid, entry);
     try {
       localStorage.setItem(this.prefix + entry.uuid, JSON.stringify(entry));
@@ -199,12 +199,12 @@ export class Outbox {
   }
 
   /** Read decisions from the storage that are not in memory. @param {(entry: any) => boolean} wanted */
-  #takeUp(wanted) {
-    for (const [uuid, entry] of stored(this.prefix)) {
+  #loadFromStorage(wanted) {
+    for (const [uuid, entry] of readStoredDecisions(this.prefix)) {
       if (this.waiting.has(uuid)) continue;
       if (!makesSense(entry)) {
         localStorage.removeItem(this.prefix + uuid);
-        this.aside.add(uuid, Object(entry), "it was damaged in this browser's storage");
+        this.refused.add(uuid, Object(entry), "it was damaged in this browser's storage");
       } else if (wanted(entry)) {
         this.waiting.set(uuid, { ...entry, uuid });
         this.inStorage.add(uuid);

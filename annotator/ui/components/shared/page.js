@@ -2,25 +2,25 @@
 /**
  * The base of the hot pages (Annotate, Review, Grid, Autopilot): one item on screen, a key decides, the next item is
  * shown in the next frame. It wires the session (decisions that are never lost, undo, keys, help, status line) to the
- * hand (the items fetched ahead, and their leases) and follows Streamlit's reruns.
+ * item queue (the items fetched ahead, and their leases) and follows Streamlit's reruns.
  *
  * A page is a subclass. Its constructor calls super, puts its elements into session.element and calls begin() with what
  * to ask the server for. It says
  *
- *   paint()              how hand.current is put on screen, or placeholder(hand) while there is nothing to show
- *   press(key, event)    what a key does; true when it was the page's
+ *   paint()              how items.current is put on screen, or describeWait(items) while there is nothing to show
+ *   onKey(key, event)    what a key does; true when it was the page's
  *
- * and, where it needs to: release, news, foreignStep, showClasses, close. An answer goes through perform(). Work that can
+ * and, where it needs to: onKeyUp, onNews, onForeignStep, showClasses, close. An answer goes through perform(). Work that can
  * wait for the next frame is wrapped in afterPaint (dom.js): nothing else may run between a key and its frame.
  */
 
-import { Hand } from "./hand.js";
-import { placeholder } from "./placeholder.js";
-import { inWords } from "./steps.js";
+import { ItemQueue } from "./item_queue.js";
+import { describeWait } from "./placeholder.js";
+import { describeDecision } from "./decision_words.js";
 import { Session } from "./session.js";
 
-/** @typedef {import("./hand.js").Item} Item */
-/** @typedef {Omit<import("./hand.js").HandOptions, "session" | "mode" | "onShow" | "onNews">} Queue */
+/** @typedef {import("./item_queue.js").Item} Item */
+/** @typedef {Omit<import("./item_queue.js").ItemQueueOptions, "session" | "mode" | "onShow" | "onNews">} Queue */
 
 export class Page {
   /**
@@ -33,11 +33,11 @@ export class Page {
       page: name,
       keys,
       hints,
-      onKey: (key, event) => this.press(key, event),
-      onKeyUp: (key) => this.release(key),
-      onUndo: (step, how) => this.foreignStep(step, how),
-      onTakeBack: (cells) => this.takeBack(cells),
-      pictured: () => this.pictured(),
+      onKey: (key, event) => this.onKey(key, event),
+      onKeyUp: (key) => this.onKeyUp(key),
+      onUndo: (step, how) => this.onForeignStep(step, how),
+      onTakeBack: (cells) => this.withdrawAnswers(cells),
+      getHistoryImage: () => this.getHistoryImage(),
       onComment: (item, note) => this.comment(item, note),
       onRemove: (item, uuid, note) => this.removeComment(item, uuid, note),
     });
@@ -46,21 +46,21 @@ export class Page {
 
   /** Ask for the first items; to be called once, when the page's elements are there. @param {Queue} queue */
   begin(queue) {
-    /** @type {Hand} */
-    this.hand = this.session.hand = new Hand({
+    /** @type {ItemQueue} */
+    this.items = this.session.items = new ItemQueue({
       session: this.session,
       mode: this.name,
       onShow: () => this.paint(),
-      onNews: () => this.news(),
+      onNews: () => this.onNews(),
       ...queue,
     });
-    this.hand.start();
+    this.items.start();
     this.paint();
   }
 
   /** Streamlit ran the page's script again: a fresh token, perhaps other classes. @param {any} component */
   update(component) {
-    if (this.session.fresh(component)) this.showClasses();
+    if (this.session.applyRerun(component)) this.showClasses();
   }
 
   unmount() {
@@ -73,23 +73,23 @@ export class Page {
   paint() {}
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
-  press(key, event) {
+  onKey(key, event) {
     return false;
   }
 
   /** A key was let go. @param {string} key */
-  release(key) {}
+  onKeyUp(key) {}
 
   /** The server's counts are there, perhaps with items. */
-  news() {
-    if (!this.hand.current) this.paint();
+  onNews() {
+    if (!this.items.current) this.paint();
   }
 
   /**
    * A step from before a reload, or of another page, was undone or redone: nothing here knows how to show it.
    * @param {import("./session.js").Step} step @param {"undone" | "redone"} how
    */
-  foreignStep(step, how) {}
+  onForeignStep(step, how) {}
 
   /** The project has other classes, or other names of them. */
   showClasses() {}
@@ -98,14 +98,14 @@ export class Page {
   close() {}
 
   /** The image whose history `;` shows; null where earlier answers are hidden. @returns {any} */
-  pictured() {
+  getHistoryImage() {
     return null;
   }
 
   /** The image has another number of comments. */
   showComments() {}
 
-  /** Items in hand have lost answers, or have them back. */
+  /** Held items have lost answers, or have them back. */
   showAnswers() {}
 
   // What a page does
@@ -117,19 +117,19 @@ export class Page {
    *   forward, back   put the screen as it is after the step, and as it was before
    *   words           of the step, said when it is undone or redone; without them the entry's own
    */
-  perform(entry, { forward, back, words = this.inWords(entry) }) {
+  perform(entry, { forward, back, words = this.describeDecision(entry) }) {
     const screen = {
       back: () => {
         back();
-        this.told("undone", words);
+        this.announceUndo("undone", words);
       },
       again: () => {
         forward();
-        this.told("redone", words);
+        this.announceUndo("redone", words);
       },
     };
     if (entry) this.session.decide(entry, screen); // safe in the browser before anything changes on screen
-    else this.session.visit(screen);
+    else this.session.addViewStep(screen);
     forward();
   }
 
@@ -137,27 +137,27 @@ export class Page {
    * Say what was undone or redone, unless something else has been done since.
    * @param {"undone" | "redone"} how @param {string} words of the step, "" for none @param {import("./session.js").Step} [step]
    */
-  told(how, words, step) {
+  announceUndo(how, words, step) {
     const steps = how === "undone" ? this.session.undone : this.session.history;
-    if (words && (!step || steps[steps.length - 1] === step)) this.session.say(`${how === "undone" ? "Undid" : "Redid"}: ${words}.`, true);
+    if (words && (!step || steps[steps.length - 1] === step)) this.session.showMessage(`${how === "undone" ? "Undid" : "Redid"}: ${words}.`, true);
   }
 
-  /** A decision in words, with the name of its image where that is in hand. @param {any} entry null: "" */
-  inWords(entry) {
+  /** A decision in words, with the name of its image where that is held. @param {any} entry null: "" */
+  describeDecision(entry) {
     const id = entry?.image ?? [...(entry?.cells ?? []), ...(entry?.copies ?? [])][0]?.[0];
-    return entry ? inWords(entry, this.session.names, id == null ? "" : this.imageName(id) || this.session.imageNames.get(id)) : "";
+    return entry ? describeDecision(entry, this.session.names, id == null ? "" : this.imageName(id) || this.session.imageNames.get(id)) : "";
   }
 
-  /** The name of an image, "" where it is not in hand. @param {number} id */
+  /** The name of an image, "" where it is not held. @param {number} id */
   imageName(id) {
-    const { current, queue, earlierItems } = this.hand;
+    const { current, queue, earlierItems } = this.items;
     return [current, ...queue, ...earlierItems].find((item) => item?.id === id)?.name ?? "";
   }
 
   /** Take back older answers, which others contradict: one step. @param {[number, number, number][]} cells image, class, state */
-  takeBack(cells) {
+  withdrawAnswers(cells) {
     const gone = new Set(cells.map(([image, id]) => `${image} ${id}`));
-    const { current, queue, earlierItems } = this.hand ?? { current: null, queue: [], earlierItems: [] };
+    const { current, queue, earlierItems } = this.items ?? { current: null, queue: [], earlierItems: [] };
     const held = [current, ...queue, ...earlierItems].map((/** @type {any} */ item) => item?.item ?? item).filter((item) => item?.labels);
     const before = held.map((item) => ({ item, labels: item.labels }));
     this.perform({ action: "batch", source: "click", cells: cells.map(([image, id]) => [image, id, null, null]) }, {
@@ -174,18 +174,18 @@ export class Page {
 
   /** @param {any} item an image @param {string} note */
   comment(item, note) {
-    const entry = { action: "comment", image: item.id, note, source: "click", milliseconds: this.hand?.looked };
-    this.perform(entry, { forward: this.#commented(item, 1), back: this.#commented(item, -1) });
+    const entry = { action: "comment", image: item.id, note, source: "click", milliseconds: this.items?.viewMilliseconds };
+    this.perform(entry, { forward: this.#changeComments(item, 1), back: this.#changeComments(item, -1) });
   }
 
   /** @param {any} item an image @param {string} uuid of a comment of this person @param {string} note what it says */
   removeComment(item, uuid, note) {
     const entry = { action: "comment", image: item.id, note, source: "click" };
-    this.session.undoOne({ uuid, entry, back: this.#commented(item, -1), again: this.#commented(item, 1) });
+    this.session.undoDecision({ uuid, entry, back: this.#changeComments(item, -1), again: this.#changeComments(item, 1) });
   }
 
   /** @param {any} item @param {1 | -1} by */
-  #commented(item, by) {
+  #changeComments(item, by) {
     return () => {
       item.comments = Math.max(0, (item.comments ?? 0) + by);
       this.showComments();
@@ -193,30 +193,30 @@ export class Page {
   }
 
   /** Have an item on screen that may have been left since. @param {Item} item */
-  comeTo(item) {
-    if (this.hand.current?.id !== item.id) this.hand.bringBack(item);
+  returnTo(item) {
+    if (this.items.current?.id !== item.id) this.items.bringBack(item);
   }
 
   /**
    * The item that a press decides about: the one whose picture is on screen. Null, with a word, where it decides nothing.
-   * @param {import("./repeats.js").Kind} [kind] @returns {Item | null}
+   * @param {import("./press_guard.js").Kind} [kind] @returns {Item | null}
    */
-  ready(kind) {
-    if (this.hand.ready) return this.session.repeats.allows(kind) ? this.hand.current : null;
-    if (this.hand.current) this.session.say(`${placeholder(this.hand)} Nothing was answered.`);
+  getPressedItem(kind) {
+    if (this.items.isReady) return this.session.pressGuard.allows(kind) ? this.items.current : null;
+    if (this.items.current) this.session.showMessage(`${describeWait(this.items)} Nothing was answered.`);
     return null;
   }
 
   /** Ask anew for all items that were not on screen: others are wanted. @param {(item: Item) => void} drop told of each */
-  replan(drop) {
-    const unseen = this.hand.queue.filter((item) => !item.seen);
-    this.hand.queue = this.hand.queue.filter((item) => item.seen);
+  refetchQueue(drop) {
+    const unseen = this.items.queue.filter((item) => !item.seen);
+    this.items.queue = this.items.queue.filter((item) => item.seen);
     unseen.forEach(drop);
-    this.hand.ask();
+    this.items.fetchMore();
   }
 
-  async earlier() {
-    if (!(await this.hand.earlier())) this.session.say("There is no previous image.");
+  async showEarlier() {
+    if (!(await this.items.showEarlier())) this.session.showMessage("There is no previous image.");
   }
 
   /**
@@ -227,7 +227,7 @@ export class Page {
     try {
       const answer = await this.session.api.post("/api/classes/add", { name, sure });
       if (!answer.classes) return { surprises: answer.surprises };
-      if (this.session.takeClasses(answer)) this.showClasses();
+      if (this.session.applyClasses(answer)) this.showClasses();
       return { class_: this.session.classes.find((class_) => class_.id === answer.class) };
     } catch (error) {
       return { surprises: [`${error.message}`] };
@@ -235,7 +235,7 @@ export class Page {
   }
 
   /** @param {string} words where the next image is a new one */
-  later(words) {
-    if (!this.hand.later()) this.session.say(words);
+  showLater(words) {
+    if (!this.items.showLater()) this.session.showMessage(words);
   }
 }

@@ -4,11 +4,11 @@
  * offset), keeps it within its limits, and turns wheel, touch pad, drags, fingers and keys into it. Drawing is the owner's.
  */
 
-const STEP = 1.4; // one press of a zoom key
-const WHEEL = 0.002; // the exponent that a pixel of the wheel adds
+const ZOOM_STEP = 1.4; // one press of a zoom key
+const WHEEL_EXPONENT = 0.002; // the exponent that a pixel of the wheel adds
 const TOUCH_PAD = 0.01; // the same for a pinch on a touch pad, which arrives as a small wheel with Ctrl
-const LINE = 16; // pixels, where the wheel counts lines
-const SNAP = 0.001; // a scale as close to 1 as this is 1
+const WHEEL_LINE_PIXELS = 16; // pixels, where the wheel counts lines
+const SNAP_SCALE = 0.001; // a scale as close to 1 as this is 1
 
 /** @typedef {{x: number, y: number}} Place in CSS pixels from the middle of the element */
 /**
@@ -17,7 +17,7 @@ const SNAP = 0.001; // a scale as close to 1 as this is 1
  *   cancel  it was not meant: a second finger came, or the browser took the pointer away
  */
 
-const MIDDLE = { x: 0, y: 0 };
+const MIDDLE_PLACE = { x: 0, y: 0 };
 
 export class PanZoom {
   /**
@@ -28,7 +28,7 @@ export class PanZoom {
    *   onView  draw the view: `scale`, and the offset `x`, `y` of the content's middle from the element's
    *   onHome  the Home key; shows the whole content unless given
    */
-  constructor({ sizes, scales, onView, onHome, step = STEP }) {
+  constructor({ sizes, scales, onView, onHome, step = ZOOM_STEP }) {
     this.sizes = sizes;
     this.scales = scales;
     this.onView = onView;
@@ -73,7 +73,7 @@ export class PanZoom {
   }
 
   /** @param {number} factor @param {Place} [at] what stays where it is @param {Place} [to] or comes to be here */
-  zoom(factor, at = MIDDLE, to = at) {
+  zoom(factor, at = MIDDLE_PLACE, to = at) {
     const limits = this.scales();
     if (!limits) return;
     const wanted = Math.min(Math.max(this.scale * factor, limits[0]), limits[1]);
@@ -94,7 +94,7 @@ export class PanZoom {
 
   /** @param {number} scale @param {number} x @param {number} y CSS pixels; an edge of the content never comes inside the window */
   place(scale, x, y) {
-    this.scale = Math.abs(scale - 1) < SNAP ? 1 : scale;
+    this.scale = Math.abs(scale - 1) < SNAP_SCALE ? 1 : scale;
     if (this.scale === 1) this.x = this.y = 0; // nothing is measured for the usual view
     else {
       const { content, window } = this.sizes();
@@ -116,8 +116,8 @@ export class PanZoom {
     const limits = this.scales();
     if (!limits || (event.deltaY > 0 && this.scale <= limits[0])) return; // nothing further out: the page scrolls
     event.preventDefault();
-    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE : 1;
-    this.zoom(Math.exp(-event.deltaY * lines * (event.ctrlKey ? TOUCH_PAD : WHEEL)), this.from(event));
+    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? WHEEL_LINE_PIXELS : 1;
+    this.zoom(Math.exp(-event.deltaY * lines * (event.ctrlKey ? TOUCH_PAD : WHEEL_EXPONENT)), this.from(event));
   }
 
   /** @param {PointerEvent} event */

@@ -4,8 +4,7 @@
  * rules as store/relations/implication.py.
  */
 
-const PRESENT = 1;
-const ABSENT = -1;
+import { ABSENT, PRESENT } from "./states.js";
 
 /** @typedef {{parents: [number, number][], groups: {name: string, exactly_one: boolean, classes: number[]}[]}} Declared */
 

@@ -5,24 +5,24 @@
  */
 
 import { Api, rememberName } from "./api.js";
-import { AsideDialog } from "./aside.js";
-import { OVERRULE, askAboutBatch, overrule } from "./contradictions.js";
-import { afterPaint, capital, el, keyButton } from "./dom.js";
-import { fix } from "./fix.js";
-import { Foot } from "./foot.js";
-import { Help } from "./help.js";
-import { Hints } from "./hints.js";
+import { RefusedDecisionsDialog } from "./refused_decisions.js";
+import { OVERRULE_KEY, askAboutBatch, overrule } from "./contradictions.js";
+import { afterPaint, capitalize, el, keyButton } from "./dom.js";
+import { openInAnnotate } from "./fix_link.js";
+import { StatusLine } from "./status_line.js";
+import { HelpDialog } from "./help.js";
+import { HintBubbles } from "./hints.js";
 import { HISTORY_KEY, HistoryDialog } from "./history.js";
-import { ImageFinder } from "./imagefinder.js";
-import { listen, typing } from "./keys.js";
+import { ImageFinder } from "./image_finder.js";
+import { isTyping, listenToKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
 import { Relations } from "./relations.js";
-import { Repeats } from "./repeats.js";
+import { PressGuard } from "./press_guard.js";
 
-const OPINION = "People disagree on that. Your answer is noted; a reviewer decides.";
-const REMEMBERED = 500; // decisions that can be taken back
-const ACTIONS = ["keydown", "pointerdown", "wheel"]; // events of a person who is present
-const ADOPT = 3000; // milliseconds between two checks for decisions that closed tabs have left
+const OPINION_TEXT = "People disagree on that. Your answer is noted; a reviewer decides.";
+const MAX_UNDO_STEPS = 500; // decisions that can be taken back
+const ACTIVITY_EVENTS = ["keydown", "pointerdown", "wheel"]; // events of a person who is present
+const ADOPT_MILLISECONDS = 3000; // milliseconds between two checks for decisions that closed tabs have left
 
 /**
  * @typedef {{uuid: string | null, entry: any, back?: () => void, again?: () => void}} Step
@@ -38,14 +38,14 @@ export class Session {
    * @param {any} component what Streamlit hands to mount()
    * @param {{page: string, keys: {title: string, rows: [string | string[], string][]}[], hints: import("./hints.js").Hint[],
    *          onKey: (key: string, event: KeyboardEvent) => boolean, onKeyUp?: (key: string) => void,
-   *          onUndo: (step: Step, how: "undone" | "redone") => void, pictured: () => any,
+   *          onUndo: (step: Step, how: "undone" | "redone") => void, getHistoryImage: () => any,
    *          onTakeBack: (cells: [number, number, number][]) => void,
    *          onComment: (item: any, note: string) => void, onRemove: (item: any, uuid: string, note: string) => void}} options
-   *   pictured: the image whose history may be seen; onTakeBack: older answers that others contradict; onComment, onRemove: a comment on it
+   *   getHistoryImage: the image whose history may be seen; onTakeBack: older answers that others contradict; onComment, onRemove: a comment on it
    */
   constructor(
     { data, parentElement, setTriggerValue },
-    { page, keys, hints, onKey, onKeyUp, onUndo, onTakeBack, pictured, onComment, onRemove },
+    { page, keys, hints, onKey, onKeyUp, onUndo, onTakeBack, getHistoryImage, onComment, onRemove },
   ) {
     this.renew = () => setTriggerValue("expired", Date.now());
     /** Whether the message on screen stays with other pictures, until the next decision. */
@@ -55,7 +55,7 @@ export class Session {
     this.root = parentElement;
     this.element = /** @type {HTMLElement} */ (parentElement.querySelector(".root"));
     this.onUndo = onUndo;
-    this.pictured = pictured;
+    this.getHistoryImage = getHistoryImage;
     this.onKey = onKey;
     /** @type {Step[]} */
     this.history = [];
@@ -65,33 +65,33 @@ export class Session {
     this.older = [];
     /** Names of images that steps from before a reload are about. @type {Map<number, string>} */
     this.imageNames = new Map();
-    /** @type {import("./hand.js").Hand | undefined} */
-    this.hand = undefined;
+    /** @type {import("./item_queue.js").ItemQueue | undefined} */
+    this.items = undefined;
     this.api = new Api(data.token);
-    this.#take(data);
-    this.foot = new Foot();
-    this.drawFoot = afterPaint(() => this.foot.draw(this.outbox, this.hand));
+    this.#applyData(data);
+    this.statusLine = new StatusLine();
+    this.drawStatusLine = afterPaint(() => this.statusLine.draw(this.outbox, this.items));
     this.outbox = new Outbox({
       api: this.api,
       project: data.project,
       annotator: data.annotator,
-      onChange: () => this.changed(),
+      onChange: () => this.onStatusChanged(),
       onExpired: () => this.renew(),
-      onOpinion: () => this.say(OPINION),
+      onOpinion: () => this.showMessage(OPINION_TEXT),
       onContradicted: (found) => askAboutBatch(this, found, onTakeBack),
     });
-    this.aside = new AsideDialog(this.outbox.aside, { names: () => this.names, onRetry: () => this.outbox.retry() });
-    this.foot.aside.addEventListener("click", () => this.aside.open());
-    this.record = new HistoryDialog(this, { onComment, onRemove });
-    this.foot.element.append(this.aside.element, this.record.element);
+    this.refusedDialog = new RefusedDecisionsDialog(this.outbox.refused, { names: () => this.names, onRetry: () => this.outbox.retryRefused() });
+    this.statusLine.refusedButton.addEventListener("click", () => this.refusedDialog.open());
+    this.historyDialog = new HistoryDialog(this, { onComment, onRemove });
+    this.statusLine.element.append(this.refusedDialog.element, this.historyDialog.element);
     /** For the toolbar of a page that always shows one image. */
     this.historyButton = keyButton("History", HISTORY_KEY, () => this.showHistory());
     this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
-    this.help = new Help(keys);
-    this.hints = new Hints(page, data.annotator, hints);
+    this.help = new HelpDialog(keys);
+    this.hints = new HintBubbles(page, data.annotator, hints);
     /** What is done with an image that was found by its name. @type {(id: number) => void} */
-    this.onImage = fix;
-    this.images = new ImageFinder(this.api, (id) => this.onImage(id));
+    this.onImage = openInAnnotate;
+    this.imageFinder = new ImageFinder(this.api, (id) => this.onImage(id));
     this.toolbar = el(
       "div",
       { class: "tools", role: "group", "aria-label": "Session" },
@@ -99,12 +99,12 @@ export class Session {
       keyButton("Redo", "Shift+Backspace", () => this.redo()),
       keyButton("Keys", "?", () => this.help.open()),
     );
-    this.acted = () => this.hand?.acted();
-    this.repeats = new Repeats((text) => this.say(text));
+    this.noteActivity = () => this.items?.noteActivity();
+    this.pressGuard = new PressGuard((text) => this.showMessage(text));
     // Registered before the key listener, which stops the event.
-    for (const event of ACTIONS) window.addEventListener(event, this.acted, { capture: true, passive: true });
-    this.stopListening = listen(parentElement, (key, event) => this.#key(key, event), onKeyUp);
-    this.adopting = window.setInterval(() => this.outbox.adopt(), ADOPT);
+    for (const event of ACTIVITY_EVENTS) window.addEventListener(event, this.noteActivity, { capture: true, passive: true });
+    this.stopListening = listenToKeys(parentElement, (key, event) => this.#key(key, event), onKeyUp);
+    this.adopting = window.setInterval(() => this.outbox.adoptOrphans(), ADOPT_MILLISECONDS);
     this.loading = this.#loadRecent();
   }
 
@@ -114,37 +114,37 @@ export class Session {
    */
   decide(entry, screen = {}) {
     const uuid = this.outbox.add(entry);
-    if (this.hand) this.hand.answeredAt = performance.now();
-    this.#begin({ uuid, entry, ...screen });
-    this.hints.used("decide");
+    if (this.items) this.items.answeredAt = performance.now();
+    this.#startStep({ uuid, entry, ...screen });
+    this.hints.noteUse("decide");
     return uuid;
   }
 
   /** Add a step without a decision, so that undo returns to it. @param {{back: () => void, again?: () => void}} screen */
-  visit(screen) {
-    this.#begin({ uuid: null, entry: null, ...screen });
+  addViewStep(screen) {
+    this.#startStep({ uuid: null, entry: null, ...screen });
   }
 
   undo() {
-    this.hints.used("undo");
+    this.hints.noteUse("undo");
     const step = this.history.pop();
     if (!step) {
-      this.say("Nothing to undo.");
+      this.showMessage("Nothing to undo.");
       return;
     }
     this.#takeBack(step);
   }
 
   /** Undo one decision that is not the last. @param {{uuid: string, entry: any, back?: () => void, again?: () => void}} given */
-  undoOne(given) {
+  undoDecision(given) {
     const place = this.history.findIndex(({ uuid }) => uuid === given.uuid);
     this.#takeBack(place < 0 ? given : this.history.splice(place, 1)[0]);
   }
 
   /** Show the history of the image on screen. */
   showHistory() {
-    const item = this.pictured();
-    if (item) this.record.open(item);
+    const item = this.getHistoryImage();
+    if (item) this.historyDialog.open(item);
     return Boolean(item);
   }
 
@@ -162,7 +162,7 @@ export class Session {
   redo() {
     const step = this.undone.pop();
     if (!step) {
-      this.say("Nothing to redo.");
+      this.showMessage("Nothing to redo.");
       return;
     }
     if (step.uuid) step.uuid = this.outbox.add(step.entry);
@@ -175,26 +175,26 @@ export class Session {
    * Show a message until the next decision, or before that the next picture.
    * @param {string} text @param {boolean} [lasts] pictures leave it @param {HTMLElement[]} buttons behind it
    */
-  say(text, lasts = false, ...buttons) {
-    this.words.replaceChildren(text ? capital(text) : "", ...buttons);
+  showMessage(text, lasts = false, ...buttons) {
+    this.words.replaceChildren(text ? capitalize(text) : "", ...buttons);
     this.lasts = lasts;
   }
 
   /** This message goes, if it is the one on screen. @param {string} text */
-  unsay(text) {
-    if (this.words.textContent === capital(text)) this.say("");
+  clearMessage(text) {
+    if (this.words.textContent === capitalize(text)) this.showMessage("");
   }
 
   /** Another picture is on screen: the message goes, unless it lasts, and the status line is redrawn after its frame. */
-  shown() {
+  onPictureShown() {
     if (this.words.firstChild && !this.lasts) this.words.replaceChildren();
-    this.drawFoot();
-    this.hints.moved();
+    this.drawStatusLine();
+    this.hints.followSoon();
   }
 
   /** The status line has changed; it is redrawn after the next picture, or soon. */
-  changed() {
-    this.foot.due(this.outbox, this.hand);
+  onStatusChanged() {
+    this.statusLine.drawSoon(this.outbox, this.items);
   }
 
   /** The image as the server has it, once all waiting decisions are saved. @param {number} id */
@@ -205,25 +205,25 @@ export class Session {
   }
 
   /** Take the data of a rerun. @param {any} component @returns {boolean} whether the classes have changed */
-  fresh({ data, setTriggerValue }) {
+  applyRerun({ data, setTriggerValue }) {
     this.renew = () => setTriggerValue("expired", Date.now());
     const renewed = data.token !== this.api.token;
-    const changed = this.takeClasses(data);
-    this.#take({ ...data, classes: this.classes, relations: this.data.relations, class_version: this.data.class_version });
+    const changed = this.applyClasses(data);
+    this.#applyData({ ...data, classes: this.classes, relations: this.data.relations, class_version: this.data.class_version });
     this.api.token = data.token;
     this.outbox.annotator = data.annotator;
     if (renewed) {
       this.outbox.flush();
-      this.hand?.ask();
+      this.items?.fetchMore();
     }
     return changed;
   }
 
   /** Take the classes of an answer, unless the page knows newer ones. @param {any} answer @returns {boolean} whether they are others */
-  takeClasses({ classes, relations, class_version: version }) {
+  applyClasses({ classes, relations, class_version: version }) {
     if (version <= this.data.class_version) return false;
-    this.#take({ ...this.data, classes, relations, class_version: version });
-    this.hand?.renewAll();
+    this.#applyData({ ...this.data, classes, relations, class_version: version });
+    this.items?.refetchUnseen();
     return true;
   }
 
@@ -236,17 +236,17 @@ export class Session {
 
   close() {
     this.stopListening();
-    this.repeats.close();
+    this.pressGuard.close();
     this.hints.close();
-    for (const event of ACTIONS) window.removeEventListener(event, this.acted, { capture: true });
+    for (const event of ACTIVITY_EVENTS) window.removeEventListener(event, this.noteActivity, { capture: true });
     clearInterval(this.adopting);
-    this.foot.close();
+    this.statusLine.close();
     this.outbox.close();
-    this.hand?.close();
+    this.items?.close();
   }
 
   /** @param {any} data */
-  #take(data) {
+  #applyData(data) {
     rememberName(data.annotator);
     this.data = data;
     /** @type {Class[]} */
@@ -258,7 +258,7 @@ export class Session {
   }
 
   /** A new step: what was said of the one before is over. @param {Step} step */
-  #begin(step) {
+  #startStep(step) {
     if (this.words.firstChild) this.words.replaceChildren();
     this.undone = [];
     this.#remember(step);
@@ -267,23 +267,23 @@ export class Session {
   /** @param {Step} step */
   #remember(step) {
     this.history.push(step);
-    if (this.history.length > REMEMBERED) this.history.shift();
+    if (this.history.length > MAX_UNDO_STEPS) this.history.shift();
   }
 
   /** @param {string} key @param {KeyboardEvent} event */
   #key(key, event) {
     if (this.help.isOpen) return this.help.key(key);
-    if (this.aside.isOpen) return this.aside.key(key);
+    if (this.refusedDialog.isOpen) return this.refusedDialog.key(key);
     if (key === "images") return this.#findImage();
-    if (this.record.isOpen) return this.record.key(key, event);
-    if (this.images.isOpen) return this.images.key(key, event);
-    const elsewhere = typing(event) || this.root.querySelector("dialog[open]");
+    if (this.historyDialog.isOpen) return this.historyDialog.key(key, event);
+    if (this.imageFinder.isOpen) return this.imageFinder.key(key, event);
+    const elsewhere = isTyping(event) || this.root.querySelector("dialog[open]");
     if (!elsewhere) {
-      const commands = { undo: () => this.undo(), Backspace: () => this.undo(), redo: () => this.redo(), F1: () => this.help.open(), [OVERRULE]: () => overrule(this) };
+      const commands = { undo: () => this.undo(), Backspace: () => this.undo(), redo: () => this.redo(), F1: () => this.help.open(), [OVERRULE_KEY]: () => overrule(this) };
       if (key === "?") commands["?"] = commands.F1;
       if (key === HISTORY_KEY && !event.repeat && this.showHistory()) return true;
       if (commands[key]) {
-        if (!event.repeat || (key !== "F1" && key !== OVERRULE)) commands[key]();
+        if (!event.repeat || (key !== "F1" && key !== OVERRULE_KEY)) commands[key]();
         return true;
       }
     }
@@ -292,8 +292,8 @@ export class Session {
 
   /** Ctrl+P; in another dialog it does nothing, and never prints. */
   #findImage() {
-    if (!this.images.dialog.isConnected) this.element.append(this.images.dialog);
-    if (this.images.isOpen || !this.root.querySelector("dialog[open]")) this.images.open();
+    if (!this.imageFinder.dialog.isConnected) this.element.append(this.imageFinder.dialog);
+    if (this.imageFinder.isOpen || !this.root.querySelector("dialog[open]")) this.imageFinder.open();
     return true;
   }
 

@@ -5,7 +5,7 @@
  */
 
 /** What is kept under a name; null where that is nothing, or cannot be read. @param {string} name @returns {any} */
-export function stored(name) {
+export function readSetting(name) {
   try {
     return JSON.parse(localStorage.getItem(name) ?? "null");
   } catch {
@@ -14,7 +14,7 @@ export function stored(name) {
 }
 
 /** @param {string} name @param {unknown} value */
-export function store(name, value) {
+export function writeSetting(name, value) {
   try {
     localStorage.setItem(name, JSON.stringify(value));
   } catch {

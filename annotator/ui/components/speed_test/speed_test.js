@@ -7,21 +7,21 @@
  */
 
 import { Api, ApiError, rememberName } from "../shared/api.js";
-import { Board } from "../grid/board.js";
-import { Deciding, write } from "../grid/deciding.js";
-import { Help } from "../shared/help.js";
-import { KEYS, lineOf, taskOf } from "./words.js";
-import { Picture } from "../autopilot/picture.js";
+import { GridBoard } from "../grid/grid_board.js";
+import { SaveBar } from "../grid/save_bar.js";
+import { HelpDialog } from "../shared/help.js";
+import { KEY_HELP, describeQuestion, describeTask } from "./speed_test_texts.js";
+import { ImageTask } from "../autopilot/image_task.js";
 import { Relations } from "../shared/relations.js";
-import { Repeats } from "../shared/repeats.js";
-import { Sheet } from "./sheet.js";
-import { counted, el, kbd, keyButton } from "../shared/dom.js";
-import { listen, typing } from "../shared/keys.js";
-import { unbuild } from "../grid/tiles.js";
+import { PressGuard } from "../shared/press_guard.js";
+import { SpeedTestSheet } from "./speed_test_sheet.js";
+import { el, formatCount, kbd, keyButton, setText } from "../shared/dom.js";
+import { isTyping, listenToKeys } from "../shared/keys.js";
+import { discardElements } from "../grid/grid_tiles.js";
+import { UNSURE } from "../shared/states.js";
 
-const UNSURE = 0;
-const LONGEST = 600_000; // milliseconds; after a longer time the person was away, as the server counts
-const IGNORED = [".", " ", "F2", "Backspace", "undo", "redo", "images"]; // of other pages: nothing to skip, undo or open
+const MAX_TIMED_MILLISECONDS = 600_000; // milliseconds; after a longer time the person was away, as the server counts
+const IGNORED_KEYS = [".", " ", "F2", "Backspace", "undo", "redo", "images"]; // of other pages: nothing to skip, undo or open
 
 /**
  * @typedef {{task: number, kind: "grid" | "image" | "click", classes: number[], grid?: any, item?: any, preset?: number[],
@@ -42,13 +42,13 @@ export default class SpeedTestPage {
       root: parentElement,
       data,
       classes: data.classes,
-      hints: { used: () => {} },
+      hints: { noteUse: () => {} },
       relations: new Relations(undefined), // each press is counted as it was made: none implies another
-      say: (/** @type {string} */ text) => this.words.replaceChildren(text),
-      unsay: () => this.words.replaceChildren(),
+      showMessage: (/** @type {string} */ text) => this.words.replaceChildren(text),
+      clearMessage: () => this.words.replaceChildren(),
       showHistory: () => false,
       history: [],
-      repeats: new Repeats((text) => this.words.replaceChildren(text)),
+      pressGuard: new PressGuard((text) => this.words.replaceChildren(text)),
     };
     this.element = /** @type {HTMLElement} */ (parentElement.querySelector(".root"));
     /** @type {any} the test as the server gave it */
@@ -65,7 +65,7 @@ export default class SpeedTestPage {
     this.finished = false;
     this.closed = false;
     this.#build();
-    this.stopListening = listen(parentElement, (key, event) => this.#key(key, event), (key) => this.board.released(key));
+    this.stopListening = listenToKeys(parentElement, (key, event) => this.#key(key, event), (key) => this.board.onKeyUp(key));
     this.hidden = () => document.hidden && this.shown && this.stop("The page was hidden: the task is asked again.");
     document.addEventListener("visibilitychange", this.hidden);
     this.#fetch();
@@ -84,30 +84,30 @@ export default class SpeedTestPage {
   unmount() {
     this.closed = true;
     this.stopListening();
-    this.session.repeats.close();
+    this.session.pressGuard.close();
     document.removeEventListener("visibilitychange", this.hidden);
     this.board.close();
   }
 
   #build() {
-    this.deciding = new Deciding({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
-    this.board = new Board({
+    this.saveBar = new SaveBar({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
+    this.board = new GridBoard({
       session: this.session,
       usual: 24,
       next: () => null,
       onSize: () => {},
-      onBelow: (count) => this.deciding.showBelow(count),
+      onBelow: (count) => this.saveBar.showBelow(count),
       onFix: () => {},
-      onMarks: (view) => this.deciding.showMarks(view, view.name),
+      onMarks: (view) => this.saveBar.showMarks(view, view.name),
     });
-    this.picture = new Picture({
+    this.imageTask = new ImageTask({
       session: this.session,
       onDecide: () => this.decide(),
       onSkip: () => {},
-      onLabel: (_, state) => state != null && this.#took(1, 1),
+      onLabel: (_, state) => state != null && this.#recordTask(1, 1),
     });
-    this.sheet = new Sheet({ onStart: () => this.start(), onAgain: () => this.#send() });
-    this.help = new Help(KEYS);
+    this.sheet = new SpeedTestSheet({ onStart: () => this.start(), onAgain: () => this.#send() });
+    this.help = new HelpDialog(KEY_HELP);
     this.line = el("h2", { class: "line", "aria-live": "polite" });
     this.task = el("p", { class: "task" });
     this.place = el("p", { class: "tally" });
@@ -115,16 +115,16 @@ export default class SpeedTestPage {
       el("div", { class: "tools", role: "group", "aria-label": "Test" },
         el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.stop("") }, el("span", {}, "Stop"), kbd("Esc")),
         keyButton("Keys", "?", () => this.help.open())));
-    this.bar = el("div", { class: "bar" }, this.deciding.starts, this.deciding.button);
-    this.element.replaceChildren(this.head, this.bar, this.board.host, this.picture.element, this.sheet.element,
-      el("div", { class: "under" }, this.words), this.help.dialog, this.board.enlarged.dialog);
+    this.bar = el("div", { class: "bar" }, this.saveBar.starts, this.saveBar.button);
+    this.element.replaceChildren(this.head, this.bar, this.board.host, this.imageTask.element, this.sheet.element,
+      el("div", { class: "under" }, this.words), this.help.dialog, this.board.tileZoom.dialog);
     this.#show(null);
   }
 
   /** Begin, or go on with the task that was stopped. */
   start() {
-    if (this.shown || !this.left.length || !this.session.repeats.allows()) return;
-    this.session.say("");
+    if (this.shown || !this.left.length || !this.session.pressGuard.allows()) return;
+    this.session.showMessage("");
     this.#next();
   }
 
@@ -132,30 +132,30 @@ export default class SpeedTestPage {
   stop(words) {
     const task = this.shown;
     if (!task) return;
-    forget(task);
+    resetTask(task);
     this.#show(null);
     this.sheet.showStart(this.test, this.left.length);
-    this.session.say(words);
+    this.session.showMessage(words);
   }
 
   /** What is on screen is done. */
   decide() {
     const task = this.shown;
-    if (task?.grid && this.board.ready("all")) {
+    if (task?.grid && this.board.acceptsPress("all")) {
       const tiles = task.grid.tiles.filter((/** @type {any} */ tile) => !tile.broken);
       const begun = task.grid.start === "yes" ? 1 : -1;
-      if (tiles.length) this.#took(tiles.length, pressesFor(tiles.map((/** @type {any} */ tile) => tile.mark), begun));
-    } else if (task?.item && this.picture.ready("all")) {
-      this.#took(task.classes.length, pressesFor([...(task.marks ?? new Map()).values()], -1));
+      if (tiles.length) this.#recordTask(tiles.length, countPresses(tiles.map((/** @type {any} */ tile) => tile.mark), begun));
+    } else if (task?.item && this.imageTask.acceptsPress("all")) {
+      this.#recordTask(task.classes.length, countPresses([...(task.marks ?? new Map()).values()], -1));
     }
   }
 
   /** @param {number} cells @param {number} changes presses besides the one that ended it */
-  #took(cells, changes) {
+  #recordTask(cells, changes) {
     const task = this.shown;
-    if (!task || (task.item && !this.picture.ready())) return;
+    if (!task || (task.item && !this.imageTask.acceptsPress())) return;
     const milliseconds = Math.round(performance.now() - this.shownAt);
-    if (milliseconds > LONGEST) {
+    if (milliseconds > MAX_TIMED_MILLISECONDS) {
       this.stop("That took more than ten minutes: the task is asked again.");
       return;
     }
@@ -189,34 +189,34 @@ export default class SpeedTestPage {
   #load(task) {
     const name = this.data.classes.find((/** @type {any} */ class_) => class_.id === task.grid?.class)?.name ?? "";
     if (task.grid) task.grid.hidesPredictions = true;
-    task.coming ??= task.grid ? this.board.load(task.grid, name) : this.picture.load(task);
+    task.coming ??= task.grid ? this.board.load(task.grid, name) : this.imageTask.load(task);
     return task.coming;
   }
 
   /** Put a task on screen; its time begins. @param {Task | null} task null: what stands on the sheet */
   #show(task) {
-    this.picture.leave();
+    this.imageTask.leave();
     this.shown = task;
-    this.session.repeats.shown();
+    this.session.pressGuard.onItemShown();
     const single = Boolean(task?.item);
     this.element.dataset.kind = task?.kind ?? "";
     this.element.classList.toggle("grid-page", Boolean(task?.grid));
     this.head.hidden = !task;
     this.bar.hidden = this.board.host.hidden = !task?.grid;
-    this.picture.element.hidden = !single;
+    this.imageTask.element.hidden = !single;
     this.sheet.element.hidden = Boolean(task);
     if (!task) return;
     const classes = this.data.classes.filter((/** @type {any} */ class_) => task.classes.includes(class_.id));
-    write(this.line, lineOf(task, classes));
-    write(this.task, taskOf(task));
-    write(this.place, `${this.test.of - this.left.length + 1} of ${this.test.of}`);
+    setText(this.line, describeQuestion(task, classes));
+    setText(this.task, describeTask(task));
+    setText(this.place, `${this.test.of - this.left.length + 1} of ${this.test.of}`);
     if (single) {
       this.session.classes = classes;
-      this.picture.setClasses();
-      this.picture.show(task);
+      this.imageTask.setClasses();
+      this.imageTask.show(task);
     } else {
       this.board.show(task.grid.view);
-      this.deciding.showMarks(task.grid.view, task.grid.view.name);
+      this.saveBar.showMarks(task.grid.view, task.grid.view.name);
     }
     this.shownAt = performance.now();
   }
@@ -226,7 +226,7 @@ export default class SpeedTestPage {
     try {
       this.test = await this.api.post("/api/speed_test", {});
     } catch (error) {
-      this.#failed(error, "The test could not be loaded");
+      this.#onFailure(error, "The test could not be loaded");
       return;
     }
     if (this.closed) return;
@@ -246,7 +246,7 @@ export default class SpeedTestPage {
         this.unsent.shift();
       }
     } catch (error) {
-      this.#failed(error, `${counted(this.unsent.length, "time")} could not be saved`);
+      this.#onFailure(error, `${formatCount(this.unsent.length, "time")} could not be saved`);
       if (error instanceof ApiError && [400, 409].includes(error.status)) this.unsent.shift(); // never will be
       if (!this.left.length) this.sheet.showUnsent(this.unsent.length);
     }
@@ -257,9 +257,9 @@ export default class SpeedTestPage {
   }
 
   /** @param {any} error @param {string} what */
-  #failed(error, what) {
+  #onFailure(error, what) {
     if (error instanceof ApiError && error.status === 401) this.renew();
-    this.session.say(`${what}: ${error.message}.`);
+    this.session.showMessage(`${what}: ${error.message}.`);
   }
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
@@ -274,14 +274,14 @@ export default class SpeedTestPage {
       this.start();
       return true;
     }
-    if (this.board.enlarged.isOpen) return this.board.key(key, event);
-    if (this.shown.item && typing(event)) return this.picture.key(key, event);
+    if (this.board.tileZoom.isOpen) return this.board.key(key, event);
+    if (this.shown.item && isTyping(event)) return this.imageTask.key(key, event);
     if (key === "Escape") {
       this.stop("");
       return true;
     }
-    if (IGNORED.includes(key) && !(key === " " && this.shown.grid)) return key !== "images";
-    if (this.shown.item) return this.picture.key(key, event);
+    if (IGNORED_KEYS.includes(key) && !(key === " " && this.shown.grid)) return key !== "images";
+    if (this.shown.item) return this.imageTask.key(key, event);
     if (key === "Enter") {
       if (!event.repeat) this.decide();
       return true;
@@ -291,15 +291,15 @@ export default class SpeedTestPage {
 }
 
 /** How many presses these marks took; unsure takes two. @param {number[]} marks @param {number} begun what they were */
-function pressesFor(marks, begun) {
+function countPresses(marks, begun) {
   return marks.reduce((sum, mark) => sum + (mark === begun ? 0 : mark === UNSURE ? 2 : 1), 0);
 }
 
 /** The task begins anew. @param {Task} task */
-function forget(task) {
+function resetTask(task) {
   task.marks = task.coming = undefined;
   if (!task.grid) return;
-  unbuild(task.grid);
+  discardElements(task.grid);
   task.grid.start = "no";
   task.grid.at = 0;
   for (const tile of task.grid.tiles) tile.mark = tile.touched = undefined;

@@ -1,18 +1,18 @@
 // @ts-check
 /** New project: a folder of the server, what lies in it, the classes, and how people begin. One page, top to bottom. */
 
-import { counted, el, kbd } from "../shared/dom.js";
-import { Dropping } from "./dropping.js";
+import { el, formatCount, kbd } from "../shared/dom.js";
+import { ImageDrop } from "./image_drop.js";
 
-const TYPING = 250; // milliseconds without a key before what was typed is looked up
-const POLL = 300; // milliseconds between two looks at how far the project is
-const SHOWN = 12; // classes that are named under the list
-const DRAFT = "annotator:new project"; // in the storage of the tab
+const TYPING_MILLISECONDS = 250; // milliseconds without a key before what was typed is looked up
+const POLL_MILLISECONDS = 300; // milliseconds between two looks at how far the project is
+const MAX_NAMED_CLASSES = 12; // classes that are named under the list
+const DRAFT_KEY = "annotator:new project"; // in the storage of the tab
 
-const MAIN = /** @type {HTMLElement} */ (document.getElementById("page"));
+const MAIN_ELEMENT = /** @type {HTMLElement} */ (document.getElementById("page"));
 /** @type {{token: string, base: string, folder: string, person: string, is_team: boolean,
  *         sample: {folder: string, name: string} | null, attempt: {folder: string, name: string} | null, endings: string[], photos: string}} */
-const PAGE = JSON.parse(MAIN.dataset.page ?? "{}");
+const PAGE_DATA = JSON.parse(MAIN_ELEMENT.dataset.page ?? "{}");
 
 /**
  * @typedef {{path: string, parent: string, folders: {name: string, path: string}[], images: number, roots: string[]}} Inside
@@ -25,10 +25,10 @@ const PAGE = JSON.parse(MAIN.dataset.page ?? "{}");
  */
 
 /** @param {string} what @param {object} [content] @returns {Promise<any>} */
-async function ask(what, content = {}) {
-  const answer = await fetch(`${PAGE.base}/start/api/${what}`, {
+async function postStart(what, content = {}) {
+  const answer = await fetch(`${PAGE_DATA.base}/start/api/${what}`, {
     method: "POST",
-    headers: { "content-type": "application/json", "x-annotator-token": PAGE.token },
+    headers: { "content-type": "application/json", "x-annotator-token": PAGE_DATA.token },
     body: JSON.stringify(content),
   }).catch(() => null);
   if (!answer) throw new Error("The server does not answer. Nothing was made; try again.");
@@ -38,12 +38,12 @@ async function ask(what, content = {}) {
 }
 
 /** @param {number} seconds */
-function inWords(seconds) {
-  return seconds < 90 ? counted(Math.max(1, Math.round(seconds)), "second") : counted(Math.round(seconds / 60), "minute");
+function formatTimeLeft(seconds) {
+  return seconds < 90 ? formatCount(Math.max(1, Math.round(seconds)), "second") : formatCount(Math.round(seconds / 60), "minute");
 }
 
 /** @param {string} path */
-const nameOf = (path) => path.split(/[\\/]/).pop() || path;
+const getFileName = (path) => path.split(/[\\/]/).pop() || path;
 
 class NewProject {
   constructor() {
@@ -55,8 +55,8 @@ class NewProject {
     this.newest = { folders: 0, look: 0, classes: 0, complete: 0 };
     this.timer = 0;
     this.build();
-    if (PAGE.sample) this.useSample(PAGE.sample);
-    else if (PAGE.attempt) this.goOn(PAGE.attempt);
+    if (PAGE_DATA.sample) this.useSample(PAGE_DATA.sample);
+    else if (PAGE_DATA.attempt) this.goOn(PAGE_DATA.attempt);
     else this.walk("").then(() => this.restore());
     this.follow(true);
   }
@@ -69,7 +69,7 @@ class NewProject {
     this.walker = el("div", { class: "walker", role: "group", "aria-label": "Folders of the server" });
     this.found = el("div", { class: "found", role: "status" });
     this.pathError = el("p", { class: "error", role: "alert" });
-    this.dropping = new Dropping(PAGE, ask, (folder) => this.useSent(folder));
+    this.imageDrop = new ImageDrop(PAGE_DATA, postStart, (folder) => this.useSent(folder));
     this.offers = el("div", { class: "offers" });
     this.text = el("textarea", { id: "classes", rows: 4, spellcheck: "false", placeholder: "fox, heron, deer",
       oninput: () => this.later(() => this.preview()), onkeydown: (/** @type {KeyboardEvent} */ event) => this.classesKey(event) });
@@ -83,7 +83,7 @@ class NewProject {
     this.one = el("input", { type: "radio", name: "mode", value: "one", checked: true });
     this.all = el("input", { type: "radio", name: "mode", value: "all" });
     this.name = el("input", { id: "name", autocomplete: "off", spellcheck: "false", maxlength: 100, required: true });
-    this.person = el("input", { id: "person", autocomplete: "name", maxlength: 60, value: PAGE.person });
+    this.person = el("input", { id: "person", autocomplete: "name", maxlength: 60, value: PAGE_DATA.person });
     this.error = el("p", { class: "error", role: "alert" });
     this.create = el("button", { class: "main", type: "submit", "aria-keyshortcuts": "Control+Enter" }, el("span", {}, "Create project"), kbd("Ctrl+Enter"));
     this.rest = el("div", { class: "rest", hidden: true },
@@ -96,25 +96,25 @@ class NewProject {
         el("label", { class: "check" }, this.all, el("span", {}, el("b", {}, "All"), " you see, then Enter for the next image"))),
       el("fieldset", { class: "names" }, el("legend", {}, "Name"),
         el("label", { for: "name" }, "Project", this.name),
-        ...(PAGE.is_team ? [] : [el("label", { for: "person" }, "You, as stored with your answers", this.person)]),
-        el("p", { class: "quiet" }, `It is made in ${PAGE.folder}; photos stay where they are.`)),
+        ...(PAGE_DATA.is_team ? [] : [el("label", { for: "person" }, "You, as stored with your answers", this.person)]),
+        el("p", { class: "quiet" }, `It is made in ${PAGE_DATA.folder}; photos stay where they are.`)),
       this.error,
       el("div", { class: "row create" }, this.create));
     this.form = el("form", { novalidate: true, onsubmit: (/** @type {Event} */ event) => this.make(event) },
       el("fieldset", {}, el("legend", {}, "Images"),
         el("label", { for: "path" }, "A folder on the machine that runs Annotator"),
         el("div", { class: "row path" }, this.path, this.options, el("button", { type: "button", onclick: () => this.choose(this.path.value) }, "Use this folder")),
-        this.walker, ...(PAGE.photos ? [this.dropping.zone] : []), this.pathError, this.found),
+        this.walker, ...(PAGE_DATA.photos ? [this.imageDrop.zone] : []), this.pathError, this.found),
       this.rest);
     this.bar = el("progress", { "aria-label": "Making the project" });
     this.words = el("p", { role: "status" });
     this.cancel = el("button", { type: "button", onclick: () => this.stop() }, "Cancel");
     this.work = el("section", { class: "work", hidden: true }, el("h2", {}, "Making the project"), this.bar, this.words, this.cancel);
     this.done = el("section", { hidden: true });
-    MAIN.replaceChildren(
-      el("header", {}, el("h1", {}, "New project"), el("a", { href: `${PAGE.base}/` }, "All projects")),
-      ...(PAGE.sample ? [el("p", {}, "Drawn sample images, to try it with. Everything is filled in: press Create project.")] : []),
-      ...(PAGE.attempt ? [this.unfinished(PAGE.attempt.name)] : []),
+    MAIN_ELEMENT.replaceChildren(
+      el("header", {}, el("h1", {}, "New project"), el("a", { href: `${PAGE_DATA.base}/` }, "All projects")),
+      ...(PAGE_DATA.sample ? [el("p", {}, "Drawn sample images, to try it with. Everything is filled in: press Create project.")] : []),
+      ...(PAGE_DATA.attempt ? [this.unfinished(PAGE_DATA.attempt.name)] : []),
       this.form, this.work, this.done);
     this.path.focus();
   }
@@ -122,7 +122,7 @@ class NewProject {
   /** @param {() => void} act */
   later(act) {
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(act, TYPING);
+    this.timer = window.setTimeout(act, TYPING_MILLISECONDS);
   }
 
   // Images
@@ -132,7 +132,7 @@ class NewProject {
     const number = ++this.newest.folders;
     try {
       /** @type {Inside} */
-      const inside = await ask("folders", { path });
+      const inside = await postStart("folders", { path });
       if (number !== this.newest.folders) return;
       this.showFolders(inside);
       this.path.value = inside.path;
@@ -149,9 +149,9 @@ class NewProject {
     const had = this.walker.contains(document.activeElement);
     const button = (/** @type {string} */ name, /** @type {string} */ to) =>
       el("button", { type: "button", class: "folder", title: to, onclick: () => this.walk(to) }, name);
-    const up = parent ? [el("button", { type: "button", class: "folder up", onclick: () => this.walk(parent) }, `Up to ${nameOf(parent)}`)] : [];
+    const up = parent ? [el("button", { type: "button", class: "folder up", onclick: () => this.walk(parent) }, `Up to ${getFileName(parent)}`)] : [];
     const others = roots.filter((root) => root !== path && !path.startsWith(`${root}/`)).map((root) => button(root, root));
-    const here = images ? `${counted(images, "image")} in ${nameOf(path)}` : `No images directly in ${nameOf(path)}`;
+    const here = images ? `${formatCount(images, "image")} in ${getFileName(path)}` : `No images directly in ${getFileName(path)}`;
     this.walker.replaceChildren(el("p", { class: "quiet" }, here), el("div", { class: "folders" }, ...up, ...others, ...folders.map((one) => button(one.name, one.path))));
     if (had) /** @type {HTMLElement | null} */ (this.walker.querySelector("button"))?.focus();
   }
@@ -163,7 +163,7 @@ class NewProject {
     if (cut < 0) return;
     const number = ++this.newest.complete;
     /** @type {Inside | null} */
-    const inside = await ask("folders", { path: typed.slice(0, cut) || "/" }).catch(() => null);
+    const inside = await postStart("folders", { path: typed.slice(0, cut) || "/" }).catch(() => null);
     if (!inside || number !== this.newest.complete) return;
     const start = typed.slice(cut + 1).toLowerCase();
     const fits = inside.folders.filter((one) => one.name.toLowerCase().startsWith(start));
@@ -181,7 +181,7 @@ class NewProject {
   async choose(path, byKey = false) {
     if (!(await this.look(path))) return;
     ++this.newest.folders;
-    const inside = await ask("folders", { path }).catch(() => null);
+    const inside = await postStart("folders", { path }).catch(() => null);
     if (inside) this.showFolders(inside);
     if (byKey) this.text.focus();
   }
@@ -207,8 +207,8 @@ class NewProject {
   /** @param {string} name of a project that was begun and not finished */
   unfinished(name) {
     const problem = el("p", { class: "error", role: "alert" });
-    const remove = () => ask("remove_unfinished", { name }).then(
-      () => location.assign(`${PAGE.base}/`), (/** @type {Error} */ error) => (problem.textContent = error.message));
+    const remove = () => postStart("remove_unfinished", { name }).then(
+      () => location.assign(`${PAGE_DATA.base}/`), (/** @type {Error} */ error) => (problem.textContent = error.message));
     return el("p", {}, `${name} was begun and not finished. Give its classes, and create it: images that were read are not read again. `,
       el("button", { type: "button", onclick: remove }, `Remove ${name} instead`), problem);
   }
@@ -217,13 +217,13 @@ class NewProject {
   async goOn({ folder, name }) {
     this.path.value = folder;
     await this.choose(folder); // without the focus: what is said at the top stays in view
-    this.fill(draft().classes);
+    this.fill(readDraft().classes);
     this.name.value = name;
   }
 
   /** Fill in what was there before a reload, or before the server was started again. */
   async restore() {
-    const { path, classes } = draft();
+    const { path, classes } = readDraft();
     if (!path || this.path.value !== this.begun) return; // the person is on their way
     this.path.value = path;
     await this.choose(path);
@@ -237,7 +237,7 @@ class NewProject {
 
   /** Keep what was filled in, until the project is made. */
   keep() {
-    sessionStorage.setItem(DRAFT, JSON.stringify({ path: this.chosen, classes: this.text.value }));
+    sessionStorage.setItem(DRAFT_KEY, JSON.stringify({ path: this.chosen, classes: this.text.value }));
   }
 
   /** Say what lies in a folder. @param {string} path */
@@ -247,7 +247,7 @@ class NewProject {
     this.found.replaceChildren(el("p", { class: "quiet" }, `Looking through ${path}...`));
     try {
       /** @type {Look} */
-      const found = await ask("look", { path });
+      const found = await postStart("look", { path });
       if (number !== this.newest.look) return false;
       this.chosen = found.folder;
       this.showFound(found);
@@ -268,16 +268,16 @@ class NewProject {
   showFound(found) {
     const formats = Object.entries(found.endings).map(([ending, count]) => `${count.toLocaleString("en")} ${ending.replace(/^\./, "")}`);
     const pictures = found.samples.map((path) =>
-      el("img", { alt: nameOf(path), title: nameOf(path), width: 96, height: 72, loading: "lazy", src: `${PAGE.base}/start/thumb?path=${encodeURIComponent(path)}` }));
+      el("img", { alt: getFileName(path), title: getFileName(path), width: 96, height: 72, loading: "lazy", src: `${PAGE_DATA.base}/start/thumb?path=${encodeURIComponent(path)}` }));
     this.found.replaceChildren(
-      el("p", {}, el("b", {}, counted(found.images, "image")), ` with subfolders: ${formats.join(", ")}`),
+      el("p", {}, el("b", {}, formatCount(found.images, "image")), ` with subfolders: ${formats.join(", ")}`),
       el("div", { class: "thumbs" }, ...pictures),
       ...found.said.map((sentence) => el("p", { class: "quiet" }, sentence)));
     this.name.value = found.name;
     this.labels = null;
     this.bringRow.hidden = true;
     const offers = found.lists.map((list) =>
-      el("button", { type: "button", onclick: () => this.use(list.text, null) }, `Use the ${counted(list.count, "class", "classes")} of ${nameOf(list.file)}`));
+      el("button", { type: "button", onclick: () => this.use(list.text, null) }, `Use the ${formatCount(list.count, "class", "classes")} of ${getFileName(list.file)}`));
     this.offers.replaceChildren(...offers);
     this.rest.hidden = false;
   }
@@ -287,14 +287,14 @@ class NewProject {
     const looking = el("p", { class: "quiet", role: "status" }, "Looking for labels in the folder...");
     this.offers.append(looking);
     /** @type {Labels | null} */
-    const labels = (await ask("labels", { path }).catch(() => null))?.labels ?? null;
+    const labels = (await postStart("labels", { path }).catch(() => null))?.labels ?? null;
     looking.remove();
     if (number !== this.newest.look || !labels) return;
     this.labels = labels;
     if (labels.trouble) this.offers.append(el("p", { class: "quiet" }, `Labels were found, and cannot come with the project now. ${labels.trouble}`));
     else if (labels.count)
       this.offers.append(el("button", { type: "button", onclick: () => this.use(labels.text, labels) },
-        `Use the ${counted(labels.count, "class", "classes")} and labels of ${labels.name}`));
+        `Use the ${formatCount(labels.count, "class", "classes")} and labels of ${labels.name}`));
   }
 
   // Classes
@@ -328,11 +328,11 @@ class NewProject {
     const number = ++this.newest.classes;
     this.keep();
     try {
-      const { names, has_commas } = await ask("classes", this.typed);
+      const { names, has_commas } = await postStart("classes", this.typed);
       if (number !== this.newest.classes) return;
       this.commasRow.hidden = !has_commas || !names.length || !/[,;，、；]/.test(this.text.value);
-      const shown = names.slice(0, SHOWN).join(" · ") + (names.length > SHOWN ? " · ..." : "");
-      this.names.textContent = names.length ? `${counted(names.length, "class", "classes")}: ${shown}` : "";
+      const shown = names.slice(0, MAX_NAMED_CLASSES).join(" · ") + (names.length > MAX_NAMED_CLASSES ? " · ..." : "");
+      this.names.textContent = names.length ? `${formatCount(names.length, "class", "classes")}: ${shown}` : "";
       this.names.classList.remove("error");
     } catch (error) {
       if (number !== this.newest.classes) return;
@@ -352,7 +352,7 @@ class NewProject {
     const labels = !this.bringRow.hidden && this.bring.checked ? (this.labels?.file ?? "") : "";
     const mode = this.all.checked ? "all" : "one";
     try {
-      await ask("make", { ...this.typed, name: this.name.value, path: this.chosen, labels, mode });
+      await postStart("make", { ...this.typed, name: this.name.value, path: this.chosen, labels, mode });
       await this.follow();
     } catch (error) {
       this.error.textContent = String(/** @type {Error} */ (error).message);
@@ -365,7 +365,7 @@ class NewProject {
   async follow(atStart = false) {
     for (let lost = 0; ; ) {
       /** @type {State | null} */
-      const state = await ask("state").catch(() => null);
+      const state = await postStart("state").catch(() => null);
       lost = state ? 0 : lost + 1;
       if (atStart && !state?.is_at_work) return;
       if (state && !state.is_at_work) return this.ended(state);
@@ -374,20 +374,20 @@ class NewProject {
       this.work.hidden = false;
       if (state) this.showWork(state);
       else if (lost > 3) this.words.textContent = "The server does not answer. Is it still running?";
-      await new Promise((go) => setTimeout(go, POLL));
+      await new Promise((go) => setTimeout(go, POLL_MILLISECONDS));
     }
   }
 
   /** @param {State} state */
   showWork({ name, done, of, seconds_left }) {
     if (of) [this.bar.max, this.bar.value] = [of, done];
-    const left = seconds_left == null ? "" : ` · about ${inWords(seconds_left)} left`;
-    this.words.textContent = of ? `${name}: ${done.toLocaleString("en")} of ${counted(of, "file")} read${left}` : `${name}: listing files`;
+    const left = seconds_left == null ? "" : ` · about ${formatTimeLeft(seconds_left)} left`;
+    this.words.textContent = of ? `${name}: ${done.toLocaleString("en")} of ${formatCount(of, "file")} read${left}` : `${name}: listing files`;
   }
 
   async stop() {
     this.cancel.disabled = true;
-    await ask("cancel").catch(() => null);
+    await postStart("cancel").catch(() => null);
   }
 
   /** @param {State} state */
@@ -400,9 +400,9 @@ class NewProject {
       this.create.focus();
       return;
     }
-    sessionStorage.removeItem(DRAFT);
-    if (!link) location.assign(`${PAGE.base}/`); // somebody else makes a project by now: the list has this one
-    else if (PAGE.is_team) {
+    sessionStorage.removeItem(DRAFT_KEY);
+    if (!link) location.assign(`${PAGE_DATA.base}/`); // somebody else makes a project by now: the list has this one
+    else if (PAGE_DATA.is_team) {
       this.done.hidden = false;
       this.done.replaceChildren(
         el("h2", {}, `${name} is made`),
@@ -417,8 +417,8 @@ class NewProject {
 }
 
 /** What this tab has kept of a project that was not made yet. @returns {{path: string, classes: string}} */
-function draft() {
-  const kept = JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}");
+function readDraft() {
+  const kept = JSON.parse(sessionStorage.getItem(DRAFT_KEY) ?? "{}");
   return { path: kept.path ?? "", classes: kept.classes ?? "" };
 }
 

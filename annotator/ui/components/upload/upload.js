@@ -1,10 +1,10 @@
 // @ts-check
 /** Files for an import, chosen or dropped, sent to the server one after the other; the page lists those that are there. */
 
-import { BASE } from "../shared/api.js";
+import { BASE_ADDRESS } from "../shared/api.js";
 import { el } from "../shared/dom.js";
 
-const UNREACHABLE = "The server cannot be reached. Choose the file again when it is back.";
+const UNREACHABLE_TEXT = "The server cannot be reached. Choose the file again when it is back.";
 
 export default class Upload {
   /** @param {any} component */
@@ -69,7 +69,7 @@ export default class Upload {
   /** XMLHttpRequest, since fetch does not say how much it has sent. @param {File} file */
   send(file) {
     const request = (this.request = new XMLHttpRequest());
-    request.open("POST", `${BASE}/api/upload?name=${encodeURIComponent(file.name)}`);
+    request.open("POST", `${BASE_ADDRESS}/api/upload?name=${encodeURIComponent(file.name)}`);
     request.setRequestHeader("x-annotator-token", this.data.token);
     this.bar.value = 0;
     this.status.textContent = file.name;
@@ -80,11 +80,11 @@ export default class Upload {
     request.onload = () => {
       this.request = null;
       if (request.status === 200) this.next();
-      else this.fail(errorOf(request));
+      else this.fail(readError(request));
     };
     request.onerror = () => {
       this.request = null;
-      this.fail(UNREACHABLE);
+      this.fail(UNREACHABLE_TEXT);
     };
     request.send(file);
   }
@@ -111,7 +111,7 @@ export default class Upload {
 }
 
 /** @param {XMLHttpRequest} request */
-function errorOf(request) {
+function readError(request) {
   try {
     return JSON.parse(request.responseText).error;
   } catch {
