@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from annotator.errors import AnnotatorError
-    from annotator.exchange.classifier.classifier import Classifier, load_classifier
+    from annotator.exchange.classifier.onnx_classifier import Classifier, load_classifier
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.exports.thresholds import Limits
     from annotator.project import Project
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["AnnotatorError", "Choices", "Classifier", "Limits", "Project", "__version__", "load_classifier", "open"]
 __version__ = "0.1.0"
 
-_LIES_IN = {
+_LAZY_IMPORTS = {
     "AnnotatorError": "annotator.errors",
     "Choices": "annotator.exchange.exports.choices",
-    "Classifier": "annotator.exchange.classifier.classifier",
+    "Classifier": "annotator.exchange.classifier.onnx_classifier",
     "Limits": "annotator.exchange.exports.thresholds",
     "Project": "annotator.project",
-    "load_classifier": "annotator.exchange.classifier.classifier",
+    "load_classifier": "annotator.exchange.classifier.onnx_classifier",
 }
 
 
@@ -47,8 +47,8 @@ def open(path: "str | PathLike[str]") -> "Project":
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LIES_IN:
+    if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module 'annotator' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LIES_IN[name]), name)
+    return getattr(import_module(_LAZY_IMPORTS[name]), name)

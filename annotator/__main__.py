@@ -15,16 +15,16 @@ def main() -> None:
     """
     os.environ["PYTHONSAFEPATH"] = "1"  # as -P does, for every Python process that anything here starts
     from annotator.cli import app
-    from annotator.cli.printing import guard_terminal, print_notices
+    from annotator.cli.printing import guard_terminal, install_notice_printer
 
     guard_terminal()
-    print_notices()
+    install_notice_printer()
     try:
         app()
     except Exception as error:
-        from annotator.store.disk.system_errors import in_words
+        from annotator.store.disk.system_errors import translate_error
 
-        told = in_words(error)
+        told = translate_error(error)
         if told is None:
             raise
         sys.stderr.write(f"Error: {told}\n")

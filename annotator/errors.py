@@ -28,11 +28,11 @@ class NothingToLearn(AnnotatorError):
     """No image with features has a label 'present', so a training has nothing to learn."""
 
 
-class NoAnswer(AnnotatorError):
+class StorageTimeout(AnnotatorError):
     """A disk did not answer in time. The file itself may be fine."""
 
 
-class NotAsked(NoAnswer):
+class RequestSkipped(StorageTimeout):
     """A file was not requested because its address left earlier requests unanswered."""
 
 
@@ -40,30 +40,30 @@ class AlreadyRunning(AnnotatorError):
     """Another process holds the lock of the worker or the server."""
 
 
-def several(headline: str, problems: Sequence[str], shown: int = 50) -> AnnotatorError:
+def combine_problems(headline: str, problems: Sequence[str], max_listed: int = 50) -> AnnotatorError:
     """Return one error for all problems of an input, so that a person can fix them at once.
 
     Args:
         headline: The first line of the message.
         problems: One sentence a problem.
-        shown: The largest number of problems that are listed; the others are counted.
+        max_listed: The largest number of problems that are listed; the others are counted.
 
     Returns:
         The error, to be raised by the caller.
     """
-    rows = [f"  - {problem}" for problem in problems[:shown]]
-    if len(problems) > shown:
-        rows.append(f"  - and {len(problems) - shown:,} more")
+    rows = [f"  - {problem}" for problem in problems[:max_listed]]
+    if len(problems) > max_listed:
+        rows.append(f"  - and {len(problems) - max_listed:,} more")
     return AnnotatorError("\n".join([headline, *rows]))
 
 
-def did_you_mean(word: str, known: Iterable[str], shown: int = 20) -> str:
+def did_you_mean(word: str, known: Iterable[str], max_listed: int = 20) -> str:
     """Return the sentence that follows "there is no ...": similar names first, then all known ones.
 
     Args:
         word: The unknown name.
         known: The names that there are.
-        shown: The largest number of known names that are listed; the others are counted.
+        max_listed: The largest number of known names that are listed; the others are counted.
 
     Returns:
         Such as "Did you mean 'fox'? There is: fox, heron, deer."
@@ -71,5 +71,7 @@ def did_you_mean(word: str, known: Iterable[str], shown: int = 20) -> str:
     known = list(known)
     near = get_close_matches(word, known, n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
-    names = ", ".join(known[:shown]) + (f" and {len(known) - shown:,} more" if len(known) > shown else "")
+    names = ", ".join(known[:max_listed]) + (
+        f" and {len(known) - max_listed:,} more" if len(known) > max_listed else ""
+    )
     return f"{hint}There is: {names or 'none yet'}."

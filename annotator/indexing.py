@@ -11,10 +11,10 @@ import numpy as np
 from models.rows import Rows
 
 Ids = Sequence[int] | np.ndarray
-ROWS_AT_ONCE = 1 << 14  # aligned in one go: no second copy of everything
+CHUNK_ROWS = 1 << 14  # aligned in one go: no second copy of everything
 
 
-def positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def find_positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of some ids among others, and a mask of those that were found.
 
     The position of an unknown id is 0 or another valid one, so that it can index any non-empty array.
@@ -49,15 +49,15 @@ class CellIndex:
     image_ids: np.ndarray
     class_ids: np.ndarray
 
-    def rows(self, image_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
+    def find_rows(self, image_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of n images, (n,) int64, and a mask of those that have a row, (n,) bool."""
-        return positions(image_ids, self.image_ids)
+        return find_positions(image_ids, self.image_ids)
 
-    def columns(self, class_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
+    def find_columns(self, class_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns of n classes, (n,) int64, and a mask of those that have a column, (n,) bool."""
-        return positions(class_ids, self.class_ids)
+        return find_positions(class_ids, self.class_ids)
 
-    def cells(self, image_ids: Ids, class_ids: Ids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def find_cells(self, image_ids: Ids, class_ids: Ids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the rows and columns of n cells, and a mask of those that the array has.
 
         Args:
@@ -67,10 +67,10 @@ class CellIndex:
         Returns:
             Rows (n,) int64, columns (n,) int64, and (n,) bool: True where both are known.
         """
-        (rows, known_rows), (columns, known_columns) = self.rows(image_ids), self.columns(class_ids)
+        (rows, known_rows), (columns, known_columns) = self.find_rows(image_ids), self.find_columns(class_ids)
         return rows, columns, known_rows & known_columns
 
-    def aligned(self, values: Rows, image_ids: Ids, class_ids: Ids) -> np.ndarray:
+    def align(self, values: Rows, image_ids: Ids, class_ids: Ids) -> np.ndarray:
         """Return values in the rows and columns of other images and classes.
 
         Args:
@@ -81,10 +81,10 @@ class CellIndex:
         Returns:
             (n, c) of the type of `values`, nan for an image or class that has no row or column here.
         """
-        (rows, known_rows), (columns, known_columns) = self.rows(image_ids), self.columns(class_ids)
+        (rows, known_rows), (columns, known_columns) = self.find_rows(image_ids), self.find_columns(class_ids)
         result = np.full((len(rows), len(columns)), np.nan, values.dtype)
         to_rows, to_columns = np.flatnonzero(known_rows), np.flatnonzero(known_columns)
-        for start in range(0, len(to_rows), ROWS_AT_ONCE):
-            block = to_rows[start : start + ROWS_AT_ONCE]
+        for start in range(0, len(to_rows), CHUNK_ROWS):
+            block = to_rows[start : start + CHUNK_ROWS]
             result[np.ix_(block, to_columns)] = values[np.ix_(rows[block], columns[to_columns])]
         return result

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from annotator.errors import AnnotatorError
-from annotator.settings import login
+from annotator.settings import get_login_name
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from annotator.exchange.exports.choices import Choices
-    from annotator.exchange.imports.importing import Done
+    from annotator.exchange.imports.import_plan import ImportOutcome
     from annotator.quality.certificate_records import Certificate
-    from annotator.snapshot.progress import Progress
-    from annotator.store.imports.staged_cells import Preview
-    from annotator.store.runs.prediction_sources import Source
+    from annotator.snapshot.project_progress import Progress
+    from annotator.store.imports.staged_cells import ImportPreview
+    from annotator.store.runs.prediction_sources import PredictionSource
     from annotator.torch_dataset import LabeledImages
 
 OneOrMany = str | int | Iterable[str | int]
@@ -78,15 +78,17 @@ class Project:
     def configuration(self) -> Configuration:
         """Return the method, backbone and parameters of the next training, as they are set now."""
         return Configuration(
-            configuration.method(self.db), configuration.backbone(self.db), configuration.parameters(self.db)
+            configuration.get_method(self.db),
+            configuration.get_backbone(self.db),
+            configuration.get_parameters(self.db),
         )
 
     @property
     def classes(self) -> list[str]:
         """Return the names of the classes, in the order of the columns of tables and exports."""
-        from annotator.store.classes.classes import all_classes
+        from annotator.store.classes.classes import load_active_classes
 
-        return [class_.name for class_ in all_classes(self.db)]
+        return [class_.name for class_ in load_active_classes(self.db)]
 
     def labels(self, *, wide: bool = False, unknown: bool = False, choices: "Choices | None" = None) -> "pd.DataFrame":
         """Return the labels as a table, all as of one moment.
@@ -105,9 +107,13 @@ class Project:
         Raises:
             AnnotatorError: The choices are not possible for this project.
         """
-        from annotator.exchange import frames
+        from annotator.exchange import dataframes
 
-        return frames.wide_labels(self.db, choices) if wide else frames.labels(self.db, choices, unknown=unknown)
+        return (
+            dataframes.load_wide_labels(self.db, choices)
+            if wide
+            else dataframes.load_labels(self.db, choices, unknown=unknown)
+        )
 
     def images(self) -> "pd.DataFrame":
         """Return the images as a table with one row an image.
@@ -117,9 +123,9 @@ class Project:
             class is answered), problem (why the file cannot be read, "" when it can), split, and one column
             attribute.NAME for each other attribute.
         """
-        from annotator.exchange import frames
+        from annotator.exchange import dataframes
 
-        return frames.image_table(self.db)
+        return dataframes.load_images(self.db)
 
     def suggestions(self, class_: str | None = None, n: int = 100) -> "pd.DataFrame":
         """Return the unanswered labels that are probably present, the likeliest first.
@@ -134,9 +140,9 @@ class Project:
         Raises:
             AnnotatorError: No class has this name.
         """
-        from annotator.exchange import frames
+        from annotator.exchange import dataframes
 
-        return frames.suggestions(self.db, class_, n)
+        return dataframes.load_suggestions(self.db, class_, n)
 
     def decide(
         self,
@@ -165,9 +171,9 @@ class Project:
             AnnotatorError: Images, classes or states are unknown or do not fit together; the message lists all
                 problems.
         """
-        from annotator.exchange import answers
+        from annotator.exchange import scripted_decisions
 
-        return answers.decide(self.db, image, class_, state, annotator or login())
+        return scripted_decisions.store_decisions(self.db, image, class_, state, annotator or get_login_name())
 
     def undo(self, *, annotator: str | None = None) -> int:
         """Take back the newest step of a person; imports are taken back with `annotator imports undo`.
@@ -183,7 +189,7 @@ class Project:
         """
         from annotator.store.labels import decisions
 
-        return len(decisions.undo(self.db, annotator or login()))
+        return len(decisions.undo(self.db, annotator or get_login_name()))
 
     def predictions(
         self,
@@ -194,7 +200,7 @@ class Project:
         only_known: bool = False,
         replace: bool = False,
         annotator: str | None = None,
-    ) -> "Source":
+    ) -> "PredictionSource":
         """Store the predictions of another model; the next training learns how much they are worth.
 
         Args:
@@ -213,20 +219,23 @@ class Project:
         Raises:
             AnnotatorError: The scores cannot be read or do not fit the project; then nothing is stored.
         """
-        from annotator.exchange.predictions import outside_predictions as outside
-        from annotator.exchange.predictions.score_frames import score_blocks
+        from annotator.exchange.predictions import prediction_import
+        from annotator.exchange.predictions.score_dataframes import read_score_frame
 
-        choices, by = outside.Choices(scale=scale, only_known=only_known, replace=replace), annotator or login()
+        choices, by = (
+            prediction_import.PredictionOptions(scale=scale, only_known=only_known, replace=replace),
+            annotator or get_login_name(),
+        )
         if isinstance(scores, str | PathLike):
-            with outside.prepare(self.db, Path(scores), name, choices, by) as plan:
+            with prediction_import.prepare_predictions(self.db, Path(scores), name, choices, by) as plan:
                 return plan.apply()
-        return outside.store_blocks(self.db, name, score_blocks(scores), choices, by, "The table")[0]
+        return prediction_import.store_scores(self.db, name, read_score_frame(scores), choices, by, "The table")[0]
 
     def progress(self) -> "Progress":
         """Return how far the project is: pairs answered, images complete, and the seconds left at everybody's pace."""
-        from annotator.snapshot.progress import progress_of
+        from annotator.snapshot.project_progress import load_progress
 
-        return progress_of(self.db)
+        return load_progress(self.db)
 
     def certificate(self, target: float = 0.98) -> "Certificate":
         """Return how complete and how correct the labels are, with 95 % intervals.
@@ -237,9 +246,9 @@ class Project:
         Returns:
             The certificate: `overall` and `classes` hold the figures, `lacks` says what would make them surer.
         """
-        from annotator.quality.certificate import certificate
+        from annotator.quality.certification import compute_certificate
 
-        return certificate(self.db, target)
+        return compute_certificate(self.db, target)
 
     def export(
         self,
@@ -268,11 +277,11 @@ class Project:
             AnnotatorError: The format, the target or the choices are not possible, or the format would lose facts; the
                 message lists all problems.
         """
-        from annotator.exchange.exports import export
+        from annotator.exchange.exports import export_writer
 
-        by = login() if tag else ""
+        by = get_login_name() if tag else ""
         options: dict[str, Any] = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": by}
-        return export.export(self.db, Path(target), format, choices, **options)[1]
+        return export_writer.export_data_set(self.db, Path(target), format, choices, **options)[1]
 
     def preview(
         self,
@@ -283,7 +292,7 @@ class Project:
         class_map: str | PathLike[str] | None = None,
         conflicts: Literal["keep", "replace"] = "keep",
         exhaustive: bool = False,
-    ) -> "Preview":
+    ) -> "ImportPreview":
         """Return what `import_` would change with the same arguments; nothing is changed.
 
         Args:
@@ -302,11 +311,11 @@ class Project:
         Raises:
             AnnotatorError: The source cannot be read; the message lists all problems.
         """
-        from annotator.exchange.imports import importing
+        from annotator.exchange.imports import import_plan
         from annotator.store.locations.addresses import parse_location
 
-        chosen = importing.Choices(format, _path(images), _path(class_map), conflicts, exhaustive)
-        with importing.prepare(self.db, parse_location(str(source)), chosen, login()) as plan:
+        chosen = import_plan.ImportOptions(format, _to_path(images), _to_path(class_map), conflicts, exhaustive)
+        with import_plan.prepare_import(self.db, parse_location(str(source)), chosen, get_login_name()) as plan:
             return plan.preview
 
     def import_(
@@ -319,7 +328,7 @@ class Project:
         conflicts: Literal["keep", "replace"] = "keep",
         exhaustive: bool = False,
         annotator: str | None = None,
-    ) -> "Done":
+    ) -> "ImportOutcome":
         """Import images and labels of a file, folder, archive or address, all or nothing.
 
         Args:
@@ -340,11 +349,13 @@ class Project:
         Raises:
             AnnotatorError: The source cannot be imported; the message lists all problems, and nothing is stored.
         """
-        from annotator.exchange.imports import importing
+        from annotator.exchange.imports import import_plan
         from annotator.store.locations.addresses import parse_location
 
-        chosen = importing.Choices(format, _path(images), _path(class_map), conflicts, exhaustive)
-        with importing.prepare(self.db, parse_location(str(source)), chosen, annotator or login()) as plan:
+        chosen = import_plan.ImportOptions(format, _to_path(images), _to_path(class_map), conflicts, exhaustive)
+        with import_plan.prepare_import(
+            self.db, parse_location(str(source)), chosen, annotator or get_login_name()
+        ) as plan:
             return plan.apply()
 
     def dataset(
@@ -376,14 +387,14 @@ class Project:
             AnnotatorError: The choices are not possible, `unknown` is another word, or no image is in the split.
         """
         from annotator.exchange.exports.choices import Choices
-        from annotator.torch_dataset import labeled_images
+        from annotator.torch_dataset import build_labeled_images
 
         choices = choices or Choices()
         if unknown not in ("mask", "absent", "model"):
             raise AnnotatorError(f"unknown cannot be {unknown!r}. There is: mask, absent, model.")
         if unknown != "mask":
             choices = replace(choices, unknown=unknown)
-        return labeled_images(self.db, split, transform, choices, size)
+        return build_labeled_images(self.db, split, transform, choices, size)
 
     def close(self) -> None:
         """Close the database and free the caches; closing again does nothing, any other use raises AnnotatorError."""
@@ -401,5 +412,5 @@ class Project:
         return f"annotator.open({str(self.path)!r})"
 
 
-def _path(path: str | PathLike[str] | None) -> Path | None:
+def _to_path(path: str | PathLike[str] | None) -> Path | None:
     return None if path is None else Path(path)

@@ -12,11 +12,11 @@ STATES = {name: state for state, name in STATE_NAMES.items()}
 
 ACTIONS = ("label", "done", "skip", "undo", "flag", "clear", "comment")
 """What a decision does: answer a cell, complete, skip, undo a decision, flag, empty a cell, or comment on an image."""
-OF_A_CELL = ("label", "clear")
+CELL_ACTIONS = ("label", "clear")
 
 
 @dataclass(frozen=True)
-class Source:
+class DecisionSource:
     """The source of a decision, and the properties that follow from it.
 
     Attributes:
@@ -48,10 +48,10 @@ class Source:
 SOURCES = {
     source.name: source
     for source in (
-        Source("click", "a person named the class", "person", unbiased=False, timed="click"),
-        Source("suggestion", "a likely label, with its probability", "model", scored=True, timed="image"),
-        Source("grid", "many images of one class, mostly likely ones", "model", scored=True, timed="grid"),
-        Source(
+        DecisionSource("click", "a person named the class", "person", unbiased=False, timed="click"),
+        DecisionSource("suggestion", "a likely label, with its probability", "model", scored=True, timed="image"),
+        DecisionSource("grid", "many images of one class, mostly likely ones", "model", scored=True, timed="grid"),
+        DecisionSource(
             "audit",
             "sampled at random for the certificate; predictions and earlier answers are hidden",
             "chance",
@@ -59,7 +59,7 @@ SOURCES = {
             timed="grid",
             blind=True,
         ),
-        Source(
+        DecisionSource(
             "reading",
             "one of several people who answer every class of an image, blind to each other",
             "chance",
@@ -67,7 +67,7 @@ SOURCES = {
             blind=True,
             is_vote=True,
         ),
-        Source(
+        DecisionSource(
             "known",
             "an image whose answers are known, mixed in to see how well a person answers",
             "chance",
@@ -75,40 +75,69 @@ SOURCES = {
             blind=True,
             is_vote=True,
         ),
-        Source("done", "no other class is present", "person"),
-        Source("gallery", "a person changed several images at once", "person", unbiased=False),
-        Source("event", "an answer to one image of an event, given to others of it", "person", unbiased=False),
-        Source("aside", "a person set the image aside", "person", unbiased=False, claimable=False),
-        Source("script", "a person's own program chose the cell", "person", unbiased=False, claimable=False),
-        Source("merge", "a class with this answer was merged into this one", "person", unbiased=False, claimable=False),
-        Source("import", "read from a file of labels", "file", unbiased=False, claimable=False),
-        Source("random", "all unanswered classes of a random image", "chance", scored=True, timed="image"),
-        Source("search", "unusual images, asked for a class of which there is no example", "model", timed="grid"),
-        Source("sample", "random images, asked for a class of which there is no example", "chance", timed="grid"),
-        Source("exploration", "all unanswered classes of an unlabeled image", "chance", scored=True, timed="image"),
-        Source("relabel", "an answer that the model contradicts, asked again", "answers", timed="grid"),
-        Source("settlement", "people disagreed, and this answer settles it", "answers", right=Right.REVIEW),
+        DecisionSource("done", "no other class is present", "person"),
+        DecisionSource("gallery", "a person changed several images at once", "person", unbiased=False),
+        DecisionSource("event", "an answer to one image of an event, given to others of it", "person", unbiased=False),
+        DecisionSource("aside", "a person set the image aside", "person", unbiased=False, claimable=False),
+        DecisionSource("script", "a person's own program chose the cell", "person", unbiased=False, claimable=False),
+        DecisionSource(
+            "merge", "a class with this answer was merged into this one", "person", unbiased=False, claimable=False
+        ),
+        DecisionSource("import", "read from a file of labels", "file", unbiased=False, claimable=False),
+        DecisionSource("random", "all unanswered classes of a random image", "chance", scored=True, timed="image"),
+        DecisionSource(
+            "search", "unusual images, asked for a class of which there is no example", "model", timed="grid"
+        ),
+        DecisionSource(
+            "sample", "random images, asked for a class of which there is no example", "chance", timed="grid"
+        ),
+        DecisionSource(
+            "exploration", "all unanswered classes of an unlabeled image", "chance", scored=True, timed="image"
+        ),
+        DecisionSource("relabel", "an answer that the model contradicts, asked again", "answers", timed="grid"),
+        DecisionSource("settlement", "people disagreed, and this answer settles it", "answers", right=Right.REVIEW),
     )
 }
 """Sources of decisions, by name. A model is never one: it only fills in cells of an export."""
 
-ACCEPTED, RULED_OUT, MODEL, ASSUMED = "model (accepted)", "ruled out (sample)", "model", "assumed"
-MAJORITY, ESTIMATED, OF_EVENT, IMPLIED = "majority of people", "estimated from people", "label of the event", "implied"
-FILLED = (ACCEPTED, RULED_OUT, MODEL, ASSUMED, MAJORITY, ESTIMATED, OF_EVENT, IMPLIED)
+FILLED_BY_AUTO_ACCEPT, FILLED_BY_RULE_OUT, FILLED_BY_MODEL, FILLED_BY_ASSUMPTION = (
+    "model (accepted)",
+    "ruled out (sample)",
+    "model",
+    "assumed",
+)
+FILLED_BY_MAJORITY, FILLED_BY_ESTIMATE, FILLED_BY_EVENT, FILLED_BY_IMPLICATION = (
+    "majority of people",
+    "estimated from people",
+    "label of the event",
+    "implied",
+)
+FILL_SOURCES = (
+    FILLED_BY_AUTO_ACCEPT,
+    FILLED_BY_RULE_OUT,
+    FILLED_BY_MODEL,
+    FILLED_BY_ASSUMPTION,
+    FILLED_BY_MAJORITY,
+    FILLED_BY_ESTIMATE,
+    FILLED_BY_EVENT,
+    FILLED_BY_IMPLICATION,
+)
 """What an export names as the source of cells that nobody has answered, or nobody alone; read back, no answers."""
 
 
-def sources(**wanted: object) -> tuple[str, ...]:
+def list_sources(**properties: object) -> tuple[str, ...]:
     """Return the names of the sources with some properties.
 
     Args:
-        **wanted: Attributes of Source with the values they must have: sources(scored=True).
+        **properties: Attributes of Source with the values they must have: list_sources(scored=True).
 
     Returns:
         The names, in the order of SOURCES.
     """
     return tuple(
-        name for name, source in SOURCES.items() if all(getattr(source, key) == value for key, value in wanted.items())
+        name
+        for name, source in SOURCES.items()
+        if all(getattr(source, key) == value for key, value in properties.items())
     )
 
 
@@ -248,7 +277,7 @@ class Label(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Saved:
+class SaveResult:
     """The result of storing decisions: every uuid is either saved or refused.
 
     Attributes:
@@ -262,7 +291,7 @@ class Saved:
     opinions: list[str] = field(default_factory=list[str])
 
 
-class Voice(NamedTuple):
+class AnnotatorAnswer(NamedTuple):
     """The answer of one person to a cell.
 
     Attributes:
@@ -298,13 +327,13 @@ class Suggestion:
     probability: float | None
     run_id: int | None
     known: int | None = None
-    said: tuple[Voice, ...] = ()
+    said: tuple[AnnotatorAnswer, ...] = ()
     models: tuple[tuple[str, float], ...] = ()
     boxes: tuple[tuple[str, float, float, float, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
-class Filter:
+class SuggestionFilter:
     """The suggestions that Review shows.
 
     Attributes:
@@ -324,7 +353,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedImages:
     """A page's request for images.
 
     Attributes:
@@ -346,7 +375,7 @@ class Wanted:
     annotator: str
     have: Sequence[int]
     want: int
-    only: Filter = Filter()
+    only: SuggestionFilter = SuggestionFilter()
     passed: Sequence[int] = ()
     instead: str = ""
     order: str = ""

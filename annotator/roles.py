@@ -30,7 +30,7 @@ class Role(StrEnum):
         return Right(list(Role).index(self))
 
 
-ABOUT = {
+ROLE_DESCRIPTIONS = {
     Role.NONE: "no access",
     Role.GUEST: "looks",
     Role.ANNOTATOR: "answers",
@@ -41,10 +41,10 @@ ABOUT = {
 
 # What owners can keep from guests and annotators, so that nobody is led by what others answered; by page, and the
 # history of an image.
-KEPT_FROM_SIGHT = ("gallery", "map", "progress", "certificate", "history")
+HIDEABLE_PARTS = ("gallery", "map", "progress", "certificate", "history")
 
 
-def role_named(name: str) -> Role:
+def parse_role(name: str) -> Role:
     """Return the role with this name.
 
     Args:

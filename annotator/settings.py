@@ -12,33 +12,33 @@ DEFAULT_METHOD = "auto"
 DEFAULT_BACKBONE = "efficientnet_lite0_320"
 DEFAULT_ORDER = "random"  # query order of single images: the images labeled first are then a random sample
 
-LEFT_OUT = "left_out"  # the setting that lists what the last training could not use
+LEFT_OUT_SETTING = "left_out"  # the setting that lists what the last training could not use
 
-IMPORTER = "import"  # the annotator named on decisions that came from a file
+IMPORT_ANNOTATOR = "import"  # the annotator named on decisions that came from a file
 
-FIRST_RUN_AT = 20  # labeled images before the worker trains by itself: with fewer, suggestions mislead
-EARLY_POSITIVES = 20  # positives of a class below which its heat maps are marked as early
-REVIEW_THRESHOLD = 0.5
-REVIEW_CHIPS = 8  # suggestions shown with one image, the likeliest first
-HEATMAPS_AHEAD = 16  # first images of the review queue whose heat maps are made in advance
-RUNS_KEPT = 3  # arrays and heat maps of older runs are deleted; their rows stay
+MIN_IMAGES_FOR_FIRST_RUN = 20  # labeled images before the worker trains by itself: with fewer, suggestions mislead
+MIN_HEATMAP_POSITIVES = 20  # positives of a class below which its heat maps are marked as early
+DEFAULT_REVIEW_THRESHOLD = 0.5
+MAX_CHIPS_PER_IMAGE = 8  # suggestions shown with one image, the likeliest first
+PREFETCHED_HEATMAP_IMAGES = 16  # first images of the review queue whose heat maps are made in advance
+KEPT_RUN_COUNT = 3  # arrays and heat maps of older runs are deleted; their rows stay
 
 LEASE_SECONDS = 150.0  # a browser renews every minute; a closed one frees its images after this
 HEARTBEAT_SECONDS = 1.0
-WORKER_SILENT_SECONDS = 15.0  # a heartbeat older than this: the worker is stuck or gone
+WORKER_TIMEOUT_SECONDS = 15.0  # a heartbeat older than this: the worker is stuck or gone
 DISPLAY_PIXELS = 1600  # longest side of a picture sent to a browser; copies of larger files are made once
 THUMB_PIXELS = 320  # the same in the grid and on the map
-DECODER = "3"  # increased when decoding.py decodes some files differently: older copies are made again
-BUSY_STATUS = 3  # exit status of a worker started by the app that found another one at work
+DECODER_VERSION = "3"  # increased when decoding.py decodes some files differently: older copies are made again
+BUSY_EXIT_STATUS = 3  # exit status of a worker started by the app that found another one at work
 DEFAULT_PORT = 8501
-SAMPLE = Path(__file__).resolve().parent.parent / "sample_data"  # drawn images, and a list of their classes
+SAMPLE_DATA_FOLDER = Path(__file__).resolve().parent.parent / "sample_data"  # drawn images, and a list of their classes
 
 
-LONGEST = 200  # bytes of a folder's name; disks allow 255, and some names get an ending
-DATABASE = "project.db"
-IMPORTED = "imported"  # the folder of what was unpacked or downloaded into the project
-EXPORTS = "exports"  # the only folder of a project that exports are written to
-UNFINISHED = "project.db.unfinished"  # the name of a new project's database until it is complete
+MAX_FOLDER_NAME_BYTES = 200  # bytes of a folder's name; disks allow 255, and some names get an ending
+DATABASE_FILE = "project.db"
+IMPORTED_FOLDER = "imported"  # the folder of what was unpacked or downloaded into the project
+EXPORTS_FOLDER = "exports"  # the only folder of a project that exports are written to
+UNFINISHED_DATABASE_FILE = "project.db.unfinished"  # the name of a new project's database until it is complete
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Paths:
     """
 
     project: Path
-    file: str = DATABASE
+    file: str = DATABASE_FILE
 
     @property
     def database(self) -> Path:
@@ -64,7 +64,7 @@ class Paths:
         return self.project / "secret"
 
     @property
-    def opener(self) -> Path:
+    def opener_page(self) -> Path:
         """Return the path of a page that takes the browser opened by `annotator serve` to the address with the key."""
         return self.project / "open.html"
 
@@ -74,7 +74,7 @@ class Paths:
         return self.project / "thumbs"
 
     @property
-    def fetched(self) -> Path:
+    def fetched_images(self) -> Path:
         """Return the folder of images that lie at addresses, and of copies of them, while somebody looks at them."""
         return self.project / "fetched"
 
@@ -106,7 +106,7 @@ class Paths:
     @property
     def exports(self) -> Path:
         """Return the folder of exports that the Export page writes on the server, or that the command line names."""
-        return self.project / EXPORTS
+        return self.project / EXPORTS_FOLDER
 
     @property
     def downloads(self) -> Path:
@@ -155,29 +155,29 @@ class Paths:
 
     def features(self, backbone: str) -> Path:
         """Return the folder of the feature cache of one backbone; for "", the folder of all of them."""
-        return self.project / "features" / _file_name(backbone)
+        return self.project / "features" / _to_folder_name(backbone)
 
-    def adapted(self, name: str) -> Path:
+    def adapted_network(self, name: str) -> Path:
         """Return the folder of an adapted network; for "", the folder of all of them."""
-        return self.project / "adapted" / _file_name(name)
+        return self.project / "adapted" / _to_folder_name(name)
 
     @property
-    def adapting(self) -> Path:
+    def unfinished_adaptation(self) -> Path:
         """Return the folder of what an unfinished adaptation needs to go on: plan, inputs, checkpoint."""
         return self.project / "adapting"
 
     def map(self, backbone: str) -> Path:
         """Return the folder of the map of the images by the features of one backbone; for "", that of all maps."""
-        return self.project / "map" / _file_name(backbone)
+        return self.project / "map" / _to_folder_name(backbone)
 
-    def copy(self, image_id: int, kind: str) -> Path:
+    def image_copy(self, image_id: int, kind: str) -> Path:
         """Return the path of the reduced or converted copy of an image for the browser.
 
         A thousand images share a folder.
         """
-        return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}-{DECODER}.jpg"
+        return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}-{DECODER_VERSION}.jpg"
 
-    def old_copies(self, image_id: int, kind: str) -> list[Path]:
+    def old_image_copies(self, image_id: int, kind: str) -> list[Path]:
         """Return possible paths of copies by older decoders, which kept display copies in one folder."""
         copy = self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}.jpg"
         return [copy, self.thumbs / f"{image_id}.jpg"] if kind == "display" else [copy]
@@ -204,18 +204,20 @@ class Paths:
         return self.heatmaps / str(run_id) / f"{class_id}.json"
 
 
-def _file_name(backbone: str) -> str:
+def _to_folder_name(backbone: str) -> str:
     # A backbone's name may hold a slash or a dot (timm: "hf-hub:...", "resnet50.a1_in1k").
     name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in backbone)
     if name and not name.strip("."):  # "." and ".." are other folders
         name = name.replace(".", "_")
     # Of several joined networks it may be longer than a disk allows.
     return (
-        name if len(name.encode()) <= LONGEST else f"{name[:60]}-{hashlib.sha256(backbone.encode()).hexdigest()[:16]}"
+        name
+        if len(name.encode()) <= MAX_FOLDER_NAME_BYTES
+        else f"{name[:60]}-{hashlib.sha256(backbone.encode()).hexdigest()[:16]}"
     )
 
 
-def login() -> str:
+def get_login_name() -> str:
     """Return the login name, or "somebody" where the machine has none: the annotator where no other name is given."""
     try:
         return getpass.getuser()

@@ -13,13 +13,13 @@ from torch.utils.data import Dataset
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.formats.view import CODES
+from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.formats.export_view import TRAINING_VALUES
 from annotator.store.database.database import Database
-from annotator.store.images.band_setting import shown_bands
-from annotator.store.labels import blocks
+from annotator.store.images.band_setting import get_shown_bands
+from annotator.store.labels import export_reads
 from annotator.store.locations.location import Location, open_source
-from annotator.store.pictures.bands import UNSAID, Bands
+from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
 from annotator.store.pictures.decoding import BadImage, open_rgb
 
 
@@ -51,7 +51,7 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         missing: list[str],
         transform: Callable[[Any], Any] | None,
         size: int | None,
-        bands: Bands = UNSAID,
+        bands: BandChoices = NO_BAND_CHOICES,
     ):
         """Keep what is needed to read the images; nothing is read yet.
 
@@ -87,9 +87,9 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         """
         row = range(len(self.names))[index]
         labels = torch.from_numpy(self.targets[row].astype(np.float32))
-        return self._image(row), labels, labels.abs()
+        return self._load_image(row), labels, labels.abs()
 
-    def _image(self, row: int) -> Any:
+    def _load_image(self, row: int) -> Any:
         square = (self._size, self._size) if self._size and self._transform is None else None
         try:
             picture = open_rgb(open_source(self._files[row], patient=True), square, self._bands)
@@ -103,7 +103,7 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         return torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
 
 
-def labeled_images(
+def build_labeled_images(
     db: Database,
     split: str | None,
     transform: Callable[[Any], Any] | None,
@@ -130,14 +130,15 @@ def labeled_images(
     files: list[Location] = []
     names: list[str] = []
     missing: list[str] = []
-    with data_set(db, choices) as data:
+    with open_data_set(db, choices) as data:
         view = data.view
         if split is not None and split not in view.splits:
             raise AnnotatorError(f"No image is in the split {split!r}. {did_you_mean(split, view.splits)}")
         targets = [np.zeros((0, len(view.classes)), np.int8)]
         for block in view.blocks():
             place_of = {
-                row[0]: row[1:] for row in blocks.image_files(db, np.array([image.id for image in block.images]))
+                row[0]: row[1:]
+                for row in export_reads.load_image_files(db, np.array([image.id for image in block.images]))
             }
             rows = [row for row in range(len(block.images)) if split is None or block.splits[row] == split]
             readable = [row for row in rows if block.images[row].id in place_of and not block.missing[row]]
@@ -146,6 +147,6 @@ def labeled_images(
                 folder, path, state = place_of[block.images[row].id]
                 files.append(Location(folder, path, state, block.images[row].sha256))
                 names.append(block.images[row].name)
-            targets.append(CODES[block.values[readable]])
+            targets.append(TRAINING_VALUES[block.values[readable]])
         classes = [class_.name for class_ in view.classes]
-    return LabeledImages(classes, names, np.concatenate(targets), files, missing, transform, size, shown_bands(db))
+    return LabeledImages(classes, names, np.concatenate(targets), files, missing, transform, size, get_shown_bands(db))

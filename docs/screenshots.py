@@ -15,10 +15,10 @@ import time
 import uuid
 from pathlib import Path
 
-from annotator.benchmark.harness.browser import chromium, let_in, open_by_menu
-from annotator.benchmark.harness.processes import free_port, listens, wait_for
-from annotator.exchange.setup import set_up
-from annotator.quality import audit
+from annotator.benchmark.harness.browser import open_by_menu, open_chromium, sign_in_context
+from annotator.benchmark.harness.child_processes import free_port, is_listening, wait_for
+from annotator.exchange.project_setup import set_up_project
+from annotator.quality import audit_sampling
 from annotator.records import ABSENT, PRESENT, Batch
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -42,14 +42,14 @@ NOTHING_LOADS = """() => !document.querySelector("[data-testid=stSkeleton]") &&
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "scenes"
-        set_up(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
+        set_up_project(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
         port = free_port()
         server = subprocess.Popen(
             [sys.executable, "-P", "-m", "annotator", "serve", str(project), "--port", str(port), "--no-browser"]
         )
         try:
-            wait_for(lambda: listens(port), "the app")
-            with chromium() as browser:
+            wait_for(lambda: is_listening(port), "the app")
+            with open_chromium() as browser:
                 for theme in ("light", "dark"):
                     session(browser, f"http://127.0.0.1:{port}", theme, Database(project))
         finally:
@@ -62,7 +62,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     truth = {row["image"]: row["labels"].split("|") for row in csv.DictReader((SAMPLE / "truth.csv").open())}
     names = [line.split("\t")[0].strip() for line in (SAMPLE / "classes.txt").read_text().splitlines()]
     context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme)
-    let_in(context, db.paths.project, address, "Ann")
+    sign_in_context(context, db.paths.project, address, "Ann")
     page = context.new_page()
     page.goto(f"{address}/annotate")
     picture = page.locator(".stage img").first
@@ -185,19 +185,19 @@ def mark_what_autopilot_asks(page, truth: dict[str, list[str]], names: list[str]
 
 def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
     """Answer some images in every class, and a part of an audit."""
-    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
-    files = {image.id: image.name for image in images.all_images(db)}
+    names = {class_.id: class_.name for class_ in classes.load_active_classes(db)}
+    files = {image.id: image.name for image in images.load_all_images(db)}
 
     def answer(source: str, cells: list[tuple[int, int]], run: int | None, scores: list[float | None]) -> None:
         states = [PRESENT if names[class_id] in truth[files[image_id]] else ABSENT for image_id, class_id in cells]
         rows = [(*cell, state, score) for cell, state, score in zip(cells, states, scores, strict=True)]
-        decisions.decide(db, [Batch(str(uuid.uuid4()), "Bo", source, rows, run, 500 * len(rows))])
+        decisions.save(db, [Batch(str(uuid.uuid4()), "Bo", source, rows, run, 500 * len(rows))])
 
-    for image_id in images.in_working_order(db)[-WHOLE:].tolist():
+    for image_id in images.load_ids_in_working_order(db)[-WHOLE:].tolist():
         answer("suggestion", [(image_id, class_id) for class_id in names], None, [None] * len(names))
     wait_for_run(db)
-    audit.draw(db, seed=1)
-    drawn = audit.open_cells(db)
+    audit_sampling.draw_audit(db, seed=1)
+    drawn = audit_sampling.load_open_cells(db)
     for class_id in names:
         asked = [cell for cell in drawn if cell.class_id == class_id]
         asked = asked[: round(AUDITED * len(asked))]
@@ -207,7 +207,7 @@ def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
 def phone(browser, address: str, theme: str, db: Database) -> None:
     """The pages for fingers, as a phone shows them."""
     context = browser.new_context(viewport=PHONE, color_scheme=theme, has_touch=True, device_scale_factor=2)
-    let_in(context, db.paths.project, address, "Ann")
+    sign_in_context(context, db.paths.project, address, "Ann")
     page = context.new_page()
     page.goto(f"{address}/review")
     page.locator(".suggestion.selected").wait_for(timeout=60_000)
@@ -232,7 +232,7 @@ def show_a_right_suggestion(page, truth: dict[str, list[str]]) -> None:
 def wait_for_run(db: Database) -> None:
     """Until the model has seen everything that was decided."""
     for _ in range(3000):
-        run = runs.current_run(db)
+        run = runs.load_current_run(db)
         newest = db.value("SELECT coalesce(max(id), 0) FROM decision")
         if run and run.last_decision_id >= newest:
             return

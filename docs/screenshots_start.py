@@ -19,15 +19,15 @@ from pathlib import Path
 
 from screenshots import HEIGHT, ROOT, SAMPLE, WIDTH, settle, shoot, wait_for_run
 
-from annotator.benchmark.harness.browser import chromium
-from annotator.benchmark.harness.processes import free_port
-from annotator.exchange.setup import set_up
+from annotator.benchmark.harness.browser import open_chromium
+from annotator.benchmark.harness.child_processes import free_port
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import ABSENT, PRESENT, Batch
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
-from annotator.ui.home import projects
+from annotator.ui.home import hosted_projects
 
 HOME = Path(tempfile.gettempdir()) / "ann"  # it is read on the pictures
 PROJECTS = HOME / "annotator-projects"
@@ -42,7 +42,7 @@ def main() -> None:
     try:
         for name in IMAGES:
             make(name)
-        with start_page() as link, chromium() as browser:
+        with start_page() as link, open_chromium() as browser:
             context = browser.new_context()
             context.new_page().goto(link)
             let_in = context.storage_state()
@@ -65,20 +65,20 @@ def make(name: str) -> None:
         return
     project = PROJECTS / name
     project.parent.mkdir(exist_ok=True)
-    set_up(project, images_folder=folder, class_file=SAMPLE / "classes.txt")
+    set_up_project(project, images_folder=folder, class_file=SAMPLE / "classes.txt")
     answer(Database(project), ANSWERED.get(name, 0))
     if name == ARCHIVED:
-        Database(project).set_setting(projects.ARCHIVED, True)
+        Database(project).set_setting(hosted_projects.ARCHIVED_SETTING, True)
 
 
 def answer(db: Database, many: int) -> None:
     """Answer every class of so many images as the truth says."""
     truth = {row["image"]: row["labels"].split("|") for row in csv.DictReader((SAMPLE / "truth.csv").open())}
-    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
-    for image in images.all_images(db)[:many]:
+    names = {class_.id: class_.name for class_ in classes.load_active_classes(db)}
+    for image in images.load_all_images(db)[:many]:
         states = {class_id: PRESENT if name in truth[image.name] else ABSENT for class_id, name in names.items()}
         rows = [(image.id, class_id, state, None) for class_id, state in states.items()]
-        assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", "click", rows, None, 8000)]).refused
+        assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ann", "click", rows, None, 8000)]).refused
 
 
 @contextmanager

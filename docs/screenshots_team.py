@@ -16,16 +16,15 @@ from pathlib import Path
 import numpy as np
 from screenshots import HEIGHT, SAMPLE, WIDTH, shoot
 
-from annotator.benchmark.harness.browser import chromium
-from annotator.benchmark.harness.processes import free_port, listens, wait_for
-from annotator.exchange.setup import set_up
-from annotator.quality import audit
+from annotator.benchmark.harness.browser import open_chromium
+from annotator.benchmark.harness.child_processes import free_port, is_listening, wait_for
+from annotator.exchange.project_setup import set_up_project
+from annotator.quality import audit_sampling
 from annotator.records import ABSENT, PRESENT, Batch
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import decisions
-from annotator.store.labels import overlap as readings
+from annotator.store.labels import decisions, image_overlap
 from annotator.store.people import members
 
 MISSES = {"Ann": 0.04, "Ben": 0.2, "Cleo": 0.1}  # share of what is there that they overlook
@@ -43,7 +42,7 @@ SHOTS = (
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "scenes"
-        set_up(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
+        set_up_project(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
         answer(Database(project))
         port, provider_port = free_port(), free_port()
         about = Path(folder) / "provider.toml"
@@ -58,8 +57,8 @@ def main() -> None:
             subprocess.Popen([sys.executable, "-P", "-m", "annotator", "serve", str(project), *words]),
         ]
         try:
-            wait_for(lambda: listens(port) and listens(provider_port), "the app and the provider")
-            with chromium() as browser:
+            wait_for(lambda: is_listening(port) and is_listening(provider_port), "the app and the provider")
+            with open_chromium() as browser:
                 for theme in ("light", "dark"):
                     session(browser, address, theme, Database(project))
         finally:
@@ -91,8 +90,8 @@ def answer(db: Database) -> None:
     """Everybody's answers: of some images those of two people, of most of the others one's; and an audit."""
     rng = np.random.default_rng(2)
     truth = {row["image"]: row["labels"].split("|") for row in csv.DictReader((SAMPLE / "truth.csv").open())}
-    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
-    files = {image.id: image.name for image in images.all_images(db)}
+    names = {class_.id: class_.name for class_ in classes.load_active_classes(db)}
+    files = {image.id: image.name for image in images.load_all_images(db)}
 
     def say(image_id: int, class_ids: list[int], who: str, source: str, careful: bool = False) -> None:
         shown = [names[class_id] in truth[files[image_id]] for class_id in class_ids]
@@ -101,19 +100,19 @@ def answer(db: Database) -> None:
         states = [PRESENT if is_ else ABSENT for is_ in said]
         cells = [(image_id, class_id, state, None) for class_id, state in zip(class_ids, states, strict=True)]
         milliseconds = int(rng.integers(2500, 9000))
-        assert not decisions.decide(db, [Batch(str(uuid.uuid4()), who, source, cells, None, milliseconds)]).refused
+        assert not decisions.save(db, [Batch(str(uuid.uuid4()), who, source, cells, None, milliseconds)]).refused
 
-    readings.choose(db, 2, TWICE)
-    chosen = readings.chosen_among(db, files)
+    image_overlap.set_overlap(db, 2, TWICE)
+    chosen = image_overlap.find_chosen_images(db, files)
     for image_id in files:
         first, second = rng.choice(list(MISSES), 2, replace=False, p=[0.5, 0.3, 0.2])
         if image_id in chosen:
-            say(image_id, list(names), first, readings.SOURCE)
-            say(image_id, list(names), second, readings.SOURCE)
+            say(image_id, list(names), first, image_overlap.OVERLAP_SOURCE)
+            say(image_id, list(names), second, image_overlap.OVERLAP_SOURCE)
         elif rng.random() < 0.6:
             say(image_id, list(names), first, "click")
-    audit.draw(db, seed=1)
-    for cell in audit.open_cells(db):
+    audit_sampling.draw_audit(db, seed=1)
+    for cell in audit_sampling.load_open_cells(db):
         say(cell.image_id, [cell.class_id], "Ann", "audit", careful=True)
 
 

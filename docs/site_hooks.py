@@ -10,12 +10,8 @@ from pathlib import Path
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
-TOP = {
-    "README.md": "index.md",
-    "SECURITY.md": "",
-    "CONTRIBUTING.md": "",
-    "CHANGELOG.md": "",
-}  # a page's name, if another
+# a page's name, if another
+TOP = {"README.md": "index.md", "SECURITY.md": "", "CONTRIBUTING.md": "", "CHANGELOG.md": ""}
 API = """# Python interface
 
 What `import annotator` offers; [python.md](python.md) shows it in use.

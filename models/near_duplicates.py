@@ -1,6 +1,7 @@
 """Groups of images that show the same picture: proposed by their difference hashes, confirmed by their features.
 
-Hashes that differ in at most BITS bits are linked, and linked images form a group. Two such hashes agree in at least
+Hashes that differ in at most MAX_DIFFERENT_BITS bits are linked, and linked images form a group. Two such hashes
+agree in at least
 one of their four quarters: only these are compared, so a million take seconds.
 """
 
@@ -8,16 +9,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-BITS = 3
-NEIGHBOURS = 16  # hashes with an equal quarter, sorted by their other bits, that each hash is compared with
-ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
+MAX_DIFFERENT_BITS = 3
+COMPARED_NEIGHBORS = 16  # hashes with an equal quarter, sorted by their other bits, that each hash is compared with
+BIT_COUNTS = np.array([value.bit_count() for value in range(256)], np.uint8)
 
-LEAST_COSINE = 0.9  # of the features of two images of one group
-ROUNDS = 20  # groups that a group of equal hashes can fall into; images beyond are alone
-AT_ONCE = 4096  # images whose features are in memory
+MIN_COSINE = 0.9  # of the features of two images of one group
+MAX_SPLIT_ROUNDS = 20  # groups that a group of equal hashes can fall into; images beyond are alone
+IMAGES_PER_CHUNK = 4096  # images whose features are in memory
 
 
-def similar(hashes: np.ndarray) -> np.ndarray:
+def group_similar_hashes(hashes: np.ndarray) -> np.ndarray:
     """Return the group of each hash, (N,) uint64 -> (N,) int64 from 0 on."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -29,9 +30,9 @@ def similar(hashes: np.ndarray) -> np.ndarray:
         rotated = unique if not quarter else (unique << shift) | (unique >> (np.uint64(64) - shift))
         order = np.argsort(rotated)
         ranked, first = unique[order], rotated[order] >> np.uint64(48)
-        for step in range(1, min(NEIGHBOURS, len(unique) - 1) + 1):
-            different = ONES[(ranked[step:] ^ ranked[:-step]).view(np.uint8).reshape(-1, 8)].sum(1)
-            close = np.flatnonzero((first[step:] == first[:-step]) & (different <= BITS))
+        for step in range(1, min(COMPARED_NEIGHBORS, len(unique) - 1) + 1):
+            different = BIT_COUNTS[(ranked[step:] ^ ranked[:-step]).view(np.uint8).reshape(-1, 8)].sum(1)
+            close = np.flatnonzero((first[step:] == first[:-step]) & (different <= MAX_DIFFERENT_BITS))
             starts.append(order[close])
             ends.append(order[close + step])
     edges = np.concatenate(starts), np.concatenate(ends)
@@ -40,11 +41,13 @@ def similar(hashes: np.ndarray) -> np.ndarray:
     return component[which].astype(np.int64)
 
 
-def confirmed(groups: np.ndarray, has_features: np.ndarray, features: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def split_groups_by_features(
+    groups: np.ndarray, has_features: np.ndarray, features: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
     """Return the first member of each image's group, after groups were split by features.
 
     Flat pictures, such as fog or night, have hashes that say little: their features part them. The first image of a
-    group keeps those whose features have a cosine of LEAST_COSINE or more with its own; of the others, the first does
+    group keeps those whose features have a cosine of MIN_COSINE or more with its own; of the others, the first does
     the same, and so on. Images without features stay with the first image of their hashes.
 
     Args:
@@ -58,12 +61,12 @@ def confirmed(groups: np.ndarray, has_features: np.ndarray, features: Callable[[
     _, starts, which = np.unique(groups, return_index=True, return_inverse=True)
     firsts = starts[which]
     waiting = np.flatnonzero((np.bincount(which)[which] > 1) & has_features)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_SPLIT_ROUNDS):
         if not len(waiting):
             break
         _, leading, of = np.unique(groups[waiting], return_index=True, return_inverse=True)
         leaders = waiting[leading][of]
-        belongs = _cosines(waiting, leaders, features) >= LEAST_COSINE
+        belongs = _compute_cosines(waiting, leaders, features) >= MIN_COSINE
         belongs[leading] = True
         firsts[waiting[belongs]] = leaders[belongs]
         waiting = waiting[~belongs]
@@ -71,10 +74,12 @@ def confirmed(groups: np.ndarray, has_features: np.ndarray, features: Callable[[
     return firsts
 
 
-def _cosines(places: np.ndarray, others: np.ndarray, features: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def _compute_cosines(
+    places: np.ndarray, others: np.ndarray, features: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
     result = np.zeros(len(places))
-    for start in range(0, len(places), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
+    for start in range(0, len(places), IMAGES_PER_CHUNK):
+        part = slice(start, start + IMAGES_PER_CHUNK)
         leaders, which = np.unique(others[part], return_inverse=True)
         one, other = features(places[part]).astype(np.float32), features(leaders).astype(np.float32)[which]
         length = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)

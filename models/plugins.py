@@ -19,7 +19,7 @@ from typing import Any
 
 from models.notice import Notice
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
+_NAME_PATTERN = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
 
 
 class PluginWarning(Notice):
@@ -27,52 +27,56 @@ class PluginWarning(Notice):
 
 
 @cache
-def plugins(group: str, ours: Iterable[str]) -> dict[str, EntryPoint]:
+def find_plugins(group: str, reserved_names: Iterable[str]) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, not loaded yet.
 
     Names that are taken, that two packages want, or that are not valid are left out with a PluginWarning.
 
     Args:
         group: The name of the group of entry points.
-        ours: Names that are taken already: a frozenset or tuple.
+        reserved_names: Names that are taken already: a frozenset or tuple.
     """
-    taken, wanted = set(ours), defaultdict[str, list[EntryPoint]](list)
+    taken, wanted = set(reserved_names), defaultdict[str, list[EntryPoint]](list)
     for entry in entry_points(group=group):
         wanted[entry.name].append(entry)
     found: dict[str, EntryPoint] = {}
     for name, entries in sorted(wanted.items()):
-        packages = " and ".join(sorted({package_of(entry) for entry in entries}))
+        packages = " and ".join(sorted({describe_package(entry) for entry in entries}))
         if name in taken:
-            left_out(f"{group}: {packages} cannot add {name!r}: there is one of that name already, and it stays.")
+            warn_left_out(f"{group}: {packages} cannot add {name!r}: there is one of that name already, and it stays.")
         elif len({entry.value for entry in entries}) > 1:
-            left_out(f"{group}: {packages} both add {name!r}. None of them is used; uninstall one.")
-        elif not _NAME.fullmatch(name):
-            left_out(f"{group}: {packages} cannot add {name!r}: a name is letters, digits, '.', '_' and '-'.")
+            warn_left_out(f"{group}: {packages} both add {name!r}. None of them is used; uninstall one.")
+        elif not _NAME_PATTERN.fullmatch(name):
+            warn_left_out(f"{group}: {packages} cannot add {name!r}: a name is letters, digits, '.', '_' and '-'.")
         else:
             found[name] = entries[0]
     return found
 
 
-def load(entry: EntryPoint, kind: type | None = None) -> Any:
+def load_plugin(entry: EntryPoint, kind: type | None = None) -> Any:
     """Return the object of an entry point; None, with a PluginWarning, if loading fails or the type is not `kind`."""
     try:
         thing = entry.load()
     except Exception as error:  # whatever the plug-in's own code raises
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        left_out(f"{entry.group}: {entry.name!r} of {package_of(entry)} cannot be loaded and is left out: {reason}")
+        warn_left_out(
+            f"{entry.group}: {entry.name!r} of {describe_package(entry)} cannot be loaded and is left out: {reason}"
+        )
         return None
     if kind is not None and not isinstance(thing, kind):
         named = f"{kind.__module__}.{kind.__qualname__}"
-        left_out(f"{entry.group}: {entry.name!r} of {package_of(entry)} is left out: {entry.value} is no {named}.")
+        warn_left_out(
+            f"{entry.group}: {entry.name!r} of {describe_package(entry)} is left out: {entry.value} is no {named}."
+        )
         return None
     return thing
 
 
-def package_of(entry: EntryPoint) -> str:
+def describe_package(entry: EntryPoint) -> str:
     """Return the name and version of the package that declares the entry point."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
 
 
-def left_out(sentence: str) -> None:
+def warn_left_out(sentence: str) -> None:
     """Warn that a plug-in is left out."""
     warnings.warn(sentence, PluginWarning, stacklevel=3)

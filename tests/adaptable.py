@@ -9,14 +9,14 @@ import timm
 import torch
 from conftest import CLASSES, draw
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
 from annotator.store.database.arrays import save_array
 from annotator.store.database.database import Database
 from annotator.store.disk.durable import make_folder
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
-from annotator.store.networks.adapted import SEEN, Adapted, write_facts
+from annotator.store.networks.adapted_networks import FITTED_IMAGES_FILE, AdaptedNetwork, write_facts
 from annotator.worker.process import Worker
 
 IMAGES, SIZE = 72, 64
@@ -46,17 +46,17 @@ def make_project(folder: Path, photos: Path, network: Path) -> Database:
     """Its images are all complete and have features."""
     classes = folder.with_name("classes.txt")
     classes.write_text("\n".join(CLASSES))
-    set_up(folder, images_folder=photos, class_file=classes)
+    set_up_project(folder, images_folder=photos, class_file=classes)
     db = Database(folder)
-    configuration.choose_backbone(db, f"local-dir:{network}")
+    configuration.set_backbone(db, f"local-dir:{network}")
     for number in range(IMAGES):
         made = [
             Decision(_id(), "label", "Ann", "click", image_id=number + 1, class_id=CLASSES.index(name) + 1, state=1)
             for name in shown(number)
         ]
-        decisions.decide(db, [*made, Decision(_id(), "done", "Ann", "done", image_id=number + 1)])
+        decisions.save(db, [*made, Decision(_id(), "done", "Ann", "done", image_id=number + 1)])
     worker = Worker(folder)
-    worker.features.embed()
+    worker.image_embedder.embed_missing()
     worker.close()
     return db
 
@@ -65,11 +65,13 @@ def _id() -> str:
     return str(uuid.uuid4())
 
 
-def pretend_adapted(db: Database, name: str, parent: str, fitted: np.ndarray, **facts: object) -> Adapted:
+def pretend_adapted(db: Database, name: str, parent: str, fitted: np.ndarray, **facts: object) -> AdaptedNetwork:
     """Facts of an adapted network without its weights, as of one that was fitted to these images."""
-    numbers = dict.fromkeys((field.name for field in fields(Adapted)), 0)
-    made = Adapted(**(numbers | {"name": name, "parent": parent, "what": "", "licence": "", "is_better": True} | facts))
-    make_folder(db.paths.adapted(name))
-    save_array(db.paths.adapted(name) / SEEN, fitted.astype(np.int64))
-    write_facts(db.paths.adapted(name), made)
+    numbers = dict.fromkeys((field.name for field in fields(AdaptedNetwork)), 0)
+    made = AdaptedNetwork(
+        **(numbers | {"name": name, "parent": parent, "what": "", "licence": "", "is_better": True} | facts)
+    )
+    make_folder(db.paths.adapted_network(name))
+    save_array(db.paths.adapted_network(name) / FITTED_IMAGES_FILE, fitted.astype(np.int64))
+    write_facts(db.paths.adapted_network(name), made)
     return made

@@ -9,7 +9,7 @@ from anyio import sleep_forever
 from anyio.from_thread import start_blocking_portal
 from starlette.applications import Starlette
 
-from annotator.ui.access import context
+from annotator.ui.access import served_project
 from annotator.ui.routes import ROUTES
 
 
@@ -17,9 +17,9 @@ class Asked:
     """The routes of a project, asked as a browser would."""
 
     def __init__(self, portal, project: Path):
-        context.open_project(project)
+        served_project.open_project(project)
         self.portal, self.app = portal, Starlette(routes=ROUTES)
-        self.token = context.tokens().mint("Ann")
+        self.token = served_project.tokens().mint("Ann")
 
     def send(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> tuple[int, bytes]:
         """Status and body of the answer; raises what the app raises."""

@@ -7,8 +7,7 @@ from pathlib import Path
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
+from annotator.store.labels import decisions, project_counts
 
 
 @dataclass
@@ -51,16 +50,16 @@ class Book:
     def check(self, project: Path) -> None:
         """Every pair of the store is what was given last, and the truth. Raises AssertionError."""
         db = Database(project)
-        stored = {(one.image_id, one.class_id): one.state for one in decisions.all_labels(db)}
+        stored = {(one.image_id, one.class_id): one.state for one in decisions.load_all_labels(db)}
         differ = {pair: (stored.get(pair), self.given.get(pair)) for pair, _ in stored.items() ^ self.given.items()}
         assert not differ, f"(image, class): (stored, given last): {differ}"
         assert self.wrong() == [] and self.complete()
-        flagged = [row["id"] for row in overview.flagged(db)]
+        flagged = [row["id"] for row in project_counts.load_flagged_images(db)]
         assert flagged == self.remarks, "a flag is where it was put, and a comment beside it changed no label"
 
 
 def book_of(db: Database, labels: dict[str, set[str]]) -> Book:
     """An empty book about a project. labels: image name -> names of the classes that it shows."""
-    ids = {one.name: one.id for one in classes.all_classes(db)}
-    truth = {one.id: {ids[name] for name in labels[one.name]} for one in images.all_images(db)}
+    ids = {one.name: one.id for one in classes.load_active_classes(db)}
+    truth = {one.id: {ids[name] for name in labels[one.name]} for one in images.load_all_images(db)}
     return Book(truth, list(ids.values()))

@@ -19,14 +19,14 @@ from PIL import Image
 from run_failed_again import pytest_sessionfinish  # noqa: F401 - a hook
 
 from annotator.__main__ import main
-from annotator.benchmark.harness.browser import chromium
-from annotator.exchange.setup import set_up
+from annotator.benchmark.harness.browser import open_chromium
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # a test process, its servers, workers and browser share two cores
 
 CLASSES = ("fox", "heron", "deer")
-COLOURS = {"fox": (210, 90, 30), "heron": (90, 130, 200), "deer": (120, 85, 50)}
+COLORS = {"fox": (210, 90, 30), "heron": (90, 130, 200), "deer": (120, 85, 50)}
 
 
 def draw(path: Path, names: tuple[str, ...] = (), seed: int = 0, size: tuple[int, int] = (96, 72)) -> Path:
@@ -34,7 +34,7 @@ def draw(path: Path, names: tuple[str, ...] = (), seed: int = 0, size: tuple[int
     noise = np.random.default_rng(seed).integers(150, 190, (size[1], size[0], 3), dtype=np.uint8)
     for name in names:
         left = CLASSES.index(name) * size[0] // len(CLASSES)
-        noise[size[1] // 4 : size[1] * 3 // 4, left + 4 : left + size[0] // len(CLASSES) - 4] = COLOURS[name]
+        noise[size[1] // 4 : size[1] * 3 // 4, left + 4 : left + size[0] // len(CLASSES) - 4] = COLORS[name]
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(noise).save(path, quality=95)
     return path
@@ -65,7 +65,7 @@ def class_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def project(tmp_path: Path, photos: Path, class_file: Path) -> Path:
     """A project of the 24 images and 3 classes."""
-    set_up(tmp_path / "project", images_folder=photos, class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=photos, class_file=class_file)
     return tmp_path / "project"
 
 
@@ -149,7 +149,7 @@ def contexts() -> Iterator[Contexts]:
     from get_chromium import get_chromium
 
     get_chromium()
-    with chromium() as started:
+    with open_chromium() as started:
         yield Contexts(started)
 
 

@@ -15,14 +15,14 @@ from hypothesis import strategies
 
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
+from annotator.exchange.formats.export_view import IMAGES_PER_BLOCK, STATE_WORDS, UNKNOWN_VALUE, Block, View
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.provenance import Sidecars, read_sidecars
-from annotator.exchange.formats.view import BLOCK, STATE_WORDS, UNKNOWN, Block, View
-from annotator.records import ABSENT, FILLED, PRESENT, SOURCES, UNSURE, Class, Image
-from annotator.store.classes.classes import name_problem
+from annotator.exchange.formats.shared.sidecars import SidecarWriter, read_sidecars
+from annotator.records import ABSENT, FILL_SOURCES, PRESENT, SOURCES, UNSURE, Class, Image
+from annotator.store.classes.classes import find_name_problem
 
 UNSURE_CELL = 2  # in the array that view_of takes: 1 present, 0 absent, -1 unknown, 2 unsure
-ALL_SOURCES = ("", *SOURCES, *FILLED)
+ALL_SOURCES = ("", *SOURCES, *FILL_SOURCES)
 
 
 def view_of(
@@ -35,7 +35,7 @@ def view_of(
     attributes: Sequence[dict[str, str]] = (),
     files: Sequence[str] = (),
     annotator: str = "ann",
-    block: int = BLOCK,
+    block: int = IMAGES_PER_BLOCK,
     written: str = "none",
 ) -> View:
     """A view of these cells.
@@ -66,18 +66,18 @@ def view_of(
         attributes=tuple(dict.fromkeys(name for facts in attributes for name in facts)),
         blocks=blocks,
         card={},
-        written=written,
+        image_mode=written,
     )
 
 
 def _block(cells, names, sources, splits, attributes, files, part: slice) -> Block:
     inside, rows = cells[part], range(part.start, part.stop)
-    known = inside != UNKNOWN
+    known = inside != UNKNOWN_VALUE
     states = np.select([inside == 1, inside == 0, inside == UNSURE_CELL], [1, 2, 3], 0).astype(np.int8)
     given = np.full(inside.shape, ALL_SOURCES.index("click")) if sources is None else sources[part]
     return Block(
         images=[Image(row + 1, names[row], f"{row:064x}", 640, 480) for row in rows],
-        values=np.where(inside == UNSURE_CELL, UNKNOWN, inside).astype(np.int8),
+        values=np.where(inside == UNSURE_CELL, UNKNOWN_VALUE, inside).astype(np.int8),
         states=states,
         sources=np.where(known, given, 0).astype(np.uint8),
         annotators=known.astype(np.uint16),
@@ -106,21 +106,21 @@ class Files:
         self.target, self.images, self.picture = target, images or bool(picture), picture
 
     @contextmanager
-    def text(self, name: str = ""):
+    def open_text(self, name: str = ""):
         with self.path(name).open("w", encoding="utf-8", newline="") as file:
             yield file
 
     @contextmanager
-    def binary(self, name: str = ""):
+    def open_binary(self, name: str = ""):
         with self.path(name).open("wb") as file:
             yield file
 
-    def image(self, image: Image, name: str) -> bool:
+    def write_image(self, image: Image, name: str) -> bool:
         if self.images:
             self.path(name).write_bytes(self.picture or image.sha256.encode())
         return self.images
 
-    def image_bytes(self, image: Image) -> bytes | None:
+    def read_image(self, image: Image) -> bytes | None:
         return (self.picture or image.sha256.encode()) if self.images else None
 
     def path(self, name: str = "") -> Path:
@@ -139,7 +139,7 @@ def write(format_: Format, view: View, folder: Path, picture: bytes = b"") -> Pa
     if format_.name != "csv":
         format_.write(view, out)
         return target
-    with Sidecars(view, out, ".provenance.csv", ".notes.csv") as beside:  # which hold what is unsure
+    with SidecarWriter(view, out, ".provenance.csv", ".notes.csv") as beside:  # which hold what is unsure
         format_.write(replace(view, blocks=beside.blocks), out)
     return target
 
@@ -160,15 +160,15 @@ def cells_of(format_: Format, path: Path, names: Sequence[str], classes: Sequenc
     """
     contents, problems = read(format_, path)
     states = {PRESENT: 1, ABSENT: 0, UNSURE: UNSURE_CELL}
-    cells = np.full((len(names), len(classes)), UNKNOWN)
+    cells = np.full((len(names), len(classes)), UNKNOWN_VALUE)
     for item in contents.items:
         row = names.index(item.image)
         for given in item.labels:
             column = classes.index(given.class_name)
-            assert cells[row, column] in (UNKNOWN, states[given.state]), (item, given)
+            assert cells[row, column] in (UNKNOWN_VALUE, states[given.state]), (item, given)
             cells[row, column] = states[given.state]
         for column in range(len(classes)) if item.exhaustive else ():
-            if cells[row, column] == UNKNOWN:
+            if cells[row, column] == UNKNOWN_VALUE:
                 cells[row, column] = 0
     assert not problems.count, problems.sentences
     return cells
@@ -177,7 +177,7 @@ def cells_of(format_: Format, path: Path, names: Sequence[str], classes: Sequenc
 def all_cells(rows: int = 6, columns: int = 4, seed: int = 0) -> np.ndarray:
     """Cells in which each of the four kinds occurs."""
     cells = np.random.default_rng(seed).integers(-1, 3, (rows, columns))
-    cells.flat[:4] = (1, 0, UNKNOWN, UNSURE_CELL)
+    cells.flat[:4] = (1, 0, UNKNOWN_VALUE, UNSURE_CELL)
     return cells
 
 
@@ -192,7 +192,7 @@ _HOSTILE = (
 def class_names(least: int = 1, most: int = 5) -> strategies.SearchStrategy[list[str]]:
     """Lists of names that a class may have, hostile ones among them."""
     texts = strategies.sampled_from(_HOSTILE) | strategies.text(min_size=1, max_size=12)
-    usable = texts.filter(lambda name: name_problem(name) is None)
+    usable = texts.filter(lambda name: find_name_problem(name) is None)
     return strategies.lists(usable, min_size=least, max_size=most, unique=True)
 
 

@@ -23,9 +23,9 @@ from served import until
 from someone import Someone
 from test_home import at_home
 
-from annotator.benchmark.harness.processes import free_port
+from annotator.benchmark.harness.child_processes import free_port
 from annotator.store.database.database import Database
-from annotator.store.labels import counts as overview
+from annotator.store.labels import project_counts
 
 PHOTOS = Path("pictures", "animals")  # below the person's home folder
 PROJECTS = "annotator-projects"
@@ -102,7 +102,7 @@ def play(
         person = Someone(page, db.paths.project, address, book, random.Random(seed), mouse=mouse)
         while 1 not in book.given.values():
             person.tasks(1)
-        until(lambda: overview.labels_by_state(db)["present"])
+        until(lambda: project_counts.count_labels_by_state(db)["present"])
         first = FirstLabel(hand.presses + person.presses, hand.letters, time.monotonic() - began)
         say(in_words(first, mouse))
         if to_the_end:

@@ -14,24 +14,22 @@ from conftest import draw
 from PIL import Image
 
 from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
-from annotator.exchange.exports.export import export
-from annotator.exchange.imports.importing import Choices, prepare
-from annotator.exchange.predictions import outside_predictions
-from annotator.exchange.reading.reading import Reading
-from annotator.exchange.setup import set_up
-from annotator.quality import audit
+from annotator.exchange.exports.export_writer import export_data_set
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
+from annotator.exchange.predictions import prediction_import
+from annotator.exchange.project_setup import set_up_project
+from annotator.exchange.reading.reading_options import ReadingOptions
+from annotator.quality import audit_sampling
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.image_map import save_map
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.store.classes import class_changes, classes
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import decisions
-from annotator.store.labels import overlap as readings
-from annotator.store.networks import comparisons as candidates
-from annotator.store.people import assignment, known_answers, members
+from annotator.store.labels import decisions, image_overlap
+from annotator.store.networks import network_comparisons
+from annotator.store.people import assignment, members, reference_answers
 
 HOST = "evil.example"
 MARKUP = (
@@ -70,12 +68,12 @@ def hostile_project(folder: Path) -> Database:
     (folder / FOLDER / f"![broken](www.{HOST}).jpg").write_bytes(b"no image")
     (folder / "classes.txt").write_text("".join(f"{name}\t{name}\n" for name in (*MARKUP, *OF_OBJECTS)))
     project = folder / f"[p](www.{HOST})"
-    set_up(project, images_folder=folder / FOLDER, class_file=folder / "classes.txt")
+    set_up_project(project, images_folder=folder / FOLDER, class_file=folder / "classes.txt")
     db = Database(project)
 
     def say(annotator: str, image_id: int, class_id: int | None, state: int | None, action: str = "label", **more):
         one = Decision(str(uuid.uuid4()), action, annotator, "click", image_id, class_id, state, **more)
-        assert not decisions.decide(db, [one]).refused
+        assert not decisions.save(db, [one]).refused
 
     for image_id in (1, 2, 3):
         for class_id in range(1, 10):
@@ -86,17 +84,17 @@ def hostile_project(folder: Path) -> Database:
         say(BEN, image_id, None, None, "comment", note=MARKUP[1] + MARKUP[2])
     chances = chance.uniform(0.55, 0.99, (12, 9))
     draw_heatmaps(db, publish_run(db, chances), chances > 0)
-    audit.draw(db, 81, people=2)
+    audit_sampling.draw_audit(db, 81, people=2)
     # Answered of some classes only: the certificate has something to draw, agreement two people who did not see each
     # other's answers, and the others wait for an answer.
-    for one in [one for one in audit.open_cells(db) if one.class_id > 4]:
+    for one in [one for one in audit_sampling.load_open_cells(db) if one.class_id > 4]:
         for name in (ANN, BEN):
             state = 1 - 2 * (one.image_id % 2)
             given = Decision(str(uuid.uuid4()), "label", name, "audit", one.image_id, one.class_id, state)
-            assert not decisions.decide(db, [given]).refused
-    ids = np.array(sorted(image.id for image in images.all_images(db)))
+            assert not decisions.save(db, [given]).refused
+    ids = np.array(sorted(image.id for image in images.load_all_images(db)))
     save_map(db.paths.map(DEFAULT_BACKBONE), ids, chance.random((12, 2)))
-    heartbeat.note_error(db, MARKUP[0] + MARKUP[1])
+    heartbeat.record_error(db, MARKUP[0] + MARKUP[1])
     _bring(db, folder)
     return db
 
@@ -115,31 +113,35 @@ def _give_exif(path: Path) -> None:
 
 def _bring(db: Database, folder: Path) -> None:
     """What comes from outside or is given a name besides: attributes, predictions, tags, networks, members, lists."""
-    names = [image.name for image in sorted(images.all_images(db), key=lambda image: image.id)]
+    names = [image.name for image in sorted(images.load_all_images(db), key=lambda image: image.id)]
     table = folder / f"![i](www.{HOST}) imported.csv"
     table.write_text(f'image,labels,"{ATTRIBUTE}"\n' + "".join(f'"{name}",,"{VALUE}"\n' for name in names))
-    with prepare(db.paths.project, table, Choices(reading=Reading(class_columns=())), BEN) as plan:
+    with prepare_import(db.paths.project, table, ImportOptions(reading=ReadingOptions(class_columns=())), BEN) as plan:
         plan.apply()
     scores = folder / "scores.csv"
     scores.write_text("image,constructor,valueOf\n" + "".join(f'"{name}",0.9,0.2\n' for name in names))
-    with outside_predictions.prepare(db, scores, SOURCE, outside_predictions.Choices(), BEN) as plan:
+    with prediction_import.prepare_predictions(db, scores, SOURCE, prediction_import.PredictionOptions(), BEN) as plan:
         plan.apply()
     for place, tag in enumerate((TAG, f"{TAG}2")):
-        export(db, folder / f"export{place}.csv", "csv", tag=tag, by=BEN)
-    candidates.note(db, candidates.Compared(NETWORK, DEFAULT_BACKBONE, 1.8e9, images=12, answers=30, classes=3))
-    candidates.note(db, candidates.Compared(f"{NETWORK}2", DEFAULT_BACKBONE, 1.8e9, error=MARKUP[0]))
+        export_data_set(db, folder / f"export{place}.csv", "csv", tag=tag, by=BEN)
+    network_comparisons.save_comparison(
+        db, network_comparisons.NetworkComparison(NETWORK, DEFAULT_BACKBONE, 1.8e9, images=12, answers=30, classes=3)
+    )
+    network_comparisons.save_comparison(
+        db, network_comparisons.NetworkComparison(f"{NETWORK}2", DEFAULT_BACKBONE, 1.8e9, error=MARKUP[0])
+    )
     classes.add_classes(db, [(f"{name} gone", name) for name in MARKUP[:2]])
-    gone = [one.id for one in classes.all_classes(db) if one.name.endswith(" gone")]
+    gone = [one.id for one in classes.load_active_classes(db) if one.name.endswith(" gone")]
     class_changes.edit(db, BEN, {gone[1]: {"description": MARKUP[2], "heading": MARKUP[0]}})
     class_changes.archive(db, BEN, gone)
     class_changes.edit(db, BEN, {1: {"heading": MARKUP[0], "synonyms": [f"{MARKUP[1]} too"], "examples": [1, 2]}})
     members.add(db, ANN, "owner", "test")
     members.add(db, BEN, "annotator", ANN, f"<b>@{HOST}")
-    newcomer = members.by_provider(db, CLAIMS).name
-    assignment.give_images(db, BEN, LIST, names[8:])
-    assignment.give_class(db, newcomer, 1)
-    readings.choose(db, 2, 0.2)
-    known_answers.choose(db, names[:2], 0.05)
+    newcomer = members.sign_in_by_provider(db, CLAIMS).name
+    assignment.assign_images(db, BEN, LIST, names[8:])
+    assignment.assign_class(db, newcomer, 1)
+    image_overlap.set_overlap(db, 2, 0.2)
+    reference_answers.choose_images(db, names[:2], 0.05)
 
 
 @contextmanager

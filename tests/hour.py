@@ -29,8 +29,8 @@ from person import open_page, wait_until_saved
 from served import APP, PAGES_ALONE, Served, until
 from someone import Someone
 
-from annotator.benchmark.harness.browser import chromium
-from annotator.exchange.setup import set_up
+from annotator.benchmark.harness.browser import open_chromium
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.runs import runs
 
@@ -53,7 +53,7 @@ def work_through(browser: Contexts, served: Served, labels: dict[str, set[str]],
     ann.remark()
     say(f"first labels: {dict(book.actions)}")
     if served.python == APP:
-        until(lambda: runs.current_run(db))
+        until(lambda: runs.load_current_run(db))
     for person, work in ((ann, ben.grids), (ben, ann.review), (ann, ben.autopilot), (ben, ann.grids)):
         work(max(2, share // 2))
         person.go("/annotate")
@@ -82,11 +82,11 @@ def work_through(browser: Contexts, served: Served, labels: dict[str, set[str]],
 def play(folder: Path, labels: dict[str, set[str]], names: list[str], seed: int, worker: bool) -> None:
     """Set a project up in a folder with photos, and work through it."""
     (folder / "classes.txt").write_text("\n".join(names))
-    set_up(folder / "project", images_folder=folder / PHOTOS, class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / PHOTOS, class_file=folder / "classes.txt")
     began, processes = time.monotonic(), []
     try:
         served = Served(folder / "project", processes, python=APP if worker else PAGES_ALONE)
-        with chromium() as started:
+        with open_chromium() as started:
             book = work_through(Contexts(started), served, labels, seed, say)
         book.check(served.project)
     finally:
@@ -128,7 +128,7 @@ def main() -> None:
         if not words.front_door:
             play(folder, labels, names, words.seed, not words.no_worker)
             return
-        with chromium() as started:
+        with open_chromium() as started:
             front_door.play(
                 Contexts(started),
                 folder,

@@ -9,4 +9,4 @@ def in_events(db: Database, size: int) -> None:
     with db.writing() as sql:
         sql.execute("DELETE FROM image_event")
         sql.execute("INSERT INTO image_event SELECT id, id - (id - 1) % ?, (id - 1) % ? FROM image", [size, size])
-    db.set_setting(membership.FOUND, [size])
+    db.set_setting(membership.EVENTS_FOUND_SETTING, [size])

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.contents import ProjectContents
-from annotator.store.features.shards import Coded, write_shard
+from annotator.store.features.feature_cache import FeatureCache
+from annotator.store.features.project_contents import ProjectContents
+from annotator.store.features.shards import CodedRegions, write_shard
 
 
 @dataclass
@@ -18,31 +18,31 @@ class MadeContents:
     last: int = 1_000_000
     project: int = 1
 
-    def newest(self) -> int:
+    def get_newest_id(self) -> int:
         return self.last
 
-    def changes(self) -> int:
+    def count_changes(self) -> int:
         return 0
 
-    def hashes_of(self, image_ids: np.ndarray) -> np.ndarray:
+    def load_hashes(self, image_ids: np.ndarray) -> np.ndarray:
         contents = np.stack([image_ids, np.full_like(image_ids, self.project)], 1).astype(np.uint32).view(np.uint8)
         contents[image_ids > self.last] = 0
         return contents
 
 
 def add_shard(
-    folder: Path, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded, project: int = 1
+    folder: Path, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | CodedRegions, project: int = 1
 ) -> Path:
     """A shard of made-up images."""
-    return write_shard(folder, image_ids, MadeContents(project=project).hashes_of(image_ids), features, regions)
+    return write_shard(folder, image_ids, MadeContents(project=project).load_hashes(image_ids), features, regions)
 
 
 def add_features(
-    db: Database, backbone: str, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded
+    db: Database, backbone: str, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | CodedRegions
 ) -> Path:
     """A shard of images of a project."""
     return write_shard(
-        db.paths.features(backbone), image_ids, ProjectContents(db).hashes_of(image_ids), features, regions
+        db.paths.features(backbone), image_ids, ProjectContents(db).load_hashes(image_ids), features, regions
     )
 
 

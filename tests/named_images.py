@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Given, Item
-from annotator.exchange.imports.importing import Choices, prepare
+from annotator.exchange.formats.contents import ImportedLabel, Item
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.store.database.database import Database
-from annotator.store.imports.staged_cells import Preview
-from annotator.store.imports.staged_names import Rules, resolve
+from annotator.store.imports.staged_cells import ImportPreview
+from annotator.store.imports.staged_names import NameRules, resolve_names
 from annotator.store.imports.staging import Staging
 
 SEVERAL, UNKNOWN = "several", "unknown"
@@ -28,13 +28,13 @@ def of_names(folder: Path, *names: str) -> Database:
     return db
 
 
-def found(db: Database, *names: str, rules: Rules | None = None) -> tuple[dict[str, tuple[str, str]], list[str]]:
+def found(db: Database, *names: str, rules: NameRules | None = None) -> tuple[dict[str, tuple[str, str]], list[str]]:
     """Name -> (image, kind), or (why, "") where it stands for none; and what is said to be wrong."""
     problems = Problems()
     with Staging(db.paths.project, problems.add) as staged:
-        staged.add(Item(name, line, [Given("fox", 1)]) for line, name in enumerate(names, start=2))
-        resolve(staged, db, rules or Rules({}), problems.add)
-        with staged.attached(db) as sql:
+        staged.add(Item(name, line, [ImportedLabel("fox", 1)]) for line, name in enumerate(names, start=2))
+        resolve_names(staged, db, rules or NameRules({}), problems.add)
+        with staged.attach(db) as sql:
             rows = sql.execute(
                 """SELECT i.name, m.name, i.kind, i.reason FROM staged.item i LEFT JOIN image m ON m.id = i.image_id
                 ORDER BY i.id"""
@@ -46,8 +46,8 @@ def found(db: Database, *names: str, rules: Rules | None = None) -> tuple[dict[s
     return results, problems.sentences
 
 
-def bring(project: Path, source: Path, **choices) -> Preview:
+def bring(project: Path, source: Path, **choices) -> ImportPreview:
     """Import a source, and return its preview."""
-    with prepare(project, source, Choices(**choices), "Ann") as plan:
+    with prepare_import(project, source, ImportOptions(**choices), "Ann") as plan:
         plan.apply()
         return plan.preview

@@ -10,8 +10,8 @@ from contexts import Contexts
 from playwright.sync_api import Page, expect
 from served import PAGES_ALONE, Served, serving
 
-from annotator.benchmark.harness.browser import let_in
-from annotator.exchange.setup import set_up
+from annotator.benchmark.harness.browser import sign_in_context
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 
@@ -30,7 +30,7 @@ def served_photos(
     for number in range(count):
         draw(folder / "photos" / f"{number:03}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=size)
     (folder / "classes.txt").write_text("\n".join(classes) + "\n")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     with serving(folder / "project", python) as served:
         yield served
 
@@ -46,7 +46,7 @@ def open_page(
     context = browser.new_context(**options) if clock else browser.take(**options)
     if clock:
         context.clock.install()
-    let_in(context, served.project, served.address, name)
+    sign_in_context(context, served.project, served.address, name)
     page = browser.page_of(context)
     kept = {"origin": served.address, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
     tools = page.context.new_cdp_session(page)
@@ -119,7 +119,7 @@ def decided(served: Served, name: str) -> list[dict]:
 
 def labels_of(served: Served, image_id: int) -> dict[int, int]:
     """Class -> state of this image, as the store has it."""
-    return {one.class_id: one.state for one in decisions.labels(Database(served.project), [image_id])}
+    return {one.class_id: one.state for one in decisions.load_labels(Database(served.project), [image_id])}
 
 
 class Scribe:

@@ -14,7 +14,7 @@ def pictured(root: Path) -> Path:
     return root
 
 
-def coloured(root: Path) -> tuple[Path, Path]:
+def colored(root: Path) -> tuple[Path, Path]:
     """Thirty images of two colours, with the truth of their colour, a frame, and a bar: (folder, truth)."""
     images = root / "images"
     images.mkdir()

@@ -8,13 +8,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from annotator.benchmark.faults.scenes.scene import decide
+from annotator.benchmark.faults.scenes.scene import save_decision
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.export import export
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import history as class_history
+from annotator.exchange.exports.export_writer import export_data_set
+from annotator.store.classes import class_changes, class_history
 from annotator.store.database.database import Database
-from annotator.store.networks import adapted
+from annotator.store.networks import adapted_networks
 from annotator.store.upkeep import backup, restoring
 
 DISK, MARKS = Path(sys.argv[1]), Path(sys.argv[2])
@@ -29,13 +28,13 @@ def main() -> None:
         os.write(marks, f"{word} {count}\n".encode())
 
     for count in (1, 2):
-        decide(db, f"decided-{count}", image=count + 2)
+        save_decision(db, f"decided-{count}", image=count + 2)
         done("decision", count)
-        export(db, DISK / "out" / "labels.csv", "csv")
+        export_data_set(db, DISK / "out" / "labels.csv", "csv")
         done("file", count)
-        export(db, DISK / "out" / "set", "voc", Choices(images="resize", pixels=16), lossy=True)
+        export_data_set(db, DISK / "out" / "set", "voc", Choices(images="resize", pixels=16), lossy=True)
         done("folder", count)
-        backup.back_up(DISK / "project", DISK / "kept")
+        backup.create_backup(DISK / "project", DISK / "kept")
         done("backup", count)
     restoring.restore(DISK / "kept", DISK / "again")
     done("restore", 1)
@@ -45,7 +44,7 @@ def main() -> None:
     done("merge", 2)
     Database(DISK / "older").close()
     done("upgrade", 1)
-    adapted.export(db, "made", DISK / "out" / "network")
+    adapted_networks.export(db, "made", DISK / "out" / "network")
     done("network", 1)
 
 

@@ -25,7 +25,7 @@ def wide() -> bytes:
     return _profile(b"mntr", b"RGB ", b"XYZ ", tags)
 
 
-def grey() -> bytes:
+def gray() -> bytes:
     """Greys with a gamma of 1.2."""
     return _profile(b"mntr", b"GRAY", b"XYZ ", {b"kTRC": _gamma(1.2)})
 

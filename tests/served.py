@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from annotator.benchmark.harness import page_alone
-from annotator.ui.access.access_keys import headers_for
+from annotator.ui.access.access_keys import build_request_headers
 
 APP = ("-P", "-m", "annotator", "serve")
 PAGES_ALONE = ()  # without a worker, and without the second that Python takes to load Streamlit: see Forked
@@ -28,14 +28,14 @@ TEAM_PAGES = (
     """
 import sys
 from pathlib import Path
-from annotator.ui.access import context
-from annotator.ui.access.serving_modes import access
-from annotator.ui.access.access_keys import SERVED_TO_TEAM
-from annotator.ui.server import page_app, run_app
-how = access("invitation", int(sys.argv[3]))
+from annotator.ui.access import served_project as context
+from annotator.ui.access.serving_modes import parse_access
+from annotator.ui.access.access_keys import SERVED_TO_TEAM_SETTING
+from annotator.ui.server import build_page_app, run_app
+how = parse_access("invitation", int(sys.argv[3]))
 context.open_project(Path(sys.argv[1]))
-context.db().set_setting(SERVED_TO_TEAM, True)
-run_app(page_app(access=how), how)
+context.db().set_setting(SERVED_TO_TEAM_SETTING, True)
+run_app(build_page_app(access=how), how)
 """,
 )
 _FORKS = multiprocessing.get_context("forkserver")
@@ -135,7 +135,7 @@ class Served:
                 )
         self.processes.append(self.process)
         until(self.answers)
-        self.headers = headers_for(self.project, self.address, "Ann")
+        self.headers = build_request_headers(self.project, self.address, "Ann")
         self.token = self.headers["x-annotator-token"]
 
     def answers(self) -> bool:

@@ -21,11 +21,11 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from annotator.benchmark.harness import projects
-from annotator.benchmark.harness.processes import free_port, python, wait_for
+from annotator.benchmark.harness.child_processes import free_port, run_module, wait_for
 from annotator.roles import Role
 from annotator.store.database.database import Database
 from annotator.store.people import members
-from annotator.ui.access.access_keys import cookie_name, headers_for
+from annotator.ui.access.access_keys import build_request_headers, cookie_name
 from annotator.ui.access.tokens import Tokens
 
 SECONDS = 15.0
@@ -92,7 +92,7 @@ def measured(folder: Path, sockets: int, a_second: float, is_team: bool = True) 
     """One phase: the seconds of each answer and of each run of others, and how many messages the sockets sent."""
     db, port = projects.make_project(folder, 2000, 20), free_port()
     words = ["--auth", "invitation"] if is_team else []
-    with python("annotator", "serve", db.paths.project, "--no-browser", "--port", port, *words):
+    with run_module("annotator", "serve", db.paths.project, "--no-browser", "--port", port, *words):
         wait_for(lambda: _is_up(port), "the server")
         return _flooded(db, port, sockets, a_second, is_team)
 
@@ -100,13 +100,13 @@ def measured(folder: Path, sockets: int, a_second: float, is_team: bool = True) 
 def _flooded(
     db: Database, port: int, sockets: int, a_second: float, is_team: bool
 ) -> tuple[list[float], list[float], int]:
-    headers = headers_for(db.paths.project, f"http://127.0.0.1:{port}", "Ann", of_member=is_team)
+    headers = build_request_headers(db.paths.project, f"http://127.0.0.1:{port}", "Ann", is_member=is_team)
     cookies = [headers["cookie"]] * 2
     if is_team:
-        known = {member.name: member for member in members.members(db)}
+        known = {member.name: member for member in members.load_members(db)}
         roles = (("Ann", Role.OWNER), ("Guest", Role.GUEST))
         both = [known.get(name) or members.add(db, name, role, "flood") for name, role in roles]
-        session = Tokens(db.paths.secret).session_cookie
+        session = Tokens(db.paths.secret).create_session_cookie
         cookies = [f"{cookie_name(port)}={session(port, member.id)}" for member in both]
         time.sleep(1.5)  # for which members are not looked up again
     sent: list[int] = []

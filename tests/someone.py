@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 from served import until
 
 from annotator.store.classes import classes
-from annotator.store.classes.classes import KEYS
+from annotator.store.classes.classes import DEFAULT_KEYS
 from annotator.store.database.database import Database
 
 SLIPS = 0.05  # of the keys are wrong at first
@@ -21,7 +21,7 @@ TWICE = 0.3  # of the presses are made twice
 APART = (0.08, 0.25)  # seconds between the two
 TYPED = 0.1  # of the classes are typed where a key would do
 LETTERS = 4  # of a name that is typed
-TILE_KEYS = KEYS.replace("u", "")  # which is for unsure
+TILE_KEYS = DEFAULT_KEYS.replace("u", "")  # which is for unsure
 GRID_CLASS = """() => {
   const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".tiles"));
   return Number(host?.shadowRoot.querySelector(".tiles:not(.skeleton)")?.dataset.class ?? 0);
@@ -51,7 +51,7 @@ class Someone:
         """address: of the project's pages, without a path."""
         self.page, self.project, self.address = page, project, address
         self.book, self.chance, self.mouse = book, chance, mouse
-        known = classes.all_classes(Database(project))
+        known = classes.load_active_classes(Database(project))
         self.key_of = {one.id: one.key for one in known}
         self.name_of = {one.id: one.name for one in known}
         self.presses = self.doubles = 0
@@ -237,7 +237,7 @@ class Someone:
 
     def gallery(self, class_id: int) -> None:
         """The images in sight on which nobody has answered a class: those that show it at once, then the others."""
-        names = {one.id: one.name for one in classes.all_classes(Database(self.project))}
+        names = {one.id: one.name for one in classes.load_active_classes(Database(self.project))}
         page = self.go("/gallery?" + urlencode({"open": names[class_id]}))
         if not self._something(".thumb[data-image] img"):
             return

@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 from PIL import Image
 
-COLOURS = {"red": (214, 30, 30), "green": (30, 160, 40), "blue": (30, 60, 200), "yellow": (240, 220, 30)}
-COLOURS |= {"black": (10, 10, 10), "white": (250, 250, 250)}
+COLORS = {"red": (214, 30, 30), "green": (30, 160, 40), "blue": (30, 60, 200), "yellow": (240, 220, 30)}
+COLORS |= {"black": (10, 10, 10), "white": (250, 250, 250)}
 
 
 class Model:
@@ -37,18 +37,18 @@ class Model:
         self.lock = threading.Lock()
         self.names = ["seer"]
 
-    def colour_of(self, request: dict) -> str:
+    def color_of(self, request: dict) -> str:
         """The colour that is nearest to the mean of the picture."""
         [url] = [part["image_url"]["url"] for part in request["messages"][1]["content"] if part["type"] == "image_url"]
         picture = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
         mean = np.asarray(picture.convert("RGB"), float).mean((0, 1))
-        return min(COLOURS, key=lambda name: float(np.abs(mean - COLOURS[name]).sum())) if self.sees else "red"
+        return min(COLORS, key=lambda name: float(np.abs(mean - COLORS[name]).sum())) if self.sees else "red"
 
     def right(self, request: dict) -> str:
         """The right answer: every class that is called like the colour of the picture, or a part of its name."""
         question = request["messages"][1]["content"][0]["text"]
         names = [line.partition(": ")[0].strip('"') for line in question.splitlines()[1:]]
-        colour = self.colour_of(request)
+        colour = self.color_of(request)
         return json.dumps({name: "yes" if colour in name else "no" for name in names})
 
 
@@ -70,9 +70,9 @@ class Handler(BaseHTTPRequestHandler):
         if any(name in request or request.get("response_format", {}).get("type") == name for name in model.refuses):
             self._answer(400, {"error": {"message": "unknown field"}})
             return
-        is_colours = request["messages"][1]["content"][0]["text"].startswith("One colour fills")
+        is_colors = request["messages"][1]["content"][0]["text"].startswith("One colour fills")
         does = None
-        if not is_colours:
+        if not is_colors:
             with model.lock:
                 number = len(model.asked)
                 model.asked.append(request)

@@ -3,7 +3,7 @@
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.ui.access.serving_modes import access
+from annotator.ui.access.serving_modes import parse_access
 
 GOOD = 'client_id = "a"\nclient_secret = "b"\nserver_metadata_url = "https://login.example.org/x"\n'
 
@@ -17,8 +17,8 @@ def provider(tmp_path):
 
 
 def test_without_options_it_is_this_computer_only():
-    here = access("local", 8501)
-    assert (here.host, here.address, here.is_team, here.is_in_clear) == (
+    here = parse_access("local", 8501)
+    assert (here.host, here.address, here.is_team, here.is_unencrypted) == (
         "127.0.0.1",
         "http://127.0.0.1:8501",
         False,
@@ -29,10 +29,10 @@ def test_without_options_it_is_this_computer_only():
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::"])
 def test_it_listens_beyond_this_computer_only_where_people_are_known(host):
     with pytest.raises(AnnotatorError, match="asks nobody who they are"):
-        access("local", 8501, host=host)
+        parse_access("local", 8501, host=host)
     with pytest.raises(AnnotatorError, match="--host needs --url"):
-        access("invitation", 8501, host=host)
-    assert access("invitation", 8501, host=host, url="http://192.168.1.5:8501").is_in_clear
+        parse_access("invitation", 8501, host=host)
+    assert parse_access("invitation", 8501, host=host, url="http://192.168.1.5:8501").is_unencrypted
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_it_listens_beyond_this_computer_only_where_people_are_known(host):
     ],
 )
 def test_an_address_is_what_a_browser_makes_of_it(url, origin, base, netloc):
-    given = access("invitation", 8501, url=url)
-    assert (given.origin, given.base, given.netloc) == (origin, base, netloc)
+    given = parse_access("invitation", 8501, url=url)
+    assert (given.origin, given.base_path, given.netloc) == (origin, base, netloc)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_an_address_is_what_a_browser_makes_of_it(url, origin, base, netloc):
 )
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(AnnotatorError, match="is no address like"):
-        access("invitation", 8501, url=url)
+        parse_access("invitation", 8501, url=url)
 
 
 def test_everything_that_is_wrong_is_said_at_once(tmp_path):
@@ -75,7 +75,7 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path):
     path.write_text('client_id = "a"\nsecret = "b"\nserver_metadata_url = "http://login.example.org"\n')
     path.chmod(0o644)
     with pytest.raises(AnnotatorError) as refused:
-        access("oidc", 8501, "nonsense", "http://example.org", "10.0.0.300,x", path)
+        parse_access("oidc", 8501, "nonsense", "http://example.org", "10.0.0.300,x", path)
     said = str(refused.value)
     assert all(
         part in said
@@ -94,20 +94,20 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path):
 
 
 def test_a_provider_is_read_from_a_file_of_its_owner_only(provider):
-    given = access("oidc", 8501, url="https://example.org", provider=provider)
+    given = parse_access("oidc", 8501, url="https://example.org", provider=provider)
     assert given.provider["client_id"] == "a" and given.is_https
     for text in ("", "client_id = ", "\x00", "client_id = 1\n"):
         provider.write_text(text)
         with pytest.raises(AnnotatorError, match=r"provider\.toml"):
-            access("oidc", 8501, url="https://example.org", provider=provider)
+            parse_access("oidc", 8501, url="https://example.org", provider=provider)
     provider.unlink()
     with pytest.raises(AnnotatorError, match="No such file"):
-        access("oidc", 8501, url="https://example.org", provider=provider)
+        parse_access("oidc", 8501, url="https://example.org", provider=provider)
     with pytest.raises(AnnotatorError, match="needs --oidc FILE"):
-        access("oidc", 8501, url="https://example.org")
+        parse_access("oidc", 8501, url="https://example.org")
 
 
-@pytest.mark.parametrize("options", [{"url": "https://x.example"}, {"behind": "10.0.0.1"}])
+@pytest.mark.parametrize("options", [{"url": "https://x.example"}, {"trusted_proxies": "10.0.0.1"}])
 def test_options_that_mean_nothing_without_members_are_refused(options):
     with pytest.raises(AnnotatorError, match="needs --auth invitation or oidc"):
-        access("local", 8501, **options)
+        parse_access("local", 8501, **options)

@@ -15,18 +15,18 @@ from contexts import Contexts
 from playwright.sync_api import Page, expect
 
 from annotator.benchmark.harness import projects
-from annotator.benchmark.harness.browser import let_in
-from annotator.benchmark.harness.processes import serve_page
-from annotator.quality import audit
+from annotator.benchmark.harness.browser import sign_in_context
+from annotator.benchmark.harness.child_processes import serve_page
+from annotator.quality import audit_sampling
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.image_map import save_map
 from annotator.store.database.database import Database
-from annotator.store.events import events
+from annotator.store.events import project_events
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.runs import prediction_sources
-from annotator.store.runs.prediction_boxes import CellBoxes, boxes_of
+from annotator.store.runs.prediction_boxes import CellBoxes, to_stored_boxes
 
 pytestmark = pytest.mark.browser
 
@@ -105,25 +105,25 @@ def full(tmp_path_factory) -> Path:
     chance = np.random.default_rng(0)
     probabilities = np.where(chance.random((160, 20)) < 0.2, chance.uniform(0.6, 0.99, (160, 20)), 0.05)
     projects.draw_heatmaps(db, projects.publish_run(db, probabilities), probabilities > 0.5)
-    ids = [image.id for image in images.all_images(db)]
+    ids = [image.id for image in images.load_all_images(db)]
     cells = np.array([(image_id, class_id) for image_id in ids for class_id in range(1, 21)])
     where = CellBoxes(
         *np.zeros((2, len(cells)), int), np.tile([0.2, 0.2, 0.5, 0.5], (len(cells), 1)), np.ones(len(cells))
     )
     scored = (np.array(ids), np.arange(1, 21), np.ones((160, 20)))
-    drawn = boxes_of(*cells.T, where)
+    drawn = to_stored_boxes(*cells.T, where)
     prediction_sources.add(db, "MD", "probability", "Ann", *scored[:2], lambda: [scored], boxes=drawn)
     save_map(db.paths.map(DEFAULT_BACKBONE), np.array(ids), chance.random((160, 2)).astype(np.float32))
-    audit.draw(db, 1200, seed=1)
+    audit_sampling.draw_audit(db, 1200, seed=1)
     # Of two classes every drawn cell is answered, so that the certificate has something to draw.
-    answered = [one for one in audit.open_cells(db) if one.class_id <= 2]
+    answered = [one for one in audit_sampling.load_open_cells(db) if one.class_id <= 2]
     answers = [
         Decision(str(uuid.uuid4()), "label", "Ann", "audit", one.image_id, one.class_id, -1 if number % 3 else 1)
         for number, one in enumerate(answered)
     ]
-    assert answers and not decisions.decide(db, answers).refused
+    assert answers and not decisions.save(db, answers).refused
     # Three people answered the same questions, and not all alike.
-    decisions.decide(
+    decisions.save(
         db,
         [
             Decision(str(uuid.uuid4()), "label", name, "click", image_id, 3, 1 if (image_id + number) % 7 else -1)
@@ -133,7 +133,7 @@ def full(tmp_path_factory) -> Path:
     )
     with db.writing() as sql:
         sql.execute("UPDATE image SET captured_at = 1.7e9 + 50 * (id % 3) * id")
-    events.find(db)
+    project_events.find_and_save(db)
     return db.paths.project
 
 
@@ -152,7 +152,7 @@ def look(request, browser: Contexts, full: Path, address: str) -> Page:
 def opened(browser: Contexts, full: Path, address: str, look: str) -> Page:
     """A page in one look."""
     context = browser.take(**LOOKS[look])
-    let_in(context, full, address, f"Ann {look}")
+    sign_in_context(context, full, address, f"Ann {look}")
     return browser.page_of(context)
 
 
@@ -212,11 +212,11 @@ def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help_and_tab_reaches_a
 
 def test_what_stands_on_a_button_that_cannot_be_pressed_yet_is_read_whatever_the_button(browser, full, address):
     page = visit(opened(browser, full, address, USUAL), address, "classes")
-    colours = [
+    colors = [
         page.get_by_role("button", name=name, exact=True).locator("p").evaluate("(one) => getComputedStyle(one).color")
         for name in ("Save", "Discard changes")
     ]
-    assert colours[0] == colours[1], "axe leaves buttons that are disabled out"
+    assert colors[0] == colors[1], "axe leaves buttons that are disabled out"
 
 
 @pytest.mark.parametrize("name", COMPONENTS)

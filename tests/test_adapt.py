@@ -16,20 +16,19 @@ from conftest import CLASSES
 from safetensors.numpy import load_file
 
 from annotator.errors import AlreadyRunning, AnnotatorError, NothingToLearn
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.disk import processes
 from annotator.store.disk.durable import make_folder
 from annotator.store.labels import decisions
-from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import adapted, configuration
+from annotator.store.networks import adaptation, adapted_networks, configuration
 from annotator.store.runs import runs
-from annotator.worker.adapting import inputs
+from annotator.worker.adapting import stage_inputs
 from annotator.worker.adapting.adapt_now import adapt_now
-from annotator.worker.adapting.local import Training
-from annotator.worker.adapting.plan import PLAN, make_plan, read_plan
-from annotator.worker.adapting.work import Work
-from annotator.worker.features.backbone import backbone_of
+from annotator.worker.adapting.adaptation_plan import PLAN_FILE, make_plan, read_plan
+from annotator.worker.adapting.adaptation_progress import AdaptationProgress
+from annotator.worker.adapting.local_training import Training
+from annotator.worker.features.backbone import load_project_backbone
 from annotator.worker.process import Worker, prepare_next_backbone
 
 
@@ -59,55 +58,55 @@ def adapt(db: Database, *words: str, **environment: str) -> subprocess.Popen:
 
 
 def weights(db: Database, name: str) -> dict[str, np.ndarray]:
-    return load_file(db.paths.adapted(name) / "model.safetensors")
+    return load_file(db.paths.adapted_network(name) / "model.safetensors")
 
 
 def test_it_trains_judges_keeps_and_is_loaded_by_timm(db, tmp_path):
     said: list[str] = []
-    done = adapt_now(db.paths.project, epochs=2, say=said.append)
+    done = adapt_now(db.paths.project, epochs=2, notify=said.append)
     made = done.network
-    assert made is not None and made == adapted.networks(db)[0]
-    assert "This takes about" in said[0] and adapting.running(db) is None
-    assert made.parent == configuration.backbone(db) and made.licence == "mit"
+    assert made is not None and made == adapted_networks.load_networks(db)[0]
+    assert "This takes about" in said[0] and adaptation.get_running(db) is None
+    assert made.parent == configuration.get_backbone(db) and made.licence == "mit"
     assert (made.name, made.epochs, made.classes) == (f"{Path(made.parent).name}.adapted1", 2, 3)
-    held = set(range(1, IMAGES + 1)) - set(adapted.fitted_image_ids(db, made.name).tolist())
+    held = set(range(1, IMAGES + 1)) - set(adapted_networks.load_fitted_image_ids(db, made.name).tolist())
     assert made.held_out_images == len(held) > 3 and made.images == IMAGES - len(held)
     assert made.is_better == (made.ap_low > 0) == done.in_use and made.known_answers == 3 * IMAGES
-    adapted.export(db, made.name, tmp_path / "mine")
+    adapted_networks.export(db, made.name, tmp_path / "mine")
     whole = timm.create_model(f"local-dir:{tmp_path / 'mine'}", pretrained=True)
     assert whole.num_classes == 3
     card = (tmp_path / "mine" / "README.md").read_text()
     assert "mit" in card and "fox" in card and sorted(p.name for p in (tmp_path / "mine").iterdir()) == [
         "README.md", "config.json", "model.safetensors",
     ]  # fmt: skip
-    assert not db.paths.adapting.exists(), "what only the training needs is gone"
+    assert not db.paths.unfinished_adaptation.exists(), "what only the training needs is gone"
 
 
 @pytest.mark.process
 def test_a_kill_costs_an_epoch_and_changes_nothing(db, processes):
     whole = adapt_now(db.paths.project, epochs=3).network
     assert whole is not None
-    adapted.prepare(db, "")
+    adapted_networks.set_next_backbone(db, "")
     process = adapt(db, "--epochs", "3")
     processes.append(process)
-    checkpoint = db.paths.adapting / "checkpoint.safetensors"
+    checkpoint = db.paths.unfinished_adaptation / "checkpoint.safetensors"
     while process.poll() is None and not checkpoint.exists():
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    if read_plan(db.paths.adapting) is None:
+    if read_plan(db.paths.unfinished_adaptation) is None:
         pytest.skip("it was over before it was killed")
     decisions.undo(db, "Ann")  # what is decided meanwhile changes nothing in it
     with pytest.raises(AnnotatorError, match="--anew"):
         adapt_now(db.paths.project, epochs=5)
     said: list[str] = []
-    plan = read_plan(db.paths.adapting)
-    again = adapt_now(db.paths.project, say=said.append).network
+    plan = read_plan(db.paths.unfinished_adaptation)
+    again = adapt_now(db.paths.project, notify=said.append).network
     assert again is not None and "Going on" in said[0]
     assert plan is not None
-    make_folder(db.paths.adapting)
-    plan.write(db.paths.adapting)  # as if it had been killed when all was done
-    assert adapt_now(db.paths.project).network == again and len(adapted.networks(db)) == 2
+    make_folder(db.paths.unfinished_adaptation)
+    plan.write(db.paths.unfinished_adaptation)  # as if it had been killed when all was done
+    assert adapt_now(db.paths.project).network == again and len(adapted_networks.load_networks(db)) == 2
     there, here = weights(db, whole.name), weights(db, again.name)
     assert all(np.array_equal(there[name], here[name]) for name in there)
     assert again.ap_after == whole.ap_after
@@ -117,17 +116,17 @@ def test_a_kill_costs_an_epoch_and_changes_nothing(db, processes):
 def test_a_pause_keeps_the_last_epoch_and_one_process_at_a_time_adapts(db, processes):
     process = adapt(db, "--epochs", "400")
     processes.append(process)
-    while process.poll() is None and not (db.paths.adapting / "checkpoint.safetensors").exists():
+    while process.poll() is None and not (db.paths.unfinished_adaptation / "checkpoint.safetensors").exists():
         time.sleep(0.01)
     with pytest.raises(AlreadyRunning, match="being adapted already"):
-        adapting.claim(db, "local")
-    state = adapting.running(db)
+        adaptation.claim(db, "local")
+    state = adaptation.get_running(db)
     assert state is not None and state.doing == "training" and state.of == 400
-    adapting.want(db, "pause")
+    adaptation.set_request(db, "pause")
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and 0 < json.loads(out)["epochs"] < 400
-    assert adapting.wanted(db) == "" and adapting.result(db)["kind"] == "paused"
-    assert (db.paths.adapting / "checkpoint.safetensors").exists()
+    assert adaptation.get_request(db) == "" and adaptation.get_result(db)["kind"] == "paused"
+    assert (db.paths.unfinished_adaptation / "checkpoint.safetensors").exists()
 
 
 def test_people_go_on_with_the_old_features_until_all_of_the_new_are_there(db):
@@ -135,103 +134,105 @@ def test_people_go_on_with_the_old_features_until_all_of_the_new_are_there(db):
     assert made is not None
     worker = Worker(db.paths.project)
     before = worker.train()
-    adapted.prepare(db, made.name)
-    assert configuration.backbone(db) == made.parent == before.backbone
-    assert worker.next_backbone.prepare() and configuration.backbone(db) == made.name
-    assert adapted.next_backbone(db) == ""
-    worker.features.embed()
+    adapted_networks.set_next_backbone(db, made.name)
+    assert configuration.get_backbone(db) == made.parent == before.backbone
+    assert worker.backbone_preparer.prepare() and configuration.get_backbone(db) == made.name
+    assert adapted_networks.get_next_backbone(db) == ""
+    worker.image_embedder.embed_missing()
     after = worker.train()
     assert after.backbone == made.name and after.images == IMAGES
-    assert runs.current_run(db).id == after.id
-    backbone = backbone_of(db, made.name)
-    features = worker.context.features()
+    assert runs.load_current_run(db).id == after.id
+    backbone = load_project_backbone(db, made.name)
+    features = worker.context.get_features()
     worker.close()
     assert backbone.dimensions == features.features.shape[1] and features.folder == db.paths.features(made.name)
     # Answers of images that it was fitted to say nothing of how far its scores are to be believed.
     from annotator.worker.training import fitted_images
-    from annotator.worker.training.training_set import training_set
+    from annotator.worker.training.training_set import load_training_set
 
-    known = training_set(db, features)
-    fitted = np.isin(features.image_ids[known.rows], adapted.fitted_image_ids(db, made.name))
+    known = load_training_set(db, features)
+    fitted = np.isin(features.image_ids[known.rows], adapted_networks.load_fitted_image_ids(db, made.name))
     assert known.unbiased.all() and fitted.any() and not fitted.all()
-    unseen = fitted_images.without(known, fitted).unbiased
+    unseen = fitted_images.mark_biased(known, fitted).unbiased
     assert not unseen[fitted].any() and unseen[~fitted].all()
 
 
 def test_what_is_not_better_is_kept_and_not_used(db):
     made = adapt_now(db.paths.project, epochs=1).network
     assert made is not None
-    worse = json.loads((db.paths.adapted(made.name) / "facts.json").read_text()) | {"is_better": False}
-    assert adapted.Adapted(**worse).is_better is False
+    worse = json.loads((db.paths.adapted_network(made.name) / "facts.json").read_text()) | {"is_better": False}
+    assert adapted_networks.AdaptedNetwork(**worse).is_better is False
     if not made.is_better:
-        assert adapted.next_backbone(db) == "" and configuration.backbone(db) == made.parent
-    adapted.prepare(db, made.name)
-    configuration.choose_backbone(db, made.parent)  # somebody chooses: nothing is prepared any more
-    assert adapted.next_backbone(db) == "" and prepare_next_backbone(db.paths.project, lambda done, of: None)
-    assert configuration.backbone(db) == made.parent
+        assert adapted_networks.get_next_backbone(db) == "" and configuration.get_backbone(db) == made.parent
+    adapted_networks.set_next_backbone(db, made.name)
+    configuration.set_backbone(db, made.parent)  # somebody chooses: nothing is prepared any more
+    assert adapted_networks.get_next_backbone(db) == "" and prepare_next_backbone(
+        db.paths.project, lambda done, of: None
+    )
+    assert configuration.get_backbone(db) == made.parent
 
 
 def test_the_plan_holds_out_the_same_images_and_refuses_what_it_cannot_judge(db, tmp_path, drawn, class_file, network):
-    plan = make_plan(db, configuration.backbone(db), 2)
+    plan = make_plan(db, configuration.get_backbone(db), 2)
     assert 0 < plan.held_out.sum() < IMAGES / 2
-    again = make_plan(db, configuration.backbone(db), 2)
+    again = make_plan(db, configuration.get_backbone(db), 2)
     assert np.array_equal(plan.held_out, again.held_out)
     plan.write(tmp_path)
     read = read_plan(tmp_path)
     assert read is not None and np.array_equal(read.labels, plan.labels) and read.class_names == list(CLASSES)
-    fewer = inputs.within_room(plan, 10, 10 * (2 * 30 + int(plan.held_out.sum())))
-    assert len(fewer.fitted) == 30 and len(fewer.judging) == plan.held_out.sum()
-    set_up(tmp_path / "empty", images_folder=drawn, class_file=class_file)
+    fewer = stage_inputs.limit_to_disk_space(plan, 10, 10 * (2 * 30 + int(plan.held_out.sum())))
+    assert len(fewer.fitted_rows) == 30 and len(fewer.held_out_rows) == plan.held_out.sum()
+    set_up_project(tmp_path / "empty", images_folder=drawn, class_file=class_file)
     empty = Database(tmp_path / "empty")
-    configuration.choose_backbone(empty, f"local-dir:{network}")
+    configuration.set_backbone(empty, f"local-dir:{network}")
     with pytest.raises(NothingToLearn, match="0 images with answers"):
         adapt_now(empty.paths.project)
-    assert adapting.result(empty)["kind"] == "error" and adapting.running(empty) is None
+    assert adaptation.get_result(empty)["kind"] == "error" and adaptation.get_running(empty) is None
 
 
 def test_the_estimate_trains_nothing(db):
     done = adapt_now(db.paths.project, estimate_only=True)
-    assert done.network is None and done.estimate.seconds > 0
-    assert not db.paths.adapting.exists() and adapting.result(db)["kind"] == "estimate"
+    assert done.network is None and done.estimate.total_seconds > 0
+    assert not db.paths.unfinished_adaptation.exists() and adaptation.get_result(db)["kind"] == "estimate"
 
 
 @pytest.mark.process
 def test_the_worker_starts_what_the_page_asks_for(db):
-    from annotator.worker.adapting.switching import Starter
-    from annotator.worker.features.context import Context
+    from annotator.worker.adapting.backbone_switching import AdaptationStarter
+    from annotator.worker.features.worker_context import WorkerContext
 
-    starter = Starter(Context(db))
-    adapting.want(db, "estimate")
+    starter = AdaptationStarter(WorkerContext(db))
+    adaptation.set_request(db, "estimate")
     until = time.monotonic() + 60
-    while adapting.result(db).get("kind") != "estimate" and time.monotonic() < until:
-        starter.start_if_wanted()
+    while adaptation.get_result(db).get("kind") != "estimate" and time.monotonic() < until:
+        starter.start_if_requested()
         time.sleep(0.05)
-    assert adapting.result(db)["images"] == IMAGES
-    while adapting.wanted(db) and time.monotonic() < until:
+    assert adaptation.get_result(db)["images"] == IMAGES
+    while adaptation.get_request(db) and time.monotonic() < until:
         time.sleep(0.05)
-    assert adapting.wanted(db) == ""
-    starter.close()
+    assert adaptation.get_request(db) == ""
+    starter.stop_process()
 
 
 def test_what_is_left_of_another_plan_is_not_gone_on_with(db):
-    plan = make_plan(db, configuration.backbone(db), 1)
+    plan = make_plan(db, configuration.get_backbone(db), 1)
     first = adapt_now(db.paths.project, epochs=1).network
     assert first is not None
-    adapted.prepare(db, "")
+    adapted_networks.set_next_backbone(db, "")
     # Killed while the folder was removed: the plan is gone; a checkpoint and inputs stay, made here of another network.
-    work = Work(db, adapting.claim(db, "local"), lambda done, of, what: None)
-    Training(db, plan, db.paths.adapting, work).make_inputs()
-    adapting.release(db)
-    for path in (db.paths.adapting / "inputs").rglob("*.npy"):
+    work = AdaptationProgress(db, adaptation.claim(db, "local"), lambda done, of, what: None)
+    Training(db, plan, db.paths.unfinished_adaptation, work).make_inputs()
+    adaptation.release(db)
+    for path in (db.paths.unfinished_adaptation / "inputs").rglob("*.npy"):
         np.save(path, np.full_like(np.load(path), 1))
-    (db.paths.adapting / "checkpoint.safetensors").write_bytes(b"of another training")
-    (db.paths.adapting / PLAN).unlink()
+    (db.paths.unfinished_adaptation / "checkpoint.safetensors").write_bytes(b"of another training")
+    (db.paths.unfinished_adaptation / PLAN_FILE).unlink()
     again = adapt_now(db.paths.project, epochs=1).network
     assert again is not None and again.ap_after == first.ap_after
     there, here = weights(db, first.name), weights(db, again.name)
     assert all(np.array_equal(there[name], here[name]) for name in there)
     # Killed before it got its name: what was written of it goes.
-    left = processes.part_of(db.paths.adapted(f"{again.name.removesuffix('2')}3"))
+    left = processes.build_temporary_path(db.paths.adapted_network(f"{again.name.removesuffix('2')}3"))
     left = left.with_name(left.name.replace(f"-{os.getpid():x}-", "-7fffffff-"))
     left.mkdir()
     third = adapt_now(db.paths.project, epochs=1).network

@@ -6,16 +6,16 @@ import timm
 import torch
 from PIL import Image
 
+from models.backbones.frozen_backbone import Backbone, load_backbone
 from models.backbones.local_dir import save_network
-from models.backbones.networks import Backbone, load_backbone
 from models.backbones.pretrained import Pretrained
-from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of
-from models.finetune.answers import Answers, loss_for
-from models.finetune.last_stages import put_back, split
-from models.finetune.together import Together
+from models.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
+from models.finetune.answer_method import AnswerMethod, choose_single_positive_method
+from models.finetune.last_stages import merge_last_stages, split_network
+from models.finetune.parallel_process import ParallelProcess
 from models.finetune.views import MapExamples
 from models.methods import make_method
-from models.statistics.paired import compare
+from models.statistics.paired_bootstrap import compare_scorings
 
 SIZE = 64
 
@@ -33,7 +33,7 @@ def pixels(count: int, seed: int = 0) -> torch.Tensor:
     )
 
 
-def coloured(count: int) -> tuple[torch.Tensor, np.ndarray]:
+def colored(count: int) -> tuple[torch.Tensor, np.ndarray]:
     """Noise in which class c is a brighter channel c; labels 1 and -1."""
     shows = np.random.default_rng(0).random((count, 3)) < 0.4
     images = pixels(count).float() * 0.6
@@ -54,31 +54,31 @@ def coloured(count: int) -> tuple[torch.Tensor, np.ndarray]:
 def test_frozen_and_trained_part_together_are_the_network(architecture, first):
     source = tiny(architecture)
     backbone = Backbone("tiny", source)
-    inputs, last_stages, what = split(backbone, source)
+    inputs, last_stages, what = split_network(backbone, source)
     assert what.startswith(first)
     examples = MapExamples(list(inputs(pixels(5))[:, None].numpy()))
-    features = features_of(last_stages, examples, lambda: False, as_backbone=True)
+    features = compute_stage_features(last_stages, examples, lambda: False, as_backbone=True)
     assert np.allclose(features, backbone.features(pixels(5)).numpy(), atol=0.02)
     trained = [name for name, p in last_stages.named_parameters() if p.requires_grad]
     assert trained and not any("pos_embed" in name or "cls_token" in name or "stem" in name for name in trained)
 
 
 def cached(source: Pretrained, images: torch.Tensor):
-    inputs, last_stages, _ = split(Backbone("tiny", source), source)
+    inputs, last_stages, _ = split_network(Backbone("tiny", source), source)
     views = torch.stack([inputs(images), inputs(images.flip(3))], 1).numpy()
     return MapExamples(list(views), weak=WEAK_VIEWS), last_stages
 
 
 def training(source: Pretrained, checkpoint=None, epochs: int = 3):
-    images, labels = coloured(48)
+    images, labels = colored(48)
     labels[::3, 1:] = 0  # of every third image one class was looked at
     unbiased = labels != 0
     unbiased[::2] = False
     labels[::2][labels[::2] < 0] = 0  # every other image was only clicked on
     examples, last_stages = cached(source, images)
     whole = np.ones(labels.shape, bool)
-    return last_stages, adapt(
-        last_stages, examples, labels, whole, unbiased, make_method("auto"), settings_of(epochs), seed=1,
+    return last_stages, adapt_last_stages(
+        last_stages, examples, labels, whole, unbiased, make_method("auto"), make_adaptation_recipe(epochs), seed=1,
         checkpoint=checkpoint,
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_it_learns_and_goes_on_after_a_kill_as_if_nothing_had_been(architecture,
     del killed
     _, resumed = training(source, tmp_path / "checkpoint.safetensors")
     assert [epoch.loss for epoch in list(resumed)] == [epoch.loss for epoch in history[1:]]
-    there, here = whole.weights(), resumed.weights()
+    there, here = whole.copy_weights(), resumed.copy_weights()
     assert all(torch.equal(there[name], here[name]) for name in there)
     with pytest.raises(ValueError, match="of another training"):
         training(source, tmp_path / "checkpoint.safetensors", epochs=4)
@@ -121,26 +121,26 @@ def test_the_adapted_network_is_loaded_by_timm_and_by_its_name_here(architecture
     Backbone("tiny", source)
     last_stages, trained = training(source, epochs=1)
     list(trained)
-    weights = trained.weights()
+    weights = trained.copy_weights()
     folder = tmp_path / "adapted"
     save_network(
-        folder, source, put_back(source, last_stages), weights["classifier.weight"], weights["classifier.bias"],
-        ["red", "green", "blue"],
+        folder, source, merge_last_stages(source, last_stages), weights["classifier.weight"],
+        weights["classifier.bias"], ["red", "green", "blue"],
     )  # fmt: skip
     again = timm.create_model(f"local-dir:{folder}", pretrained=True).eval()
     assert again.num_classes == 3
-    images, _ = coloured(2)
+    images, _ = colored(2)
     examples, _ = cached(source, images)
     backbone = load_backbone(f"local-dir:{folder}")
     assert (backbone.input_size, backbone.mean) == (SIZE, (0.5,) * 3)
     assert np.allclose(
         backbone.features(images).numpy(),
-        features_of(last_stages, examples, lambda: False, as_backbone=True),
+        compute_stage_features(last_stages, examples, lambda: False, as_backbone=True),
         atol=0.02,
     )
-    expected = features_of(last_stages, examples, lambda: False)
+    expected = compute_stage_features(last_stages, examples, lambda: False)
     with torch.no_grad():
-        logits = again(backbone.normalised(images))
+        logits = again(backbone.normalize(images))
     assert np.allclose(
         logits, expected @ weights["classifier.weight"].numpy().T + weights["classifier.bias"].numpy(), atol=0.05
     )
@@ -154,13 +154,13 @@ def test_the_adapted_network_is_loaded_by_timm_and_by_its_name_here(architecture
 def test_only_networks_of_timm_are_adapted():
     source = Pretrained(torch.nn.Flatten(), "", 8, (0.5,) * 3, (0.5,) * 3, "bilinear")
     with pytest.raises(ValueError, match="only networks of timm"):
-        split(Backbone("plain", source), source)
+        split_network(Backbone("plain", source), source)
 
 
 def test_unanswered_cells_of_images_with_unbiased_answers_teach_nothing():
     labels = torch.tensor([[1, -1, 0], [1, 0, 0], [1, -1, 0]])
     unbiased = torch.tensor([[False, True, False], [False, False, False], [False, True, False]])
-    method = Answers(loss_for(make_method("auto")), unbiased)
+    method = AnswerMethod(choose_single_positive_method(make_method("auto")), unbiased)
     method.begin(labels, torch.tensor([[True] * 3, [True, True, False], [False] * 3]), 3, torch.Generator())
     method.begin_epoch(1)
     logits = torch.zeros(3, 3, requires_grad=True)
@@ -170,8 +170,10 @@ def test_unanswered_cells_of_images_with_unbiased_answers_teach_nothing():
 
 
 def test_methods_that_keep_something_of_each_image_lend_no_loss():
-    assert loss_for(make_method("em")).name == "em"
-    assert {loss_for(make_method(name)).name for name in ("auto", "role", "lagc", "oracle")} == {"gr"}
+    assert choose_single_positive_method(make_method("em")).name == "em"
+    assert {choose_single_positive_method(make_method(name)).name for name in ("auto", "role", "lagc", "oracle")} == {
+        "gr"
+    }
 
 
 def test_a_scoring_is_better_only_beyond_chance():
@@ -182,17 +184,17 @@ def test_a_scoring_is_better_only_beyond_chance():
     poor, same, good = (
         1 / (1 + np.exp(-(strength * labels + n))) for strength, n in zip((0.5, 0.5, 2), noise, strict=True)
     )
-    better = compare(poor, good, labels)
+    better = compare_scorings(poor, good, labels)
     assert better.is_better and 0 < better.ap.low < better.ap.value < better.ap.high
-    assert not compare(poor, same, labels).is_better
-    assert not compare(good, poor, labels).is_better
+    assert not compare_scorings(poor, same, labels).is_better
+    assert not compare_scorings(good, poor, labels).is_better
     from sklearn.metrics import average_precision_score
 
     known = labels != 0
     expected = np.mean([average_precision_score(labels[k, c] > 0, good[k, c]) for c, k in enumerate(known.T)])
     assert better.ap.second == pytest.approx(expected)
     with pytest.raises(ValueError, match="No class"):
-        compare(poor, good, np.abs(labels))
+        compare_scorings(poor, good, np.abs(labels))
 
 
 def test_squashed_pictures_are_what_it_sees():
@@ -205,15 +207,15 @@ def test_squashed_pictures_are_what_it_sees():
 
 def test_every_batch_of_several_processes_has_images_of_each_and_each_image_is_in_one():
     owner = torch.cat([torch.zeros(50), torch.ones(30), torch.full((21,), 2.0)]).long()
-    together = [Together(owner, rank, 3) for rank in range(3)]
+    together = [ParallelProcess(owner, rank, 3) for rank in range(3)]
     order = torch.randperm(101, generator=torch.Generator().manual_seed(0))
-    parts = together[0].parts(order, 32)
+    parts = together[0].split_into_batches(order, 32)
     assert [len(part) for part in parts[:3]] == [32, 32, 32]
     assert len(torch.unique(torch.cat(parts))) == sum(map(len, parts)) >= 96
     for part in parts:
-        assert [sorted(t.own_rows(part).tolist()) for t in together] == [
+        assert [sorted(t.select_own_rows(part).tolist()) for t in together] == [
             sorted(row for row in part.tolist() if owner[row] == rank) for rank in range(3)
         ]
-        assert sum(t.weight(part) for t in together) == pytest.approx(3)
-        assert len(part) < 32 or abs(len(together[0].own_rows(part)) - 16) <= 1
-    assert torch.equal(torch.cat([t.own for t in together]).sort().values, torch.arange(101))
+        assert sum(t.compute_loss_weight(part) for t in together) == pytest.approx(3)
+        assert len(part) < 32 or abs(len(together[0].select_own_rows(part)) - 16) <= 1
+    assert torch.equal(torch.cat([t.own_images for t in together]).sort().values, torch.arange(101))

@@ -9,33 +9,35 @@ from adaptable import pretend_adapted
 from streamlit.testing.v1 import AppTest
 
 from annotator.records import Decision
-from annotator.snapshot.status import status
+from annotator.snapshot.project_status import collect_status
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
-from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import adapted
-from annotator.ui.access import context
+from annotator.store.networks import adaptation, adapted_networks
+from annotator.ui.access import served_project
 from annotator.ui.parts import frame
 
 SCRIPT = """
 from annotator.ui.parts import frame
 from annotator.ui.pages import settings
-with frame.errors_shown():
+with frame.show_errors():
     settings.page()
 """
 
 
 def answer(db: Database, cells: int) -> None:
     """As many answers more."""
-    known = adapting.answers(db)
-    ids, columns = sorted(images.in_working_order(db).tolist()), [class_.id for class_ in classes.all_classes(db)]
+    known = adaptation.count_answers(db)
+    ids, columns = (
+        sorted(images.load_ids_in_working_order(db).tolist()),
+        [class_.id for class_ in classes.load_active_classes(db)],
+    )
     for cell in range(known, known + cells):
         image_id, class_id = ids[cell // len(columns)], columns[cell % len(columns)]
         click = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=1)
-        assert not decisions.decide(db, [click]).refused
-    assert adapting.answers(db) == known + cells
+        assert not decisions.save(db, [click]).refused
+    assert adaptation.count_answers(db) == known + cells
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def adapted_once(db) -> Database:
 
 
 def page(db: Database) -> AppTest:
-    context.open_project(db.paths.project)
+    served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT, default_timeout=30)
     test.session_state["name"] = "Ann"
     return test.run()
@@ -56,60 +58,64 @@ def page(db: Database) -> AppTest:
 def test_it_is_said_once_answers_have_doubled_and_not_before(adapted_once, annotator):
     db = adapted_once
     answer(db, 9)
-    assert adapting.reason_to_adapt(db) is None and status(db)["adapting_again"] is None
+    assert adaptation.find_reason_to_readapt(db) is None and collect_status(db)["adapting_again"] is None
     test = page(db)
     assert test.button(key="adapt_run").label == "Adapt now" and not test.info
     answer(db, 1)
-    due = adapting.reason_to_adapt(db)
-    assert due == adapting.Again("tiny.adapted1", 10, 20)
+    due = adaptation.find_reason_to_readapt(db)
+    assert due == adaptation.ReadaptationReason("tiny.adapted1", 10, 20)
     assert due.sentence in annotator("status", db.paths.project).stdout
     assert due.sentence in annotator("adapted", db.paths.project).stdout
     assert json.loads(annotator("status", db.paths.project, "--json").stdout)["adapting_again"]["answers"] == 20
     test = page(db)
-    assert test.button(key="adapt_run").label == "Adapt again" and test.info[0].value == frame.escaped(due.sentence)
+    assert test.button(key="adapt_run").label == "Adapt again" and test.info[0].value == frame.escape_markdown(
+        due.sentence
+    )
     test.button(key="adapt_run").click().run()
-    assert adapting.wanted(db) == "run" and adapting.reason_to_adapt(db) is None, "it is asked for already"
+    assert adaptation.get_request(db) == "run" and adaptation.find_reason_to_readapt(db) is None, (
+        "it is asked for already"
+    )
 
 
 def test_nothing_begins_by_itself_unless_somebody_has_asked_for_it(adapted_once, annotator):
     db = adapted_once
     answer(db, 10)
-    adapting.start_if_due(db)
-    assert adapting.wanted(db) == ""
+    adaptation.request_if_due(db)
+    assert adaptation.get_request(db) == ""
     page(db).toggle(key="adapt_again").set_value(True).run()
-    assert adapting.is_automatic(db)
-    adapting.start_if_due(db)
-    assert adapting.wanted(db) == "run"
-    adapting.want(db, "")
-    adapting.note_result(db, {"kind": "error", "error": "No room on the disk."})
-    adapting.start_if_due(db)
-    assert adapting.wanted(db) == "", "what has failed is not begun again at once"
+    assert adaptation.is_automatic(db)
+    adaptation.request_if_due(db)
+    assert adaptation.get_request(db) == "run"
+    adaptation.set_request(db, "")
+    adaptation.set_result(db, {"kind": "error", "error": "No room on the disk."})
+    adaptation.request_if_due(db)
+    assert adaptation.get_request(db) == "", "what has failed is not begun again at once"
     answer(db, 20)
-    adapting.start_if_due(db)
-    assert adapting.wanted(db) == "run", "but when answers have doubled once more"
-    adapting.want(db, "")
+    adaptation.request_if_due(db)
+    assert adaptation.get_request(db) == "run", "but when answers have doubled once more"
+    adaptation.set_request(db, "")
     annotator("adapted", db.paths.project, "--not-again")
-    assert not adapting.is_automatic(db)
+    assert not adaptation.is_automatic(db)
 
 
 def test_what_is_paused_is_not_begun_by_itself_and_a_project_without_adapted_networks_is_left_alone(adapted_once, db):
-    adapting.set_automatic(db, True)
+    adaptation.set_automatic(db, True)
     answer(db, 10)
-    adapting.note_result(db, {"kind": "paused", "epoch": 1, "of": 4})
-    adapting.start_if_due(db)
-    assert adapting.wanted(db) == ""
-    (db.paths.adapted("tiny.adapted1") / "facts.json").unlink()
-    adapting.note_result(db, {})
-    adapting.start_if_due(db)
-    assert adapting.wanted(db) == "" and adapting.reason_to_adapt(db) is None
+    adaptation.set_result(db, {"kind": "paused", "epoch": 1, "of": 4})
+    adaptation.request_if_due(db)
+    assert adaptation.get_request(db) == ""
+    (db.paths.adapted_network("tiny.adapted1") / "facts.json").unlink()
+    adaptation.set_result(db, {})
+    adaptation.request_if_due(db)
+    assert adaptation.get_request(db) == "" and adaptation.find_reason_to_readapt(db) is None
 
 
 def test_facts_of_a_version_that_did_not_note_the_answers_are_read(adapted_once):
     db = adapted_once
-    path = db.paths.adapted("tiny.adapted1") / "facts.json"
+    path = db.paths.adapted_network("tiny.adapted1") / "facts.json"
     facts = json.loads(path.read_text())
     del facts["known_answers"]
     path.write_text(json.dumps(facts))
-    assert adapted.networks(db)[0].known_answers == 0
+    assert adapted_networks.load_networks(db)[0].known_answers == 0
     answer(db, 6)
-    assert adapting.reason_to_adapt(db) == adapting.Again("tiny.adapted1", 8, 16)
+    assert adaptation.find_reason_to_readapt(db) == adaptation.ReadaptationReason("tiny.adapted1", 8, 16)

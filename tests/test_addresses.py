@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.imports.importing import Choices, prepare
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.store.database.database import Database
 from annotator.store.locations.addresses import Address, parse_location
-from annotator.store.locations.objects import folder_of, stored_folder
-from annotator.ui.work.importing import FAILED, Importing, Order
+from annotator.store.locations.remote_files import parse_stored_folder, to_folder_address
+from annotator.ui.work.import_runner import FAILED, ImportRequest, ImportRunner
 
 SECRET = "https://ann:hush@photos.example/birds.zip?id=3&sig=hush&X-Amz-Credential=hush"
 SHOWN = "https://***@photos.example/birds.zip?id=3&sig=***&X-Amz-Credential=***"
@@ -71,17 +71,19 @@ def test_a_text_without_a_scheme_is_a_path():
 
 
 def test_a_registered_folder_is_read_back_as_it_was_stored(tmp_path):
-    address = folder_of(Address.parse("HF://datasets/ann/birds/"))
+    address = to_folder_address(Address.parse("HF://datasets/ann/birds/"))
     assert str(address) == address.plain == "hf://datasets/ann/birds"
-    assert stored_folder(address.plain) == address
-    assert stored_folder(str(tmp_path)) == tmp_path
+    assert parse_stored_folder(address.plain) == address
+    assert parse_stored_folder(str(tmp_path)) == tmp_path
     with pytest.raises(AnnotatorError, match="file://"):
-        stored_folder("file:///etc")
+        parse_stored_folder("file:///etc")
 
 
 def test_the_log_of_a_page_has_no_secret_of_an_address_that_fails(db, caplog):
-    work = Importing(db)
-    work.start(Order("Ann", SHOWN, Address.parse(SECRET.replace("photos.example", "127.0.0.1:9")), Choices()))
+    work = ImportRunner(db)
+    work.start(
+        ImportRequest("Ann", SHOWN, Address.parse(SECRET.replace("photos.example", "127.0.0.1:9")), ImportOptions())
+    )
     work.wait()
     assert work.state.stage == FAILED and "127.0.0.1" in work.state.error
     assert "hush" not in work.state.error + caplog.text + f"{work.state}"
@@ -129,7 +131,7 @@ def test_a_command_opens_its_project_once(project, tmp_path, words):
 def test_an_import_into_an_open_project_leaves_it_open(db, tmp_path):
     (tmp_path / "labels.csv").write_text("image,class\n00.jpg,fox\n01.jpg,deer\n")
     for again in range(2):
-        with prepare(db, tmp_path / "labels.csv", Choices(), "Ann") as plan:
+        with prepare_import(db, tmp_path / "labels.csv", ImportOptions(), "Ann") as plan:
             assert plan.db is db
             assert plan.preview.answers_new == (0 if again else 2)
             plan.apply()
@@ -139,7 +141,7 @@ def test_an_import_into_an_open_project_leaves_it_open(db, tmp_path):
     assert db.tuples("SELECT name FROM temp.sqlite_master") == []
     with Database(db.paths.project).writing() as other:
         other.execute("INSERT INTO setting (key, value) VALUES ('probe', '1')")
-    assert db.setting("probe") == 1
+    assert db.get_setting("probe") == 1
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, AnnotatorError])
@@ -155,7 +157,7 @@ def test_an_open_project_goes_on_after_an_import_that_was_interrupted_anywhere(d
     while True:
         calls.clear()
         try:
-            with prepare(db, tmp_path / "labels.csv", Choices(), "Ann", counted) as plan:
+            with prepare_import(db, tmp_path / "labels.csv", ImportOptions(), "Ann", counted) as plan:
                 plan.apply(counted)
             break
         except ending:
@@ -169,7 +171,8 @@ def test_what_a_borrower_of_the_database_leaves_after_an_error_is_gone(db, tmp_p
     with pytest.raises(KeyboardInterrupt), db.lend() as lent:
         lent.sql.execute("CREATE TEMP TABLE written (stem TEXT)")
         lent.sql.execute("ATTACH ? AS staged", [str(tmp_path / "x.db")])
-        rows = lent.each("SELECT id FROM image")  # an open cursor, because of which the file could not be detached
+        # an open cursor, because of which the file could not be detached
+        rows = lent.iterate_rows("SELECT id FROM image")
         next(rows)
         raise KeyboardInterrupt
     assert db.tuples("SELECT name FROM temp.sqlite_master") == []

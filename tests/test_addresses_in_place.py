@@ -21,19 +21,17 @@ import pytest
 from PIL import Image
 from served import until
 
-from annotator.errors import AnnotatorError, NoAnswer, NotAsked
-from annotator.exchange.imports.in_words import registered_in_words
-from annotator.exchange.setup import set_up
+from annotator.errors import AnnotatorError, RequestSkipped, StorageTimeout
+from annotator.exchange.imports.import_messages import describe_registration
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.features.cache import open_features
-from annotator.store.images import address_cache as fetched
-from annotator.store.images import browser_copies as copies
-from annotator.store.images import images
-from annotator.store.images.file_addresses import image_files
-from annotator.store.locations import listing, objects, staged_listing
+from annotator.store.features.feature_cache import open_features
+from annotator.store.images import address_cache, browser_copies, images
+from annotator.store.images.file_addresses import load_image_files
+from annotator.store.locations import listing, remote_files, staged_listing
 from annotator.store.locations.addresses import Address
-from annotator.store.locations.cache import FileCache
-from annotator.store.locations.objects import NOT_NOW, Objects, folder_of
+from annotator.store.locations.file_cache import FileCache
+from annotator.store.locations.remote_files import UNREADABLE_NOW_PROBLEM, RemoteFiles, to_folder_address
 
 pytest.importorskip("moto.server")
 pytest.importorskip("s3fs")
@@ -86,7 +84,7 @@ def bucket(server, monkeypatch):
     import boto3
 
     use_server(monkeypatch, server)
-    monkeypatch.setattr(objects, "_objects", {})
+    monkeypatch.setattr(remote_files, "_files_by_address", {})
     client = boto3.client("s3")
     client.create_bucket(Bucket="photos")
     for number, name in enumerate(NAMES):
@@ -102,22 +100,22 @@ def bucket(server, monkeypatch):
 
 @pytest.fixture
 def birds(bucket, tmp_path):
-    set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True)
+    set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True)
     return Database(tmp_path / "p")
 
 
-def shown(db, image_id, kind=copies.THUMB):
+def shown(db, image_id, kind=browser_copies.THUMB):
     """The file that a browser gets, as the route asks for it."""
-    if (found := copies.ready(db, image_id, kind)) is None:
-        copies.fetch(db, image_id)
-        found = copies.make(db, image_id, kind)
+    if (found := browser_copies.find_ready_file(db, image_id, kind)) is None:
+        browser_copies.fetch_original(db, image_id)
+        found = browser_copies.make(db, image_id, kind)
     return found[0]
 
 
 def refusal(db, image_id):
     """The kind of error with which an image is refused."""
     with pytest.raises(AnnotatorError) as problem:
-        copies.fetch(db, image_id)
+        browser_copies.fetch_original(db, image_id)
     return problem.type
 
 
@@ -141,10 +139,10 @@ def test_images_in_a_bucket_are_registered_by_their_content_and_shown_without_a_
     assert db.tuples("SELECT name FROM image WHERE width = 0 ORDER BY name") == [("a/1.jpg",), ("b/1.png",)]
     assert not (tmp_path / "p/fetched").exists()
     first = images.find_image(db, "a/1.jpg").id
-    assert shown(db, first).read_bytes() == contents["a/1.jpg"]  # small, and browsers show it as it is
-    assert images.images(db, [first])[first].width == 96
-    assert fetched.cache_gb(db) == 0.5
-    assert fetched.cache(db).used() == (1, len(contents["a/1.jpg"]))
+    assert shown(db, first).read_bytes() == contents["a/1.jpg"]  # small, and browsers show it is
+    assert images.load_images(db, [first])[first].width == 96
+    assert address_cache.get_cache_gb(db) == 0.5
+    assert address_cache.get_cache(db).measure_usage() == (1, len(contents["a/1.jpg"]))
     assert "0 images added, 5 already there" in annotator("import", "p", BIRDS, "--in-place").stdout
     secrets = ("s3://key:secret@photos/birds", f"{BIRDS}?token=secret")
     for wrong in (*secrets, "file:///etc", "photos", f"{BIRDS}/b.jpg", "s3://no-such-bucket/birds"):
@@ -173,28 +171,30 @@ def test_an_import_in_place_is_told_as_json_and_takes_no_options_of_labels(birds
 
 
 def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
-    from annotator.worker.features.embed import embed
-    from models.backbones.networks import load_backbone
+    from annotator.worker.features.embed import embed_images
+    from models.backbones.frozen_backbone import load_backbone
 
     ids = [images.find_image(birds, name).id for name in ("a/1.jpg", "b.jpg")]
-    sources = [images.image_source(birds, image_id) for image_id in ids]
-    (batch,) = embed(sources, load_backbone("efficientnet_lite0"))
+    sources = [images.find_image_source(birds, image_id) for image_id in ids]
+    (batch,) = embed_images(sources, load_backbone("efficientnet_lite0"))
     assert batch.indices == [0, 1] and not batch.failures and len(batch.features) == 2
     assert [facts.width for _, facts in batch.facts] == [96, 96]
-    assert fetched.cache(birds).used() == (0, 0)
+    assert address_cache.get_cache(birds).measure_usage() == (0, 0)
 
 
 def test_embed_reads_a_bucket_where_it_lies_and_a_machine_of_a_cluster_does_without_the_project(birds, annotator):
-    from annotator.cluster.versions import versions
-    from annotator.worker.embedding.node import Member, Work
-    from models.backbones.pretrained import pretrained
+    from annotator.cluster.package_versions import get_package_versions
+    from annotator.worker.embedding.node_worker import NodeWorker, WorkerJob
+    from models.backbones.pretrained import load_pretrained
 
     birds.set_setting("backbone", "efficientnet_lite0")
-    files = image_files(birds, birds.numbers("SELECT id FROM image ORDER BY id")[:, 0].tolist())
+    files = load_image_files(birds, birds.integer_rows("SELECT id FROM image ORDER BY id")[:, 0].tolist())
     probes = {BIRDS: files[:1], "s3://no-such-bucket": [files[0]._replace(places=(_elsewhere(files[0]),))]}
-    member = Member()
-    work = Work("efficientnet_lite0", lambda: pretrained("efficientnet_lite0"), versions(), 1, False, probes)
-    assert member.start(work).unseen == {"s3://no-such-bucket"}
+    member = NodeWorker()
+    work = WorkerJob(
+        "efficientnet_lite0", lambda: load_pretrained("efficientnet_lite0"), get_package_versions(), 1, False, probes
+    )
+    assert member.start(work).unreadable_folders == {"s3://no-such-bucket"}
     embedded = member.embed(files, {})
     assert len(embedded.features) == len(embedded.facts) == 5 and not embedded.failures
     said = json.loads(annotator("embed", birds.paths.project, "--json").stdout)
@@ -202,7 +202,7 @@ def test_embed_reads_a_bucket_where_it_lies_and_a_machine_of_a_cluster_does_with
     assert not birds.value("SELECT count(*) FROM image WHERE width = 0")
     cache = open_features(birds, "efficientnet_lite0")
     assert np.allclose(cache.features[np.argsort(cache.image_ids)], embedded.features, atol=2e-3)
-    assert fetched.cache(birds).used() == (0, 0)
+    assert address_cache.get_cache(birds).measure_usage() == (0, 0)
 
 
 def test_images_of_a_bucket_that_does_not_answer_are_tried_again_and_get_no_note(birds, monkeypatch):
@@ -216,22 +216,22 @@ def test_images_of_a_bucket_that_does_not_answer_are_tried_again_and_get_no_note
         titles.append(title)
         if sum("tried again in 1 second" in shown for shown in titles) == answers_from[0] > 0:
             os.environ["AWS_ENDPOINT_URL"] = address
-            objects._objects.clear()
+            remote_files._files_by_address.clear()
 
     with closing(socket.socket()) as closed:
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{closed.getsockname()[1]}")
-        for name, value in (("TRIES", 1), ("AWAY_SECONDS", 0.01), ("_objects", {})):
-            monkeypatch.setattr(objects, name, value)
-        monkeypatch.setattr(embed_now, "AWAY_SECONDS", 1)
-        monkeypatch.setattr(embed_now, "TRIES", 2)
-        done = embed_now.embed_now(birds.paths.project, show=show)
+        for name, value in (("MAX_TRIES", 1), ("AWAY_SECONDS", 0.01), ("_files_by_address", {})):
+            monkeypatch.setattr(remote_files, name, value)
+        monkeypatch.setattr(embed_now, "ADDRESS_RETRY_SECONDS", 1)
+        monkeypatch.setattr(embed_now, "MAX_TRIES", 2)
+        done = embed_now.embed_now(birds.paths.project, on_progress=show)
         assert (done.images, done.failed, done.remaining, done.unanswered) == (0, 0, 5, 5)
         assert sum("5 images cannot be read now, tried again in 1 second" in title for title in titles) == 1
-        assert not images.missing_ids(birds)
+        assert not images.load_missing_reasons(birds)
         titles.clear()
         answers_from[0] = 1
-        done = embed_now.embed_now(birds.paths.project, show=show)
+        done = embed_now.embed_now(birds.paths.project, on_progress=show)
     assert (done.images, done.remaining, done.unanswered) == (5, 0, 0)
 
 
@@ -242,15 +242,15 @@ def _elsewhere(files):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.images import address_registration
 from annotator.store.locations import listing, staged_listing
 from annotator.store.locations.addresses import Address
-listing.PAGE = staged_listing.AT_ONCE = address_registration.AT_ONCE = 2
+listing.PAGE_ENTRIES = staged_listing.NAMES_PER_TRANSACTION = address_registration.FILES_PER_TRANSACTION = 2
 def show(what, done, of):
     if what == sys.argv[2] and done >= 2:
         os.kill(os.getpid(), signal.SIGKILL)
-set_up(Path(sys.argv[1]), images_folder=Address.parse(sys.argv[3]), in_place=True, fetching=show)
+set_up_project(Path(sys.argv[1]), images_folder=Address.parse(sys.argv[3]), in_place=True, fetching=show)
 """
 
 
@@ -260,23 +260,23 @@ def test_a_registration_killed_at_any_step_goes_on_where_it_was(step, bucket, tm
     ended = subprocess.run(words, env=os.environ, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert not (tmp_path / "p/project.db").exists()
-    calls, real = [], listing._keys
+    calls, real = [], listing._list_s3_keys
 
     def keys(files, base, after):
         calls.append(after)
         return real(files, base, after)
 
-    monkeypatch.setattr(listing, "_keys", keys)
-    read, real_read = [], Objects._asked
-    monkeypatch.setattr(Objects, "_asked", lambda self, *v, **o: (read.append(v[1]), real_read(self, *v, **o))[1])
-    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
+    monkeypatch.setattr(listing, "_list_s3_keys", keys)
+    read, real_read = [], RemoteFiles._call
+    monkeypatch.setattr(RemoteFiles, "_call", lambda self, *v, **o: (read.append(v[1]), real_read(self, *v, **o))[1])
+    done = set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     names = [row[0] for row in Database(tmp_path / "p").tuples("SELECT name FROM image ORDER BY name")]
     assert names == NAMES
     if step == "Listing":
         assert calls == ["a/2.jpg"] and done.added == 5
     else:
         assert not calls and done.added == 3 and not {"a/1.jpg", "a/2.jpg"} & set(read)
-    assert not [entry.name for entry in (tmp_path / "p").iterdir() if staged_listing.is_listing(entry.name)]
+    assert not [entry.name for entry in (tmp_path / "p").iterdir() if staged_listing.is_listing_file(entry.name)]
 
 
 def test_a_changed_object_is_another_image_and_one_that_is_gone_is_missed(bucket, birds, tmp_path):
@@ -289,14 +289,14 @@ def test_a_changed_object_is_another_image_and_one_that_is_gone_is_missed(bucket
     ):
         with pytest.raises(AnnotatorError, match=said):
             shown(birds, ids[name])
-        assert said in images.missing_ids(birds)[ids[name]]
+        assert said in images.load_missing_reasons(birds)[ids[name]]
     bucket.copy_object(Bucket="photos", Key="birds/moved.jpg", CopySource="photos/birds/a/2.jpg")
     bucket.delete_object(Bucket="photos", Key="birds/a/2.jpg")
-    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
+    done = set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert (done.added, done.moved, done.known) == (1, 1, 2)
     assert images.find_image(birds, "moved.jpg").id == ids["a/2.jpg"]
     assert images.find_image(birds, "b.jpg").id not in ids.values()
-    assert set(images.missing_ids(birds)) == {ids["b.jpg"], ids["z.jpg"]}
+    assert set(images.load_missing_reasons(birds)) == {ids["b.jpg"], ids["z.jpg"]}
 
 
 HOSTILE = {
@@ -321,7 +321,7 @@ def test_keys_of_any_kind_are_images_by_their_name_or_said_never_paths_elsewhere
     contents = {key: picture(number) for number, key in enumerate(HOSTILE, start=100)}
     for key, content in contents.items():
         bucket.put_object(Bucket="photos", Key=f"odd/{key}", Body=content)
-    done = set_up(tmp_path / "p", images_folder=Address.parse("s3://photos/odd"), in_place=True).registered
+    done = set_up_project(tmp_path / "p", images_folder=Address.parse("s3://photos/odd"), in_place=True).registered
     assert {bad.path for bad in done.bad} == {key for key, name in HOSTILE.items() if name == ""}
     assert all("is no path" in bad.reason for bad in done.bad)
     db = Database(tmp_path / "p")
@@ -333,18 +333,18 @@ def test_keys_of_any_kind_are_images_by_their_name_or_said_never_paths_elsewhere
     annotator("export", "p", tmp_path / "out", "--format", "webdataset", "--images", "copy")
     bucket.delete_object(Bucket="photos", Key="odd/my-bucket.jpg")
     with pytest.raises(AnnotatorError, match="no file with this picture is there any more"):
-        objects.objects_at(Address.parse("s3://photos/odd")).read("my-bucket.jpg")
+        remote_files.get_remote_files(Address.parse("s3://photos/odd")).read("my-bucket.jpg")
 
 
 def test_one_object_that_is_refused_is_said_and_the_others_are_registered(bucket, tmp_path):
     bucket.put_object(Bucket="photos", Key="birds/cold.jpg", Body=picture(60), StorageClass="GLACIER")
-    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
+    done = set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert done.added == 5 and [bad.path for bad in done.bad] == ["cold.jpg"]
-    assert done.bad[0].reason.startswith(NOT_NOW) and "storage class" in done.bad[0].reason
-    again = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
+    assert done.bad[0].reason.startswith(UNREADABLE_NOW_PROBLEM) and "storage class" in done.bad[0].reason
+    again = set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert again.known == 5 and len(again.bad) == 1 and again.passed_over == 1
     bucket.put_object(Bucket="photos", Key="birds/cold.jpg", Body=picture(60))
-    assert set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered.added == 1
+    assert set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered.added == 1
 
 
 def test_a_listing_that_was_interrupted_says_of_when_it_is(bucket, tmp_path):
@@ -353,13 +353,14 @@ def test_a_listing_that_was_interrupted_says_of_when_it_is(bucket, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True, fetching=kill)
+        set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True, fetching=kill)
     bucket.put_object(Bucket="photos", Key="birds/new.jpg", Body=picture(61))
-    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
-    assert done.added == 5 and "as listed at 20" in registered_in_words(done)
-    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
+    done = set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
+    assert done.added == 5 and "as listed at 20" in describe_registration(done)
+    done = set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert (
-        done.added == 1 and registered_in_words(done) == "1 image added, 5 already there, 0 files skipped, 1 other file"
+        done.added == 1
+        and describe_registration(done) == "1 image added, 5 already there, 0 files skipped, 1 other file"
     )
 
 
@@ -402,10 +403,10 @@ def test_a_server_that_sends_something_else_than_it_stated_costs_no_memory_and_i
     place = f"http://127.0.0.1:{server.server_port}"
     for name, value in (("ENDPOINT_URL", place), ("ACCESS_KEY_ID", "k"), ("SECRET_ACCESS_KEY", "very-secret")):
         monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setattr(objects, "LARGEST_UNSTATED", 1 << 20)
+    monkeypatch.setattr(remote_files, "MAX_UNSTATED_BYTES", 1 << 20)
     size = len(picture(1))
     try:
-        hostile = Objects(Address.parse("s3://photos/birds" if scheme == "s3" else f"{place}/birds"))
+        hostile = RemoteFiles(Address.parse("s3://photos/birds" if scheme == "s3" else f"{place}/birds"))
         assert hostile.read("good.jpg", size) == hostile.read("good.jpg") == picture(1)
         for name in ("endless.jpg", "cut.jpg", "bomb.jpg", "private.jpg"):
             for stated in (size, size + 1, size - 1, -1):
@@ -431,8 +432,8 @@ def test_a_listing_that_does_not_go_on_ends():
             token = str(int(options.get("ContinuationToken", 0)) + 1)
             return {"Contents": [{"Key": "x/a.jpg"}, {"Key": "y"}], "IsTruncated": True, "NextContinuationToken": token}
 
-    with pytest.raises(NoAnswer, match="ends its listing after"):
-        list(listing._keys(Files(), "photos/x", ""))
+    with pytest.raises(StorageTimeout, match="ends its listing after"):
+        list(listing._list_s3_keys(Files(), "photos/x", ""))
 
 
 class Hanging(http.server.BaseHTTPRequestHandler):
@@ -451,39 +452,39 @@ class Hanging(http.server.BaseHTTPRequestHandler):
 def test_a_bucket_that_hangs_is_a_note_on_the_image_and_comes_back(birds, server, bucket, monkeypatch, tmp_path):
     (tmp_path / "local").mkdir()
     (tmp_path / "local/here.jpg").write_bytes(picture(77))
-    set_up(tmp_path / "p", images_folder=tmp_path / "local")
+    set_up_project(tmp_path / "p", images_folder=tmp_path / "local")
     ids = [images.find_image(birds, name).id for name in ("b.jpg", "z.jpg", "a/2.jpg")]
     here = images.find_image(birds, "here.jpg").id
     hanging = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hanging)
     hanging.asked, hanging.end, hanging.daemon_threads = [], threading.Event(), True
     threading.Thread(target=hanging.serve_forever, args=(0.02,), daemon=True).start()
     try:
-        monkeypatch.setattr(objects, "READ_SECONDS", 0.3)
-        monkeypatch.setattr(objects, "AWAY_SECONDS", 600)
-        monkeypatch.setattr(objects, "_objects", {})
+        monkeypatch.setattr(remote_files, "READ_TIMEOUT_SECONDS", 0.3)
+        monkeypatch.setattr(remote_files, "AWAY_SECONDS", 600)
+        monkeypatch.setattr(remote_files, "_files_by_address", {})
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{hanging.server_port}")
         for image_id in ids:
-            with pytest.raises(NoAnswer, match=NOT_NOW):
+            with pytest.raises(StorageTimeout, match=UNREADABLE_NOW_PROBLEM):
                 shown(birds, image_id)
         assert len(hanging.asked) <= 2  # the third was not asked for
-        objects.objects_at(Address.parse(BIRDS))._away_until, asked = 0.0, len(hanging.asked)
+        remote_files.get_remote_files(Address.parse(BIRDS))._away_until, asked = 0.0, len(hanging.asked)
         with ThreadPoolExecutor(8) as pool:  # after a while one of them asks again, and the others do not
             answers = list(pool.map(lambda _: refusal(birds, ids[2]), range(8)))
-        assert len(hanging.asked) == asked + 1 and answers.count(NotAsked) == 7, answers
+        assert len(hanging.asked) == asked + 1 and answers.count(RequestSkipped) == 7, answers
         images.mark_problem(birds, ids[2], "")
         assert shown(birds, here).exists()  # others go on
-        assert all(note.startswith(NOT_NOW) for note in images.missing_ids(birds).values())
-        assert sorted(images.missing_ids(birds)) == sorted(ids[:2])  # nor has it a note of that
-        assert images.check_addresses(birds) == 0
+        assert all(note.startswith(UNREADABLE_NOW_PROBLEM) for note in images.load_missing_reasons(birds).values())
+        assert sorted(images.load_missing_reasons(birds)) == sorted(ids[:2])  # nor has it a note of that
+        assert images.recheck_addresses(birds) == 0
     finally:
         hanging.end.set()
         hanging.shutdown()
         hanging.server_close()
-    monkeypatch.setattr(objects, "READ_SECONDS", 10.0)
-    monkeypatch.setattr(objects, "_objects", {})
+    monkeypatch.setattr(remote_files, "READ_TIMEOUT_SECONDS", 10.0)
+    monkeypatch.setattr(remote_files, "_files_by_address", {})
     monkeypatch.setenv("AWS_ENDPOINT_URL", server)
-    assert images.check_addresses(birds) == 2
-    assert not images.missing_ids(birds)
+    assert images.recheck_addresses(birds) == 2
+    assert not images.load_missing_reasons(birds)
     assert shown(birds, ids[0]).exists()
 
 
@@ -499,14 +500,15 @@ def test_the_cache_never_holds_more_than_its_bound_and_forgets_what_was_used_lea
         path = cache.add(kept_name(number), bytes(300))
         assert path.stat().st_size == 300
         for name in (kept_name(0),) if number < 5 else ():
-            cache._sql().execute("UPDATE kept SET used = used + ? WHERE name = ?", [next(clock), name])  # looked at
+            # looked at
+            cache._get_connection().execute("UPDATE kept SET used = used + ? WHERE name = ?", [next(clock), name])
         held = sum(file.stat().st_size for file in (tmp_path / "fetched").glob("*/0*"))
-        assert held == cache.used()[1] <= 1000
+        assert held == cache.measure_usage()[1] <= 1000
     assert cache.find(kept_name(7)) and not cache.find(kept_name(1))
     assert cache.find(kept_name(0))
     again = FileCache(tmp_path / "fetched", lambda: 400)  # another process, and a smaller bound
     again.shrink()
-    assert again.used() == (1, 300) and again.find(kept_name(0))
+    assert again.measure_usage() == (1, 300) and again.find(kept_name(0))
     for index in (b"damaged" * 100, None):
         copy = shutil.copytree(tmp_path / "fetched", tmp_path / f"copy {index is None}")
         for file in copy.glob("index.db*"):
@@ -514,7 +516,7 @@ def test_the_cache_never_holds_more_than_its_bound_and_forgets_what_was_used_lea
         if index:
             (copy / "index.db").write_bytes(index)
         anew = FileCache(copy, lambda: 400)
-        assert anew.find(kept_name(0)) is None and anew.add(kept_name(9), bytes(10)) and anew.used() == (1, 10)
+        assert anew.find(kept_name(0)) is None and anew.add(kept_name(9), bytes(10)) and anew.measure_usage() == (1, 10)
 
 
 def test_the_cache_deletes_nothing_that_is_not_its_own_and_serves_nothing_that_is_not_whole(tmp_path):
@@ -525,38 +527,40 @@ def test_the_cache_deletes_nothing_that_is_not_its_own_and_serves_nothing_that_i
     cache = FileCache(tmp_path / "fetched", lambda: 1000)  # without an index: what is its own is dropped
     assert other.read_bytes() == b"mine"
     first = cache.add(kept_name(1), bytes(300))
-    cache._sql().execute("INSERT INTO kept VALUES ('../../disk/00/holiday.jpg', 900, 0)")  # a project of a stranger
+    # a project of a stranger
+    cache._get_connection().execute("INSERT INTO kept VALUES ('../../disk/00/holiday.jpg', 900, 0)")
     cache.add(kept_name(2), bytes(300))
     assert other.exists() and first.exists()
     first.write_bytes(bytes(299))
     assert cache.find(kept_name(1)) is None and cache.find(kept_name(2))
     index = tmp_path / "disk/index.db"
-    cache._sql().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    cache._sql().close()
+    cache._get_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    cache._get_connection().close()
     cache = FileCache(tmp_path / "fetched", lambda: 1000)
     index.write_bytes(index.read_bytes()[:4096] + b"damaged" * 4000)
-    assert cache.add(kept_name(3), bytes(300)) and cache.used() == (1, 300) and other.exists()
+    assert cache.add(kept_name(3), bytes(300)) and cache.measure_usage() == (1, 300) and other.exists()
 
 
 def test_an_image_can_be_read_while_others_push_it_out(birds, monkeypatch):
-    monkeypatch.setattr(fetched, "GB", 60_000)  # the cache holds few of them
+    monkeypatch.setattr(address_cache, "BYTES_PER_GB", 60_000)  # the cache holds few of them
     ids = [images.find_image(birds, name).id for name in NAMES]
     with ThreadPoolExecutor(8) as pool:
         for found in pool.map(
-            lambda number: fetched.content(birds, ids[number % 5], _place(birds, ids[number % 5])), range(200)
+            lambda number: address_cache.fetch_content(birds, ids[number % 5], _place(birds, ids[number % 5])),
+            range(200),
         ):
             assert found
-    assert not images.missing_ids(birds)
+    assert not images.load_missing_reasons(birds)
 
 
 def _place(db, image_id):
-    return images.remote_location(db, image_id)
+    return images.find_remote_location(db, image_id)
 
 
 PAGE = """
 from annotator.ui.parts import frame
 from annotator.ui.pages import images as one
-with frame.errors_shown():
+with frame.show_errors():
     one.page()
 """
 
@@ -564,28 +568,28 @@ with frame.errors_shown():
 def test_the_images_page_says_what_the_cache_takes_bounds_it_and_looks_for_changes(birds, bucket, tmp_path):
     from streamlit.testing.v1 import AppTest
 
-    from annotator.ui.access import context
-    from annotator.ui.work.adding import adding
+    from annotator.ui.access import served_project
+    from annotator.ui.work.image_adder import get_image_adder
 
-    context.open_project(tmp_path / "p")
-    db = context.db()
+    served_project.open_project(tmp_path / "p")
+    db = served_project.db()
     for name in NAMES:
-        copies.fetch(db, images.find_image(db, f"{BIRDS}/{name}").id)  # by its whole address
+        browser_copies.fetch_original(db, images.find_image(db, f"{BIRDS}/{name}").id)  # by its whole address
     bucket.put_object(Bucket="photos", Key="birds/new.jpg", Body=picture(90))
     page = AppTest.from_string(PAGE, default_timeout=30)
     page.session_state["name"] = "Ann"
     page.run()
     assert not page.exception and "0.00 GB are used, by 5 files." in [caption.value for caption in page.caption]
     page.number_input(key="cache_gb").set_value(0.2).run()
-    assert fetched.cache_gb(db) == 0.2
+    assert address_cache.get_cache_gb(db) == 0.2
     next(button for button in page.button if button.label == "Look for changes").click().run()
-    adding(db).wait()
-    (outcome,) = adding(db).progress.outcomes
+    get_image_adder(db).wait()
+    (outcome,) = get_image_adder(db).progress.outcomes
     assert outcome.registered and outcome.registered.added == 1, outcome.error
 
 
 def test_addresses_are_kept_without_what_is_secret():
-    assert folder_of(Address.parse("S3://photos/birds/")).plain == "s3://photos/birds"
+    assert to_folder_address(Address.parse("S3://photos/birds/")).plain == "s3://photos/birds"
     for named in ("s3://k:s@photos/x", "https://h.org/x?sig=1", "simplecache::s3://photos", "memory://x"):
         with pytest.raises(AnnotatorError):
-            folder_of(Address.parse(named))
+            to_folder_address(Address.parse(named))

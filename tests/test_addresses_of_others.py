@@ -11,11 +11,10 @@ import pytest
 from test_addresses_in_place import picture, shown
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.images import address_cache as fetched
-from annotator.store.images import images
-from annotator.store.locations import objects
+from annotator.store.images import address_cache, images
+from annotator.store.locations import remote_files
 from annotator.store.locations.addresses import Address
 
 pytestmark = pytest.mark.process
@@ -31,7 +30,7 @@ def served(handler, port=0):
 
 def test_a_web_folder_is_registered_where_it_lies_and_followed(tmp_path, monkeypatch):
     pytest.importorskip("aiohttp")
-    monkeypatch.setattr(objects, "_objects", {})
+    monkeypatch.setattr(remote_files, "_files_by_address", {})
     root = tmp_path / "www/birds"
     for number, name in enumerate(("a.jpg", "deep er/b+%.png", "deep er/notes.txt")):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -43,13 +42,15 @@ def test_a_web_folder_is_registered_where_it_lies_and_followed(tmp_path, monkeyp
 
     address, server = served(partial(Quiet, directory=str(tmp_path / "www")))
     try:
-        done = set_up(tmp_path / "p", images_folder=Address.parse(f"{address}/birds/"), in_place=True).registered
+        done = set_up_project(
+            tmp_path / "p", images_folder=Address.parse(f"{address}/birds/"), in_place=True
+        ).registered
         db = Database(tmp_path / "p")
         assert done.added == 2 and not done.bad
         for name in ("a.jpg", "deep er/b+%.png"):
             assert shown(db, images.find_image(db, name).id).read_bytes() == (root / name).read_bytes()
         (root / "a.jpg").unlink()
-        done = set_up(tmp_path / "p", images_folder=Address.parse(f"{address}/birds"), in_place=True).registered
+        done = set_up_project(tmp_path / "p", images_folder=Address.parse(f"{address}/birds"), in_place=True).registered
         assert (done.known, [bad.path for bad in done.missing]) == (1, ["a.jpg"])
     finally:
         server.shutdown()
@@ -108,7 +109,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
 
 def test_a_data_set_of_hugging_face_is_known_by_its_checksums_and_read_when_it_is_shown(tmp_path, monkeypatch):
     pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr(objects, "_objects", {})
+    monkeypatch.setattr(remote_files, "_files_by_address", {})
     address, server = served(Hub)
     server.asked = []
     server.files = {"images/a.jpg": picture(1), "images/lfs/b.jpg": picture(2), "README.md": b"x"}
@@ -118,7 +119,7 @@ def test_a_data_set_of_hugging_face_is_known_by_its_checksums_and_read_when_it_i
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     try:
         again = partial(
-            set_up, tmp_path / "p", images_folder=Address.parse("hf://datasets/ann/birds/images"), in_place=True
+            set_up_project, tmp_path / "p", images_folder=Address.parse("hf://datasets/ann/birds/images"), in_place=True
         )
         assert again().registered.added == 2
         db = Database(tmp_path / "p")
@@ -131,8 +132,8 @@ def test_a_data_set_of_hugging_face_is_known_by_its_checksums_and_read_when_it_i
         server.files["images/a.jpg"] = picture(3)
         assert again().registered.added == 1, "a listing is never an older one"
         with pytest.raises(AnnotatorError, match="Is the bucket and the path spelled right"):
-            set_up(tmp_path / "q", images_folder=Address.parse("hf://datasets/ann/none"), in_place=True)
-        assert fetched.cache(db).used()[0] == 1
+            set_up_project(tmp_path / "q", images_folder=Address.parse("hf://datasets/ann/none"), in_place=True)
+        assert address_cache.get_cache(db).measure_usage()[0] == 1
     finally:
         server.shutdown()
         server.server_close()

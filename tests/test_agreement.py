@@ -10,12 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from test_annotator_disagreement import say
 
-from annotator.quality.agreement import agreement
-from annotator.quality.people import people
+from annotator.quality.annotator_agreement import compute_agreement
+from annotator.quality.annotator_figures import compute_annotator_figures
 from annotator.records import Decision
-from annotator.store.labels import decisions
-from annotator.store.labels import disagreement as annotator_disagreement
-from annotator.ui.access import context
+from annotator.store.labels import decisions, disagreed_cells
+from annotator.ui.access import served_project
 
 PAGE = """
 from annotator.ui.pages import agreement
@@ -48,7 +47,7 @@ agreement.page()
 )
 def test_each_persons_first_answer_to_a_cell_counts(db, words, counted):
     say(db, *words.split())
-    overall = agreement(db).overall
+    overall = compute_agreement(db).overall
     assert (overall.cells, overall.differ) == counted
 
 
@@ -58,34 +57,34 @@ def test_changed_answers_do_not_make_people_differ_who_agreed_on_all_that_was_le
         say(db, "A+" if image_id % 2 else "A-", image_id=image_id)
     for image_id in (1, 2, 3):
         say(db, "B-" if image_id % 2 else "B+", image_id=image_id)
-    assert agreement(db).overall.cells == 0, "three of twelve would be no agreement at all"
+    assert compute_agreement(db).overall.cells == 0, "three of twelve would be no agreement at all"
     for image_id in range(13, 21):
         same = image_id not in (14, 19)
         say(db, "b+" if (image_id % 2 == 1) == same else "b-", image_id=image_id)
-    measured = agreement(db)
+    measured = compute_agreement(db)
     assert (measured.overall.cells, measured.overall.differ, measured.overall.raw.value) == (8, 2, 0.75)
     [pair] = measured.pairs
     assert pair.kappa.value == pytest.approx((0.75 - 0.5) / 0.5)  # both say present of half
-    ann, bob = people(db)
+    ann, bob = compute_annotator_figures(db)
     assert (ann.compared, ann.same.value, bob.same.value) == (8, 0.75, 0.75)
     # Where Bob was shown an answer only his changes are known, so they have no share; in audits the newest holds.
-    assert (ann.changed, ann.changed_shared, ann.shared, ann.changes_in_words) == (3, 0, 8, "0 of 8, and 3 more")
+    assert (ann.changed, ann.changed_shared, ann.shared, ann.changes_description) == (3, 0, 8, "0 of 8, and 3 more")
 
 
 def test_an_answer_that_was_taken_back_never_was_and_a_cleared_cell_begins_anew(db):
     say(db, "A+")
     slip = Decision(str(uuid.uuid4()), "label", "Bob", "audit", 1, 1, -1)
-    decisions.decide(db, [slip])
-    assert agreement(db).overall.differ == 1
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Bob", "audit", undoes=slip.uuid)])
-    assert agreement(db).overall.cells == 0
+    decisions.save(db, [slip])
+    assert compute_agreement(db).overall.differ == 1
+    decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Bob", "audit", undoes=slip.uuid)])
+    assert compute_agreement(db).overall.cells == 0
     say(db, "b-")
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "clear", "Ann", "click", 1, 1)])
-    assert agreement(db).overall.cells == 0
+    decisions.save(db, [Decision(str(uuid.uuid4()), "clear", "Ann", "click", 1, 1)])
+    assert compute_agreement(db).overall.cells == 0
     say(db, "A-", "b-")
-    assert agreement(db).overall.cells == 0, "after a blind answer that he took back Bob is blind there no more"
+    assert compute_agreement(db).overall.cells == 0, "after a blind answer that he took back Bob is blind there no more"
     say(db, "c-")
-    assert (agreement(db).overall.cells, agreement(db).overall.differ) == (1, 0)
+    assert (compute_agreement(db).overall.cells, compute_agreement(db).overall.differ) == (1, 0)
 
 
 def test_classes_and_pairs_of_people_are_counted_by_themselves(db):
@@ -95,7 +94,7 @@ def test_classes_and_pairs_of_people_are_counted_by_themselves(db):
     for image_id in (1, 2):
         say(db, "c-", image_id=image_id)
     say(db, "A+", "b-", class_id=2)
-    measured = agreement(db)
+    measured = compute_agreement(db)
     first, second = measured.classes
     assert (first.name, first.cells, first.differ) == ("fox", 10, 1) and first.alpha.value > 0.8
     assert first.alpha.low < first.alpha.value <= first.alpha.high
@@ -139,26 +138,26 @@ def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db
         monkeypatch.setattr(decisions.time, "time", lambda at=at: at)
         say(db, words)
     say(db, "A+", "c-", image_id=2)
-    weeks = [(week.monday, week.cells, week.differ) for week in agreement(db).weeks]
+    weeks = [(week.monday, week.cells, week.differ) for week in compute_agreement(db).weeks]
     assert weeks == [("2026-03-02", 1, 1), ("2026-03-09", 1, 1)]
-    assert [week.alpha.value for week in agreement(db).weeks] == [0.0, 0.0]
+    assert [week.alpha.value for week in compute_agreement(db).weeks] == [0.0, 0.0]
     assert annotator("agreement", project).stdout.count("2026-03-") == 2
 
 
 def test_a_settlement_changes_nobodys_agreement(db):
     say(db, "A+", "b-", "A+", "B+", image_id=2)
     say(db, "A+", "b-", image_id=1)
-    before = agreement(db).as_json()
+    before = compute_agreement(db).as_json()
     settled = Decision("settles-it", "label", "Rita", "settlement", 1, 1, 1)
-    assert decisions.decide(db, [settled]).saved == ["settles-it"] and annotator_disagreement.count(db) == 0
-    assert agreement(db).as_json() == before
+    assert decisions.save(db, [settled]).saved == ["settles-it"] and disagreed_cells.count(db) == 0
+    assert compute_agreement(db).as_json() == before
 
 
 def test_the_page_shows_pairs_of_one_class_and_every_week_with_alpha(db, project):
     for image_id in range(1, 11):
         say(db, "A+" if image_id % 2 else "A-", "b+" if image_id % 3 else "b-", image_id=image_id)
     say(db, "A+", "c-", class_id=2)
-    context.open_project(project)
+    served_project.open_project(project)
     page = AppTest.from_string(PAGE, default_timeout=30).run()
 
     def table(label: str) -> str:
@@ -169,5 +168,5 @@ def test_the_page_shows_pairs_of_one_class_and_every_week_with_alpha(db, project
     assert not page.exception
     assert "Ann, Bob" not in table("Agreement by pair of people")
     assert "too few" in table("Agreement by pair of people")
-    week = agreement(db).weeks[0]
+    week = compute_agreement(db).weeks[0]
     assert f"<td>{week.alpha.value:.2f}</td>" in table("Agreement by week")

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from models.statistics.agreement import alpha_within, cohen_kappa, krippendorff_alpha, raw_agreement
+from models.statistics.agreement_coefficients import (
+    cohen_kappa,
+    krippendorff_alpha,
+    pooled_krippendorff_alpha,
+    raw_agreement,
+)
 
 # Krippendorff 2011, section A: two observers, ten units, binary.
 MEG, OWEN = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
@@ -43,16 +48,18 @@ def test_alpha_with_missing_answers_is_one_minus_observed_over_expected_disagree
 
 def test_alpha_within_classes_is_that_of_one_class_and_chance_across_classes_raises_nothing():
     one = patterns_of(MEG, OWEN)
-    assert alpha_within([one]).value == pytest.approx(krippendorff_alpha(one).value)
+    assert pooled_krippendorff_alpha([one]).value == pytest.approx(krippendorff_alpha(one).value)
     # Who answers by chance in a rare and in a common class agrees by chance in both, but not in the two pooled.
     rare, common = {(0, 2): 81, (1, 1): 18, (2, 0): 1}, {(2, 0): 81, (1, 1): 18, (0, 2): 1}
     pooled = {pattern: rare[pattern] + common[pattern] for pattern in rare}
-    within = alpha_within([rare, common])
+    within = pooled_krippendorff_alpha([rare, common])
     assert abs(within.value) < 0.01 < 0.6 < krippendorff_alpha(pooled).value
     assert within.low < 0 < within.high < 0.4
-    many = alpha_within([{(2, 0): 1, (0, 2): 1} for _ in range(100)])
+    many = pooled_krippendorff_alpha([{(2, 0): 1, (0, 2): 1} for _ in range(100)])
     assert many.value == 1.0 and many.low > 0.95
-    assert math.isnan(alpha_within([]).value) and math.isnan(alpha_within([{(2, 0): 9}]).value)
+    assert math.isnan(pooled_krippendorff_alpha([]).value) and math.isnan(
+        pooled_krippendorff_alpha([{(2, 0): 9}]).value
+    )
 
 
 def test_alpha_of_many_answers_with_none_missing_is_fleiss_kappa():

@@ -2,21 +2,21 @@
 
 from served import until
 
-from annotator.snapshot import gallery
+from annotator.snapshot import gallery_listing
 from annotator.snapshot.filters import GalleryFilter
-from annotator.snapshot.gallery import Sorting
+from annotator.snapshot.gallery_listing import Sorting
 from annotator.store.database.database import Database
 from annotator.ui.serving.read_ahead import ReadAhead
 
 
 def test_the_images_are_in_memory_before_anybody_opens_the_gallery(db):
-    assert not gallery.is_ready(db)
+    assert not gallery_listing.is_ready(db)
     ahead = ReadAhead(db, pause=0)
     ahead.start()
-    until(lambda: gallery.is_ready(db))
+    until(lambda: gallery_listing.is_ready(db))
     ahead.stop()
     fresh = Database(db.paths.project)
-    kept, anew = (gallery.listing(one, GalleryFilter(), Sorting()).ids(0, 100) for one in (db, fresh))
+    kept, anew = (gallery_listing.get_listing(one, GalleryFilter(), Sorting()).get_ids(0, 100) for one in (db, fresh))
     assert kept == anew and len(kept) > 0
     fresh.close()
 
@@ -25,4 +25,4 @@ def test_an_app_that_ends_first_reads_nothing(db):
     ahead = ReadAhead(db, pause=3600)
     ahead.start()
     ahead.stop()
-    assert not ahead._thread.is_alive() and not gallery.is_ready(db)
+    assert not ahead._thread.is_alive() and not gallery_listing.is_ready(db)

@@ -10,8 +10,8 @@ from test_roles import NOBODY, ask, cookie, served_to_roles
 
 from annotator.store.database.database import Database
 from annotator.store.people import access_tokens, members
-from annotator.ui.access import rate_limit as allowance
-from annotator.ui.access.rate_limit import BURST, MOST_KNOWN, Allowance, network_of
+from annotator.ui.access import rate_limit
+from annotator.ui.access.rate_limit import BURST_REQUESTS, MAX_KNOWN_CLIENTS, RateLimiter, get_network
 
 pytestmark = pytest.mark.process
 
@@ -19,7 +19,7 @@ FEW = 200
 # So that it is used up quickly however slow this machine is.
 WITH_FEW = f"""
 from annotator.ui.access import rate_limit as allowance
-allowance.BURST, allowance.A_SECOND = {FEW}, 0.5
+allowance.BURST_REQUESTS, allowance.REQUESTS_PER_SECOND = {FEW}, 0.5
 from annotator.__main__ import main
 main()
 """
@@ -82,18 +82,18 @@ def test_whoever_asks_whether_it_is_ready_is_limited_by_address(shared):
 
 
 def test_an_allowance_is_more_than_a_page_needs_and_what_is_remembered_has_a_bound(monkeypatch):
-    assert sum(Allowance().consume("x") for _ in range(2 * BURST)) >= BURST >= 1000
-    monkeypatch.setattr(allowance, "BURST", 1)
-    monkeypatch.setattr(allowance, "A_SECOND", 0)
-    few = Allowance()
+    assert sum(RateLimiter().consume("x") for _ in range(2 * BURST_REQUESTS)) >= BURST_REQUESTS >= 1000
+    monkeypatch.setattr(rate_limit, "BURST_REQUESTS", 1)
+    monkeypatch.setattr(rate_limit, "REQUESTS_PER_SECOND", 0)
+    few = RateLimiter()
     assert few.consume("hasty") and few.consume("early")
-    for number in range(MOST_KNOWN):
+    for number in range(MAX_KNOWN_CLIENTS):
         assert few.consume(number) and not few.consume("hasty"), "whoever goes on asking is not forgotten"
     assert few.consume("early"), "it was forgotten"
 
 
 def test_of_an_ipv6_address_the_network_counts():
     one, other, far = "2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"
-    assert network_of(one) == network_of(other) != network_of(far)
-    assert network_of("::ffff:10.0.0.1") == network_of("10.0.0.1") != network_of("10.0.0.2")
-    assert len(network_of("x" * 60_000)) == 64
+    assert get_network(one) == get_network(other) != get_network(far)
+    assert get_network("::ffff:10.0.0.1") == get_network("10.0.0.1") != get_network("10.0.0.2")
+    assert len(get_network("x" * 60_000)) == 64

@@ -26,7 +26,7 @@ from served import PAGES_ALONE, Served, until
 
 from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import query_order
-from annotator.store.classes import changes as class_changes
+from annotator.store.classes import class_changes
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
@@ -99,7 +99,7 @@ def test_skip_unsure_stay_undo_and_nothing_else_here_do_what_they_say(browser, m
     db = Database(many.project)
 
     def now(image_id: int) -> dict[int, int]:
-        return {one.class_id: one.state for one in decisions.labels(db, [image_id])}
+        return {one.class_id: one.state for one in decisions.load_labels(db, [image_id])}
 
     wait_for_picture(page)
     first = on_screen(page)
@@ -141,7 +141,7 @@ def test_a_file_that_vanishes_is_said_and_passed_over(browser, project, processe
         page.keyboard.press(" ")
         page.wait_for_timeout(100)
     wait_for_picture(page)
-    assert Path(photos / images.images(Database(project), [on_screen(page)])[on_screen(page)].name).exists()
+    assert Path(photos / images.load_images(Database(project), [on_screen(page)])[on_screen(page)].name).exists()
 
 
 def test_a_hundred_images_by_keyboard_alone_end_in_the_store_as_they_were_pressed(browser, many):
@@ -253,7 +253,7 @@ def test_every_page_names_the_file_of_what_it_undoes_from_before_a_reload(browse
     page = open_page(browser, many, "Namer")
     image_id = Scribe(page).press("1")
     wait_until_saved(page, 1)
-    name = images.images(Database(many.project), [image_id])[image_id].name
+    name = images.load_images(Database(many.project), [image_id])[image_id].name
     for path in ("/grid", "/review", "/autopilot", "/gallery", "/annotate"):
         with page.expect_response("**/api/recent"):
             page.goto(many.address + path)
@@ -403,7 +403,7 @@ def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_res
         db = Database(served.project)
 
         def held() -> list[int]:
-            return [image_id for image_id, _ in leases.leased_by_others(db, "bob")]
+            return [image_id for image_id, _ in leases.load_leases_of_others(db, "bob")]
 
         page = open_page(browser, served, "Ann", clock=True)
         wait_for_picture(page)
@@ -413,8 +413,10 @@ def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_res
         until(lambda: len(held()) == 12)
         page.clock.fast_forward(31_000)
         until(lambda: held() == [first])
-        left = max(image.id for image in images.all_images(db) if image.id != first)
-        leases.take(db, "bob", "Bob", [image.id for image in images.all_images(db) if image.id != left], 12)
+        left = max(image.id for image in images.load_all_images(db) if image.id != first)
+        leases.lease_images(
+            db, "bob", "Bob", [image.id for image in images.load_all_images(db) if image.id != left], 12
+        )
         page.route("**/api/work", lambda route: None)  # no answer
         page.keyboard.press("1")
         wait_for_another(page, first)

@@ -3,7 +3,7 @@
 import pytest
 from person import open_page, served_photos, wait_for_picture
 
-from annotator.store.classes import changes as class_changes
+from annotator.store.classes import class_changes
 from annotator.store.database.database import Database
 
 pytestmark = pytest.mark.browser

@@ -6,85 +6,84 @@ import uuid
 import numpy as np
 
 from annotator.benchmark.harness.projects import publish_run
-from annotator.queues import annotate, query_order
-from annotator.records import Decision, Wanted
+from annotator.queues import image_queue, query_order
+from annotator.records import Decision, WantedImages
 from annotator.store.images import images
-from annotator.store.labels import cells, decisions
-from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions, label_cells, project_counts
 from annotator.store.people import leases
 
 
-def wanted(holder: str, *, have=(), want=8, mode="annotate", **more) -> Wanted:
-    return Wanted(mode, holder, more.pop("annotator", "Ann"), have, want, **more)
+def wanted(holder: str, *, have=(), want=8, mode="annotate", **more) -> WantedImages:
+    return WantedImages(mode, holder, more.pop("annotator", "Ann"), have, want, **more)
 
 
-def ids(work: annotate.Work) -> list[int]:
+def ids(work: image_queue.LeasedWork) -> list[int]:
     return [item.image.id for item in work.items]
 
 
 def decide(db, action: str, image_id: int, class_id: int | None = None) -> None:
     one = Decision(str(uuid.uuid4()), action, "Ann", "click", image_id=image_id, class_id=class_id, state=1)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 def test_two_people_never_hold_the_same_image(db):
-    ann = ids(annotate.next_work(db, wanted("tab-ann")))
-    bob = ids(annotate.next_work(db, wanted("tab-bob", annotator="Bob")))
-    more = ids(annotate.next_work(db, wanted("tab-ann", have=ann)))
+    ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
+    bob = ids(image_queue.lease_next_work(db, wanted("tab-bob", annotator="Bob")))
+    more = ids(image_queue.lease_next_work(db, wanted("tab-ann", have=ann)))
     assert ann and bob and more
     assert len({*ann, *bob, *more}) == len(ann) + len(bob) + len(more)
 
 
 def test_the_first_to_come_does_not_take_everything(db):
-    assert len(ids(annotate.next_work(db, wanted("tab-ann", want=200)))) == 12
-    assert len(ids(annotate.next_work(db, wanted("tab-bob", want=200)))) == 6
+    assert len(ids(image_queue.lease_next_work(db, wanted("tab-ann", want=200)))) == 12
+    assert len(ids(image_queue.lease_next_work(db, wanted("tab-bob", want=200)))) == 6
 
 
 def test_a_reloaded_page_gets_back_what_it_held(db):
-    before = ids(annotate.next_work(db, wanted("tab-ann")))
-    assert ids(annotate.next_work(db, wanted("tab-ann-2", instead="tab-ann")))[: len(before)] == before
+    before = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
+    assert ids(image_queue.lease_next_work(db, wanted("tab-ann-2", instead="tab-ann")))[: len(before)] == before
     # What the page says on its way out may come late; it frees nothing that the new one holds.
-    annotate.next_work(db, wanted("tab-ann", want=0))
-    assert not set(ids(annotate.next_work(db, wanted("tab-bob", want=200)))) & set(before)
+    image_queue.lease_next_work(db, wanted("tab-ann", want=0))
+    assert not set(ids(image_queue.lease_next_work(db, wanted("tab-bob", want=200)))) & set(before)
 
 
 def test_a_lease_runs_out_by_itself_and_is_renewed_while_the_page_is_open(db):
-    ann = ids(annotate.next_work(db, wanted("tab-ann")))
+    ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = ?", [time.monotonic() + 1])
-    annotate.next_work(db, wanted("tab-ann", have=ann[:1], want=0))
+    image_queue.lease_next_work(db, wanted("tab-ann", have=ann[:1], want=0))
     with db.writing() as sql:  # as if the others' second had passed
         sql.execute("UPDATE lease SET until = until - 2")
-    bob = ids(annotate.next_work(db, wanted("tab-bob", want=200)))
+    bob = ids(image_queue.lease_next_work(db, wanted("tab-bob", want=200)))
     assert ann[0] not in bob
     assert set(ann[1:]) & set(bob)
 
 
 def test_what_a_page_has_let_go_of_is_free_at_once(db):
-    ann = ids(annotate.next_work(db, wanted("tab-ann")))
-    annotate.next_work(db, wanted("tab-ann", have=ann[1:], want=0))
-    assert ids(annotate.next_work(db, wanted("tab-bob", want=1))) == ann[:1]
+    ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
+    image_queue.lease_next_work(db, wanted("tab-ann", have=ann[1:], want=0))
+    assert ids(image_queue.lease_next_work(db, wanted("tab-bob", want=1))) == ann[:1]
 
 
 def test_a_page_that_slept_too_long_gets_back_what_nobody_took_meanwhile(db):
-    ann = ids(annotate.next_work(db, wanted("tab-ann")))
+    ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = 0")
-    bob = ids(annotate.next_work(db, wanted("tab-bob", want=1)))
+    bob = ids(image_queue.lease_next_work(db, wanted("tab-bob", want=1)))
     assert bob == ann[:1]
-    annotate.next_work(db, wanted("tab-ann", have=ann, want=0))
-    assert not set(ids(annotate.next_work(db, wanted("tab-cy", want=200)))) & set(ann)
+    image_queue.lease_next_work(db, wanted("tab-ann", have=ann, want=0))
+    assert not set(ids(image_queue.lease_next_work(db, wanted("tab-cy", want=200)))) & set(ann)
     assert db.value("SELECT holder FROM lease WHERE image_id = ?", bob) == "tab-bob"
 
 
 def test_skipped_images_come_back_last_and_at_once_when_nothing_else_is_left(db):
-    first = ids(annotate.next_work(db, wanted("tab-ann")))[0]
+    first = ids(image_queue.lease_next_work(db, wanted("tab-ann")))[0]
     decide(db, "skip", first)
-    assert first not in ids(annotate.next_work(db, wanted("tab-ann", want=200)))
-    for image in images.all_images(db):
+    assert first not in ids(image_queue.lease_next_work(db, wanted("tab-ann", want=200)))
+    for image in images.load_all_images(db):
         if image.id != first:
             decide(db, "label", image.id, 1)
-    assert ids(annotate.next_work(db, wanted("tab-ann")))[0] == first
+    assert ids(image_queue.lease_next_work(db, wanted("tab-ann")))[0] == first
 
 
 def answer(db, image_id: int, *class_ids: int) -> None:
@@ -93,105 +92,107 @@ def answer(db, image_id: int, *class_ids: int) -> None:
 
 
 def test_incomplete_images_follow_the_unlabeled_ones_and_come_first_where_that_is_chosen(db):
-    for image in images.all_images(db):
+    for image in images.load_all_images(db):
         answer(
             db, image.id, *((1, 2, 3) if image.id > 4 else (1, 2) if image.id == 2 else (1,) if image.id > 1 else ())
         )
     everything = {"have": (), "want": 24}
-    assert ids(annotate.next_work(db, wanted("a", **everything))) == [1, 3]  # half of what is free
-    assert ids(annotate.next_work(db, wanted("b", **everything))) == [4], "the fewest answers first"
-    assert ids(annotate.next_work(db, wanted("a", have=[1, 3]))) == [2]
+    assert ids(image_queue.lease_next_work(db, wanted("a", **everything))) == [1, 3]  # half of what is free
+    assert ids(image_queue.lease_next_work(db, wanted("b", **everything))) == [4], "the fewest answers first"
+    assert ids(image_queue.lease_next_work(db, wanted("a", have=[1, 3]))) == [2]
     for holder in "ab":
-        annotate.next_work(db, wanted(holder, want=0))
-    assert ids(annotate.next_work(db, wanted("a", order="incomplete"))) == [3, 4]
-    assert ids(annotate.next_work(db, wanted("a", order="incomplete", have=[3, 4]))) == [2, 1]
-    work = annotate.next_work(db, wanted("a"))
+        image_queue.lease_next_work(db, wanted(holder, want=0))
+    assert ids(image_queue.lease_next_work(db, wanted("a", order="incomplete"))) == [3, 4]
+    assert ids(image_queue.lease_next_work(db, wanted("a", order="incomplete", have=[3, 4]))) == [2, 1]
+    work = image_queue.lease_next_work(db, wanted("a"))
     progress = work.progress
     assert (progress.images_labeled, progress.images_complete, progress.images) == (23, 20, 24)
 
 
 def test_an_image_that_is_said_to_show_nothing_else_does_not_come_again_and_a_passed_by_one_comes_last(db):
-    for image in images.all_images(db):
+    for image in images.load_all_images(db):
         answer(db, image.id, *((1,) if image.id < 5 else (1, 2, 3)))
     decide(db, "skip", 1)
     decide(db, "done", 2)
     answer(db, 3, 2)
-    assert [ids(annotate.next_work(db, wanted("a", want=1, have=have))) for have in ([], [4], [4, 3])] == [
+    assert [ids(image_queue.lease_next_work(db, wanted("a", want=1, have=have))) for have in ([], [4], [4, 3])] == [
         [4],
         [3],
         [1],
     ]
     undone = db.value("SELECT uuid FROM decision WHERE action = 'done'")
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=undone)])
-    assert ids(annotate.next_work(db, wanted("a", want=1, have=[4]))) == [2], "taken back, it is open again"
+    decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=undone)])
+    assert ids(image_queue.lease_next_work(db, wanted("a", want=1, have=[4]))) == [2], "taken back, it is open again"
     answer(db, 1, 2)  # no longer passed by
     decide(db, "skip", 3)
-    assert ids(annotate.next_work(db, wanted("a", want=1, have=[4, 2]))) == [1]
+    assert ids(image_queue.lease_next_work(db, wanted("a", want=1, have=[4, 2]))) == [1]
 
 
 def test_images_that_one_keeps_skipping_do_not_keep_the_incomplete_ones_away(db):
-    for image in images.all_images(db)[1:]:
+    for image in images.load_all_images(db)[1:]:
         answer(db, image.id, 1)
     decide(db, "skip", 1)
-    assert ids(annotate.next_work(db, wanted("a", want=1))) == [1]
+    assert ids(image_queue.lease_next_work(db, wanted("a", want=1))) == [1]
     decide(db, "skip", 1)
-    assert ids(annotate.next_work(db, wanted("a", want=1))) == [2]
-    for image in images.all_images(db)[2:]:
+    assert ids(image_queue.lease_next_work(db, wanted("a", want=1))) == [2]
+    for image in images.load_all_images(db)[2:]:
         answer(db, image.id, 2, 3)
     decide(db, "skip", 2)
     decide(db, "skip", 1)
-    assert [ids(annotate.next_work(db, wanted("a", want=1, have=have))) for have in ([], [2])] == [[2], [1]]
+    assert [ids(image_queue.lease_next_work(db, wanted("a", want=1, have=have))) for have in ([], [2])] == [[2], [1]]
 
 
 def test_of_many_incomplete_images_the_fewest_answers_are_found_where_the_worker_counted_them(db, monkeypatch):
-    monkeypatch.setattr(cells, "WINDOW", 3)
-    for image in images.all_images(db):
+    monkeypatch.setattr(label_cells, "MAX_IMAGES_COUNTED", 3)
+    for image in images.load_all_images(db):
         answer(db, image.id, *((1,) if image.id > 20 else (1, 2)))
-    assert ids(annotate.next_work(db, wanted("a", want=2))) == [1, 2], "the longest without a decision"
+    assert ids(image_queue.lease_next_work(db, wanted("a", want=2))) == [1, 2], "the longest without a decision"
     labels = np.array([[1, 1, 0]] * 20 + [[1, 0, 0]] * 4, np.int8)
     order = query_order.build(db, np.arange(1, 25), None, None, labels, 0)["incomplete"].tolist()
     assert (set(order[:4]), set(order)) == ({21, 22, 23, 24}, set(range(1, 25)))
     run = publish_run(db, np.full((24, 3), 0.5))
     query_order.save(db.paths.run(run), {"incomplete": np.array(order)})
     answer(db, order[0], 2)
-    assert ids(annotate.next_work(db, wanted("b", want=2))) == sorted(order[1:3]), "counted once more"
+    assert ids(image_queue.lease_next_work(db, wanted("b", want=2))) == sorted(order[1:3]), "counted once more"
 
 
 def test_the_order_is_not_the_order_of_the_folder(db):
-    order = leases.take_next(db, "tab", "Ann", (), 24)
+    order = leases.lease_next_images(db, "tab", "Ann", (), 24)
     assert sorted(order) == list(range(1, 25))
     assert order != sorted(order)
 
 
 def test_an_empty_page_says_what_to_do_next(db):
-    assert "Label about 20 more images" in annotate.next_work(db, wanted("tab", mode="review")).empty
-    for image in images.all_images(db):
+    assert "Label about 20 more images" in image_queue.lease_next_work(db, wanted("tab", mode="review")).empty_reason
+    for image in images.load_all_images(db):
         decide(db, "label", image.id, 1)
-    review = annotate.next_work(db, wanted("tab", mode="review"))
-    assert "first training starts soon" in review.empty and review.onward == ("autopilot", "annotate")
-    for image in images.all_images(db):
+    review = image_queue.lease_next_work(db, wanted("tab", mode="review"))
+    assert "first training starts soon" in review.empty_reason and review.next_pages == ("autopilot", "annotate")
+    for image in images.load_all_images(db):
         decide(db, "done", image.id)
-    work = annotate.next_work(db, wanted("tab"))
-    assert "Every image is complete" in work.empty and work.onward == ("review", "certificate", "export")
-    assert annotate.next_work(db, wanted("tab", mode="review")).onward == ("autopilot", "certificate")
+    work = image_queue.lease_next_work(db, wanted("tab"))
+    assert "Every image is complete" in work.empty_reason and work.next_pages == ("review", "certificate", "export")
+    assert image_queue.lease_next_work(db, wanted("tab", mode="review")).next_pages == ("autopilot", "certificate")
 
 
 def test_a_page_is_told_that_the_last_images_are_open_elsewhere(db):
-    for image in images.all_images(db)[1:]:
+    for image in images.load_all_images(db)[1:]:
         decide(db, "done", image.id)
-    assert len(ids(annotate.next_work(db, wanted("tab-bob")))) == 1
-    [last] = ids(annotate.next_work(db, wanted("tab-bob")))
-    assert "Saving" in annotate.next_work(db, wanted("tab-bob", have=[last])).empty, "answered, and on its way"
-    work = annotate.next_work(db, wanted("tab-ann"))
-    assert "1 image is open elsewhere" in work.empty and "autopilot" in work.onward
+    assert len(ids(image_queue.lease_next_work(db, wanted("tab-bob")))) == 1
+    [last] = ids(image_queue.lease_next_work(db, wanted("tab-bob")))
+    assert "Saving" in image_queue.lease_next_work(db, wanted("tab-bob", have=[last])).empty_reason, (
+        "answered, and on its way"
+    )
+    work = image_queue.lease_next_work(db, wanted("tab-ann"))
+    assert "1 image is open elsewhere" in work.empty_reason and "autopilot" in work.next_pages
 
 
 def test_counts_follow_the_decisions(db):
     decide(db, "label", 1, 1)
     decide(db, "skip", 2)
-    work = annotate.next_work(db, wanted("tab"))
+    work = image_queue.lease_next_work(db, wanted("tab"))
     assert (work.progress.images_labeled, work.progress.pairs_answered) == (1, 1)
-    assert overview.image_counts(db) == {
+    assert project_counts.count_images_by_stage(db) == {
         "all": 24,
         "without_decision": 23,
         "skipped": 1,

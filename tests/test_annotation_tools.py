@@ -10,9 +10,9 @@ from formats_view import all_cells, assert_same, cells_of, read, view_of, write
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.addresses import image_name
+from annotator.exchange.files.image_addresses import extract_image_name
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.formats.contents import Given
+from annotator.exchange.formats.contents import ImportedLabel
 from annotator.records import ABSENT, PRESENT, UNSURE
 
 NAMES = ("label-studio", "cvat", "fiftyone", "datumaro")
@@ -26,7 +26,7 @@ def items_of(name: str, path):
 
 
 @over(name=NAMES)
-def test_what_is_written_is_recognised_and_read_back_whole(tmp_path_factory, name):
+def test_what_is_written_is_recognized_and_read_back_whole(tmp_path_factory, name):
     format_ = FORMATS[name]
     names = ["a.jpg", "b/=1.png", "c d.jpg", "🦊.jpg", "e,f.jpg", 'g"h.jpg']
     classes, splits = ["dog", "dog (absent)", "a,b|c".replace("|", "/"), "אב"], ["train", "", "a/b", "train", "", "A/B"]
@@ -34,7 +34,7 @@ def test_what_is_written_is_recognised_and_read_back_whole(tmp_path_factory, nam
     path = write(
         format_, view_of(cells, classes, names, splits=splits, files=FILES, block=4), tmp_path_factory.mktemp(name)
     )
-    fits = [other for other in FORMATS.values() if other.recognise and other.recognise(path)]
+    fits = [other for other in FORMATS.values() if other.recognize and other.recognize(path)]
     assert [other for other in fits if not other.is_general] == [format_]
     assert_same(cells_of(format_, path, names, classes), cells)
     contents, _ = read(format_, path)
@@ -81,12 +81,17 @@ def test_label_studio_annotations_are_answers_and_predictions_scores(tmp_path):
     assert not problems
     at = 1767323045.0
     assert [(item.image, list(item.labels), dict(item.scores), item.answered) for item in items] == [
-        ("cat 1.jpg", [Given("cat", PRESENT, "ann@x.org", at), Given("dog", PRESENT, "ann@x.org", at)], {}, True),
+        (
+            "cat 1.jpg",
+            [ImportedLabel("cat", PRESENT, "ann@x.org", at), ImportedLabel("dog", PRESENT, "ann@x.org", at)],
+            {},
+            True,
+        ),
         ("in/two.jpg", [], {}, False),
-        ("in/three.jpg", [Given("cat", ABSENT, "user 7")], {}, True),
+        ("in/three.jpg", [ImportedLabel("cat", ABSENT, "user 7")], {}, True),
         ("four.jpg", [], {"cat": 0.9, "dog": 0.2}, False),
-        ("five.jpg", [Given("cat", PRESENT)], {}, True),
-        ("six.jpg", [Given("cat", PRESENT)], {}, True),
+        ("five.jpg", [ImportedLabel("cat", PRESENT)], {}, True),
+        ("six.jpg", [ImportedLabel("cat", PRESENT)], {}, True),
         ("seven.jpg", [], {}, True),
     ]
     assert not any(item.exhaustive for item in items)
@@ -102,8 +107,8 @@ def test_an_answer_that_label_studio_changed_is_not_given_to_the_one_who_gave_th
     path.write_text(json.dumps(tasks))
     (item,), _ = items_of("label-studio", path)
     assert set(item.labels) == {
-        Given("class 0", ABSENT, "user 4"),
-        Given("class 1", ABSENT, "ann", 1.7e9, "click"),
+        ImportedLabel("class 0", ABSENT, "user 4"),
+        ImportedLabel("class 1", ABSENT, "ann", 1.7e9, "click"),
     }
 
 
@@ -139,11 +144,11 @@ def test_cvat_tags_shapes_and_states_are_answers_and_tags_of_a_model_are_marked(
         (
             "in/a & b.jpg",
             {
-                Given("cat", PRESENT),
-                Given("dog", ABSENT),
-                Given("cow", PRESENT),
-                Given("hen", UNSURE),
-                Given("pig", PRESENT, source="model"),
+                ImportedLabel("cat", PRESENT),
+                ImportedLabel("dog", ABSENT),
+                ImportedLabel("cow", PRESENT),
+                ImportedLabel("hen", UNSURE),
+                ImportedLabel("pig", PRESENT, source="model"),
             },
             True,
         ),
@@ -151,7 +156,7 @@ def test_cvat_tags_shapes_and_states_are_answers_and_tags_of_a_model_are_marked(
     ]
     with zipfile.ZipFile(tmp_path / "task.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(path, "annotations.xml")
-    assert FORMATS["cvat"].recognise(tmp_path / "task.zip")
+    assert FORMATS["cvat"].recognize(tmp_path / "task.zip")
     assert items_of("cvat", tmp_path / "task.zip")[0] == items
 
 
@@ -215,7 +220,7 @@ def test_what_is_broken_is_named_by_file_and_place(tmp_path_factory, name, file,
 
 
 def test_endless_attributes_of_xml_and_wrong_samples_are_problems(tmp_path, monkeypatch):
-    monkeypatch.setattr("annotator.exchange.formats.cvat.LARGEST", 1 << 20)
+    monkeypatch.setattr("annotator.exchange.formats.cvat.MAX_ELEMENT_BYTES", 1 << 20)
     path = tmp_path / "x.xml"
     path.write_text(f"<annotations><image name='{'x' * (2 << 20)}'/></annotations>")
     with pytest.raises(AnnotatorError, match="MB without an image"):
@@ -256,7 +261,7 @@ def test_a_file_of_a_source_is_never_one_outside_of_its_folder(tmp_path):
     ]
 )
 def test_the_name_of_an_image_is_what_its_address_ends_with(address, name):
-    assert image_name(address) == name
+    assert extract_image_name(address) == name
 
 
 @over(name=[*NAMES, "huggingface", "webdataset"])
@@ -276,8 +281,8 @@ def test_damaged_bytes_are_errors_or_problems_and_nothing_else(tmp_path_factory,
             damaged[chance.randrange(len(damaged))] = chance.choice([*b'"[{,0<>&', chance.randrange(256)])
         file.write_bytes(damaged[: chance.randrange(len(damaged))] if chance.random() < 0.2 else damaged)
         try:
-            assert format_.recognise
-            format_.recognise(path)
+            assert format_.recognize
+            format_.recognize(path)
             outcomes.add(bool(items_of(name, path)[1]))
         except AnnotatorError as error:
             assert str(path.parent) in str(error), error

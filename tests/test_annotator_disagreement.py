@@ -13,12 +13,11 @@ from served import Served
 from test_roles import browser_cookie, served_to_roles
 
 from annotator.benchmark.harness.projects import publish_run
-from annotator.queues import annotate, review
-from annotator.records import Batch, Decision, Filter, Wanted
+from annotator.queues import image_queue, review_queue
+from annotator.records import Batch, Decision, SuggestionFilter, WantedImages
 from annotator.store.database import arrays
 from annotator.store.database.database import Database
-from annotator.store.labels import decisions
-from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.labels import decisions, disagreed_cells
 from annotator.store.people import leases
 from annotator.store.runs import runs
 from annotator.store.schema import MIGRATIONS
@@ -37,11 +36,11 @@ def say(db, *words: str, image_id: int = 1, class_id: int = 1) -> None:
         else:
             source = "import" if who == "import" else "audit" if word[0].islower() else "click"
             one = Decision(str(uuid.uuid4()), "label", who, source, image_id, class_id, WORDS[word[1]])
-        assert not decisions.decide(db, [one]).refused
+        assert not decisions.save(db, [one]).refused
 
 
 def cells(db) -> list[list[int]]:
-    return annotator_disagreement.newest(db, 100).tolist()
+    return disagreed_cells.load_newest_cells(db, 100).tolist()
 
 
 @pytest.mark.parametrize(
@@ -94,10 +93,10 @@ def test_what_is_kept_is_what_counting_finds_whatever_people_do(db):
         else:
             source = "import" if kind == "import" else "click"
             one = Decision(name, "label", who, source, image_id, play.randint(1, 3), play.choice([1, -1, 0]))
-        assert not decisions.decide(db, [one]).refused
+        assert not decisions.save(db, [one]).refused
         if step % 20 == 19:
             assert {tuple(cell) for cell in cells(db)} == counted(db)
-            assert annotator_disagreement.count(db) == len(cells(db))
+            assert disagreed_cells.count(db) == len(cells(db))
             seen |= {(step, *cell) for cell in cells(db)}
     assert len(seen) > 10
 
@@ -150,13 +149,15 @@ def test_an_older_project_is_searched_for_them_once(db, tmp_path):
 
 def shown(db, **only) -> list[tuple[int, list]]:
     """What Review gives: image id, and its chips as (class, probability, newest state, who said what)."""
-    wanted = Wanted("review", str(uuid.uuid4()), "Ann", (), 24, Filter(kind="annotator_disagreements", **only))
+    wanted = WantedImages(
+        "review", str(uuid.uuid4()), "Ann", (), 24, SuggestionFilter(kind="annotator_disagreements", **only)
+    )
     found = [
         (
             image_id,
             [(chip.class_id, chip.probability, chip.known, tuple(voice[:2] for voice in chip.said)) for chip in chips],
         )
-        for image_id, chips in review.next_to_review(db, wanted, 0.5)
+        for image_id, chips in review_queue.lease_next_images(db, wanted, 0.5)
     ]
     with db.writing() as sql:
         sql.execute("DELETE FROM lease")
@@ -172,29 +173,30 @@ def test_review_shows_who_said_what_before_there_is_a_model(db):
     ]
     say(db, "C+", image_id=3)
     assert [image_id for image_id, _ in shown(db)] == [5]
-    only = Filter(kind="annotator_disagreements", class_id=3)
-    work = annotate.next_work(db, Wanted("review", "x", "Ann", (), 8, only))
-    assert work.items == [] and work.empty == NO_DISAGREEMENT
+    only = SuggestionFilter(kind="annotator_disagreements", class_id=3)
+    work = image_queue.lease_next_work(db, WantedImages("review", "x", "Ann", (), 8, only))
+    assert work.items == [] and work.empty_reason == NO_DISAGREEMENT
 
 
 def test_an_empty_review_counts_the_images_of_its_filter_that_are_open_elsewhere(db):
     for image_id in (3, 5, 7):
         say(db, "A+", "B-", image_id=image_id, class_id=2)
-    leases.take(db, "other", "Bob", [3, 5, 7, 9], 4)
+    leases.lease_images(db, "other", "Bob", [3, 5, 7, 9], 4)
 
     def empty(**only) -> str:
-        return annotate.next_work(
-            db, Wanted("review", "x", "Ann", (), 8, Filter(**{"kind": "annotator_disagreements"} | only))
-        ).empty
+        return image_queue.lease_next_work(
+            db,
+            WantedImages("review", "x", "Ann", (), 8, SuggestionFilter(**{"kind": "annotator_disagreements"} | only)),
+        ).empty_reason
 
     assert "No other disagreements. 3 images are open elsewhere" in empty()
     assert "3 images" in empty(by="Bob") and empty(by="Cid") == empty(class_id=1) == NO_DISAGREEMENT
     say(db, "C+", image_id=3, class_id=2)
-    leases.hold(db, "other", "Bob", [3, 5, 9])
-    leases.take(db, "third", "Cy", [7], 1)
+    leases.renew_images(db, "other", "Bob", [3, 5, 9])
+    leases.lease_images(db, "third", "Cy", [7], 1)
     assert "2 images are open elsewhere" in empty()
     publish_run(db, np.full((24, 3), 0.9))
-    leases.take(db, "fourth", "Di", range(1, 25), 24)
+    leases.lease_images(db, "fourth", "Di", range(1, 25), 24)
     assert "No other suggestions. 24 images are open elsewhere" in empty(kind="missing")
     assert empty(kind="missing", low=0.95).startswith("No more suggestions")
 
@@ -214,7 +216,7 @@ def test_review_begins_where_the_model_is_surest_of_either_side(db):
 
 def publish(db, chances: np.ndarray) -> None:
     facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}
-    run_id = runs.begin(db, **facts, last_decision_id=decisions.newest_decision(db), threshold=0.5)
+    run_id = runs.begin(db, **facts, last_decision_id=decisions.get_newest_decision_id(db), threshold=0.5)
     arrays.save_array(db.paths.run(run_id) / "image_ids.npy", np.arange(1, 25))
     arrays.save_array(db.paths.run(run_id) / "probabilities.npy", chances.astype(np.float16))
     runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
@@ -230,17 +232,17 @@ def shared(tmp_path) -> Iterator[Served]:
 def test_an_answer_that_does_not_settle_what_people_disagree_on_is_noted_and_the_page_says_so(browser, shared):
     db = Database(shared.project)
     for name, state in (("Pia", 1), ("Udo", -1)):
-        assert not decisions.decide(db, [Decision(f"of-{name}", "label", name, "click", 6, 2, state)]).refused
+        assert not decisions.save(db, [Decision(f"of-{name}", "label", name, "click", 6, 2, state)]).refused
     page = open_page(browser, shared, "x")
     page.context.add_cookies([browser_cookie(shared, "annotator")])
     page.goto(f"{shared.address}/?image=6")
     wait_for_picture(page)
     page.keyboard.press("Shift+2")
     expect(page.get_by_text("Your answer is noted; a reviewer decides.")).to_be_visible()
-    assert annotator_disagreement.newest(db, 9).tolist() == [[6, 2]]
-    assert [label.state for label in decisions.labels(db, [6]) if label.class_id == 2] == [-1], "as it was"
+    assert disagreed_cells.load_newest_cells(db, 9).tolist() == [[6, 2]]
+    assert [label.state for label in decisions.load_labels(db, [6]) if label.class_id == 2] == [-1], "as it was"
     page.keyboard.press(";")
     expect(page.locator(".history li").last).to_contain_text("an opinion, given while people disagreed")
     settled = Decision("of-reviewer-1", "label", "reviewer", "settlement", 6, 2, 1)
-    assert not decisions.decide(db, [settled]).refused
-    assert annotator_disagreement.count(db) == 0
+    assert not decisions.save(db, [settled]).refused
+    assert disagreed_cells.count(db) == 0

@@ -6,8 +6,8 @@ from torch.nn import functional as F
 
 from models.ensemble import answered_head
 from models.ensemble.answered_head import AnsweredHead, fit_answered_head
-from models.ensemble.basis import root, unit
-from models.ensemble.regions import RegionCodes, encode, learn_basis
+from models.ensemble.basis import center_and_normalize, signed_sqrt
+from models.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
 from models.statistics.metrics import average_precision
 
 IMAGES, REGIONS, DIMENSIONS, CLASSES = 600, 9, 40, 3
@@ -24,14 +24,14 @@ def photos() -> tuple[torch.Tensor, RegionCodes, torch.Tensor]:
     place = torch.randint(REGIONS, (IMAGES, CLASSES), generator=chance)
     regions[torch.arange(IMAGES)[:, None], place] += there[..., None] * looks
     wholes = regions.mean(1)
-    basis = learn_basis(wholes, regions.numpy())
-    return unit(root(wholes), basis.centre), encode(basis, regions.numpy()), there
+    basis = learn_region_basis(wholes, regions.numpy())
+    return center_and_normalize(signed_sqrt(wholes), basis.centre), encode_regions(basis, regions.numpy()), there
 
 
 def precision(head: AnsweredHead, photos, some: slice) -> float:
     units, regions, there = photos
     best = (regions[some].products(head.weight) / regions[some].lengths).amax(1)
-    scores = (units[some] @ head.weight).lerp(best, answered_head.REGIONS) + head.bias
+    scores = (units[some] @ head.weight).lerp(best, answered_head.BEST_REGION_SHARE) + head.bias
     return average_precision(scores.flatten().numpy(), there[some].flatten().numpy())
 
 
@@ -53,8 +53,8 @@ def test_a_handful_of_examples_does_not_say_where_on_an_image_to_look(photos):
 
 @pytest.mark.parametrize("with_regions", [False, True])
 def test_the_slope_is_that_of_the_loss(photos, with_regions, monkeypatch):
-    monkeypatch.setattr(answered_head, "ROWS", 16)  # several blocks, the last one short
-    monkeypatch.setattr(answered_head, "ROWS_OF_REGIONS", 16)
+    monkeypatch.setattr(answered_head, "IMAGES_PER_CHUNK", 16)  # several blocks, the last one short
+    monkeypatch.setattr(answered_head, "REGION_IMAGES_PER_CHUNK", 16)
     units, regions, there = (values[:40] for values in photos)
     chance = torch.Generator().manual_seed(0)
     labels, counts = there.float(), torch.rand(40, CLASSES, generator=chance)
@@ -62,15 +62,18 @@ def test_the_slope_is_that_of_the_loss(photos, with_regions, monkeypatch):
     bias = torch.randn(CLASSES, generator=chance).requires_grad_()
 
     logits = units @ weight
-    ridge = answered_head.RIDGE
+    ridge = answered_head.RIDGE_PER_IMAGE
     if with_regions:
         rows = (regions.codes * regions.basis.scales) @ regions.basis.axes.T / regions.lengths
-        logits, ridge = logits.lerp((rows @ weight).amax(1), answered_head.REGIONS), answered_head.RIDGE_OF_REGIONS
+        logits, ridge = (
+            logits.lerp((rows @ weight).amax(1), answered_head.BEST_REGION_SHARE),
+            answered_head.REGION_RIDGE_PER_IMAGE,
+        )
     errors = F.binary_cross_entropy_with_logits(logits + bias, labels, weight=counts, reduction="sum")
     loss = errors + ridge * 40 * weight.square().sum()
     loss.backward()
 
     objective = answered_head._Objective(units, labels, counts, regions if with_regions else None, lambda: None)
-    value, slope = objective.at(torch.cat([weight.detach().flatten(), bias.detach()]))
+    value, slope = objective.evaluate(torch.cat([weight.detach().flatten(), bias.detach()]))
     assert value == pytest.approx(float(loss.detach()), rel=1e-5)
     torch.testing.assert_close(slope, torch.cat([weight.grad.flatten(), bias.grad]), rtol=1e-4, atol=1e-4)

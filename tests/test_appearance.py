@@ -7,15 +7,15 @@ import pytest
 from asked import asked
 from PIL import Image, ImageFilter
 
-from annotator.exchange.setup import set_up
-from annotator.snapshot import gallery
+from annotator.exchange.project_setup import set_up_project
+from annotator.snapshot import gallery_listing
 from annotator.snapshot.filters import GalleryFilter
-from annotator.snapshot.gallery import Sorting
+from annotator.snapshot.gallery_listing import Sorting
 from annotator.store.database.database import Database
-from annotator.store.features.shards import shard_files
+from annotator.store.features.shards import list_shards
 from annotator.store.images import appearances
-from annotator.store.images.band_choice import keep_bands
-from annotator.store.pictures.appearance import appearance_of
+from annotator.store.images.band_choice import save_bands
+from annotator.store.pictures.appearance import measure_appearance
 from annotator.worker.process import Worker
 
 
@@ -48,12 +48,12 @@ def looked_at(tmp_path: Path) -> Database:
     (tmp_path / "photos").mkdir()
     for name, picture in PICTURES.items():
         picture.save(tmp_path / "photos" / f"{name}.png")
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos")
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos")
     return Database(tmp_path / "project")
 
 
 def names(db: Database, sorting: Sorting | None = None, **filter_: object) -> list[str]:
-    ids = gallery.listing(db, GalleryFilter.build(**filter_), sorting or Sorting()).ids(0, 100)
+    ids = gallery_listing.get_listing(db, GalleryFilter.build(**filter_), sorting or Sorting()).get_ids(0, 100)
     return [list(PICTURES)[image_id - 1] for image_id in ids]
 
 
@@ -61,7 +61,7 @@ def measure(db: Database) -> int:
     """Have the worker measure what is not; return how often it found something to do."""
     worker, turns = Worker(db.paths.project), 0
     try:
-        while worker.appearances.measure_some():
+        while worker.appearance_measurer.measure_batch():
             turns += 1
     finally:
         worker.close()
@@ -69,25 +69,25 @@ def measure(db: Database) -> int:
 
 
 def test_brightness_and_exposure_are_shares_and_sharpness_falls_with_blur():
-    black, white = (appearance_of(Image.new("RGB", (50, 40), (grey,) * 3)) for grey in (0, 255))
+    black, white = (measure_appearance(Image.new("RGB", (50, 40), (gray,) * 3)) for gray in (0, 255))
     assert (black.brightness, black.sharpness, black.overexposed, black.underexposed) == (0, 0, 0, 1)
     assert (white.brightness, white.sharpness, white.overexposed, white.underexposed) == (1, 0, 1, 0)
-    half = appearance_of(half_white(Image.new("RGB", (400, 300), (100, 100, 100))))
+    half = measure_appearance(half_white(Image.new("RGB", (400, 300), (100, 100, 100))))
     assert half.overexposed == pytest.approx(0.5, abs=0.01)
     assert half.brightness == pytest.approx((1 + 100 / 255) / 2, abs=0.01)
-    sharpness = [appearance_of(noise().filter(ImageFilter.GaussianBlur(by))).sharpness for by in (0, 1, 3, 9)]
+    sharpness = [measure_appearance(noise().filter(ImageFilter.GaussianBlur(by))).sharpness for by in (0, 1, 3, 9)]
     assert sharpness == sorted(sharpness, reverse=True) and sharpness[0] > 100 * sharpness[-1]
 
 
 def test_pictures_of_one_pixel_have_numbers_too():
     for size in ((1, 1), (1, 300), (2, 2)):
-        assert appearance_of(Image.new("RGB", size, (9, 9, 9))).sharpness == 0
+        assert measure_appearance(Image.new("RGB", size, (9, 9, 9))).sharpness == 0
 
 
 def test_what_is_measured_hardly_depends_on_the_size_of_the_file():
     large = noise((1600, 1200)).filter(ImageFilter.GaussianBlur(6))
     small = large.resize((400, 300), Image.Resampling.BOX)
-    one, other = appearance_of(large), appearance_of(small)
+    one, other = measure_appearance(large), measure_appearance(small)
     assert one.sharpness == pytest.approx(other.sharpness, rel=0.2)
     assert one.brightness == pytest.approx(other.brightness, abs=0.01)
 
@@ -104,7 +104,7 @@ def test_an_old_project_is_measured_once_and_its_gallery_filters_and_sorts_by_it
         "underexposed": ["underexposed"],
     }
     assert names(db, Sorting("brightness"))[:2] == ["underexposed", "dark"]
-    assert names(db, Sorting("brightness", down=True))[0] == "overexposed"
+    assert names(db, Sorting("brightness", descending=True))[0] == "overexposed"
     assert set(names(db, Sorting("sharpness"))[:2]) == {"blurred", "underexposed"}
     assert names(db, Sorting("size"))[0] == "tiny"
 
@@ -113,16 +113,16 @@ def test_the_worker_measures_beside_the_features_and_does_neither_twice(looked_a
     db = looked_at
     worker = Worker(db.paths.project)
     try:
-        worker.features.embed()
-        assert not worker.appearances.measure_some(), "nothing is left to measure"
+        worker.image_embedder.embed_missing()
+        assert not worker.appearance_measurer.measure_batch(), "nothing is left to measure"
         beside = db.tuples("SELECT image_id, brightness, hash FROM appearance ORDER BY image_id")
-        shards = {path: path.stat().st_mtime_ns for path in shard_files(worker.context.features().folder)}
+        shards = {path: path.stat().st_mtime_ns for path in list_shards(worker.context.get_features().folder)}
         with db.writing() as sql:
-            appearances.forget(sql, [2, 3])
-        worker.db.set_setting("registrations", db.setting("registrations", 0) + 1)
-        assert worker.appearances.measure_some()
-        worker.features.embed()
-        assert {path: path.stat().st_mtime_ns for path in shard_files(worker.context.features().folder)} == shards
+            appearances.delete(sql, [2, 3])
+        worker.db.set_setting("registrations", db.get_setting("registrations", 0) + 1)
+        assert worker.appearance_measurer.measure_batch()
+        worker.image_embedder.embed_missing()
+        assert {path: path.stat().st_mtime_ns for path in list_shards(worker.context.get_features().folder)} == shards
         alone = db.tuples("SELECT image_id, brightness, hash FROM appearance ORDER BY image_id")
         assert alone == beside, "PNGs are decoded alike for both"
     finally:
@@ -152,11 +152,11 @@ def test_other_bands_of_an_image_are_measured_anew(tmp_path):
     bands = np.zeros((40, 60, 5), np.uint16)
     bands[..., 3:], bands[:, :20] = 900, 100
     tifffile.imwrite(tmp_path / "photos" / "a.tif", bands, photometric="minisblack", planarconfig="contig")
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos", bands=(1, 2, 3))
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", bands=(1, 2, 3))
     db = Database(tmp_path / "project")
     measure(db)
     before = db.value("SELECT brightness FROM appearance")
-    keep_bands(db, (4, 5, 5), None)
+    save_bands(db, (4, 5, 5), None)
     assert db.value("SELECT count(*) FROM appearance") == 0
     measure(db)
     assert db.value("SELECT brightness FROM appearance") != before

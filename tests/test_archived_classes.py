@@ -16,28 +16,34 @@ from test_class_changes import DEER, FOX, HERON, answer, done, everything, label
 from test_project import publish
 
 from annotator.errors import AnnotatorError
-from annotator.quality import audit, auto_accept_sample
-from annotator.quality.certificate import certificate
+from annotator.quality import audit_sampling, auto_accept_sample
+from annotator.quality.certification import compute_certificate
 from annotator.quality.guarantee import Guarantee
-from annotator.queues import annotate, audit_grid, grid
+from annotator.queues import audit_queue, grid_queue, image_queue
 from annotator.queues.autopilot import planner
-from annotator.records import ABSENT, PRESENT, Batch, Decision, Filter, Wanted, WantedActions, WantedGrids
+from annotator.records import (
+    ABSENT,
+    PRESENT,
+    Batch,
+    Decision,
+    SuggestionFilter,
+    WantedActions,
+    WantedGrids,
+    WantedImages,
+)
 from annotator.snapshot import rankings, suggestions
-from annotator.snapshot.predictions import rankings_of, read_predictions, stored_predictions
+from annotator.snapshot.run_predictions import load_rankings, read_predictions, read_stored_predictions
 from annotator.snapshot.snapshot import read_snapshot
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
-from annotator.store.classes import history as class_history
-from annotator.store.features.cache import open_features
-from annotator.store.gallery import columns as image_columns
-from annotator.store.gallery.columns import ImageColumns
-from annotator.store.labels import audits, auto_accepted, decisions
-from annotator.store.labels import counts as overview
+from annotator.store.classes import class_changes, class_history, classes
+from annotator.store.features.feature_cache import open_features
+from annotator.store.gallery import image_columns
+from annotator.store.gallery.image_columns import ImageColumns
+from annotator.store.labels import audits, auto_accepted, decisions, project_counts
 from annotator.store.labels.auto_accepted import NewAcceptance
 from annotator.store.people import leases
 from annotator.store.upkeep import consistency
-from annotator.worker.training.schedule import Basis
-from annotator.worker.training.training_set import training_set
+from annotator.worker.training.schedule import RunInputs
+from annotator.worker.training.training_set import load_training_set
 
 
 @pytest.fixture
@@ -50,7 +56,7 @@ def published(db) -> np.ndarray:
     publish(db, probabilities)
     run_folder = db.paths.run(1)
     ids = np.arange(1, 25)
-    newest = decisions.newest_decision(db)
+    newest = decisions.get_newest_decision_id(db)
     rankings.save(run_folder, rankings.build(db, newest, ids, np.arange(1, 4), probabilities.astype(np.float16)))
     with db.writing() as sql:
         sql.execute("UPDATE run SET last_decision_id = ?", [newest])
@@ -61,38 +67,40 @@ def asked_about(db) -> set[int]:
     """The classes that any queue asks about."""
     seen: set[int] = set()
     for number in range(4):
-        work = grid.next_grids(db, WantedGrids(f"grid {number}", "Ann", None, 12, (), 8)).items
+        work = grid_queue.lease_next_grids(db, WantedGrids(f"grid {number}", "Ann", None, 12, (), 8)).items
         seen |= {item.class_id for item in work}
     for kind in ("missing", "likely_mistakes", "annotator_disagreements"):
-        review = Wanted("review", f"review {kind}", "Ann", (), 24, Filter(kind=kind, low=0.0))
-        seen |= {chip.class_id for item in annotate.next_work(db, review).items for chip in item.suggestions}
+        review = WantedImages("review", f"review {kind}", "Ann", (), 24, SuggestionFilter(kind=kind, low=0.0))
+        seen |= {chip.class_id for item in image_queue.lease_next_work(db, review).items for chip in item.suggestions}
     audited = WantedGrids("audit", "Ann", None, 48, (), 8, hide_predictions=True)
-    seen |= {item.class_id for item in audit_grid.next_grids(db, audited).items}
+    seen |= {item.class_id for item in audit_queue.lease_next_grids(db, audited).items}
     for number in range(6):
-        for action in planner.next_actions(db, WantedActions(f"autopilot {number}", "Ann", (), 3)).items:
+        for action in planner.lease_next_actions(db, WantedActions(f"autopilot {number}", "Ann", (), 3)).items:
             seen |= {action.class_id} - {0}
     with db.writing() as sql:
         sql.execute("DELETE FROM lease")
-    seen |= {chip.class_id for chip in suggestions.missing_positives(db, limit=60)}
-    return seen | {chip.class_id for chip in suggestions.missing_positives(db, limit=None)}
+    seen |= {chip.class_id for chip in suggestions.find_missing_positives(db, limit=60)}
+    return seen | {chip.class_id for chip in suggestions.find_missing_positives(db, limit=None)}
 
 
 def test_no_queue_asks_about_an_archived_class_and_all_do_again_when_it_is_back(db, published):
-    audit.draw(db, 40, seed=1)
+    audit_sampling.draw_audit(db, 40, seed=1)
     before = everything(db)
     assert asked_about(db) == {FOX, HERON, DEER}
     class_changes.archive(db, "Ann", [HERON])
     assert asked_about(db) == {FOX, DEER}
-    assert {cell.class_id for cell in audit.open_cells(db)} == {FOX, DEER} and audits.damaged(db) == []
+    assert {cell.class_id for cell in audit_sampling.load_open_cells(db)} == {FOX, DEER} and audits.describe_damage(
+        db
+    ) == []
     with pytest.raises(AnnotatorError, match="no class 2"):
-        grid.next_grids(db, WantedGrids("tab", "Ann", HERON, 12, (), 1))
+        grid_queue.lease_next_grids(db, WantedGrids("tab", "Ann", HERON, 12, (), 1))
     class_changes.restore(db, "Ann", [HERON])
     assert asked_about(db) == {FOX, HERON, DEER} and everything(db) == before
 
 
 def test_the_predictions_and_rankings_of_the_others_are_those_of_a_run_without_it(db, published):
     answer(db, 5, FOX, PRESENT)
-    newest = decisions.newest_decision(db)
+    newest = decisions.get_newest_decision_id(db)
     class_changes.archive(db, "Ann", [HERON])
     snapshot = read_snapshot(db)
     assert snapshot is not None and snapshot.run.class_ids == [FOX, DEER]
@@ -103,27 +111,27 @@ def test_the_predictions_and_rankings_of_the_others_are_those_of_a_run_without_i
     )
     for name, ranked in vars(snapshot.rankings).items():
         assert np.array_equal(ranked, (now if name in ("by_image", "likeliest") else of_run)[name]), name
-    assert snapshot.delta.open_rows(np.array([3, 4]), 0).tolist() == [3], "as of now"
-    stored = stored_predictions(db)
+    assert snapshot.delta.select_open_rows(np.array([3, 4]), 0).tolist() == [3], "as of now"
+    stored = read_stored_predictions(db)
     assert stored is not None and stored.run.class_ids == [FOX, HERON, DEER]
-    before = Basis.of_run(db, stored.run)
-    assert Basis.of_project(db, 24).without_decisions != before.without_decisions, "a training is due"
+    before = RunInputs.from_run(db, stored.run)
+    assert RunInputs.from_project(db, 24).urgent_inputs != before.urgent_inputs, "a training is due"
     class_history.undo_change(db, "Ann")
     again = read_predictions(db)
     assert again is not None and np.array_equal(again.probabilities, published)
-    whole = rankings_of(db, again)
+    whole = load_rankings(db, again)
     assert whole is not None and len(whole.by_class) == 3
 
 
 def test_status_export_certificate_and_training_leave_it_out(db, published, annotator, tmp_path):
     done(db, 1)
-    audit.draw(db, 60, seed=1)
-    cells = [(cell.image_id, cell.class_id, ABSENT, None) for cell in audit.open_cells(db)]
-    assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", "audit", cells)]).refused
-    before = certificate(db)
+    audit_sampling.draw_audit(db, 60, seed=1)
+    cells = [(cell.image_id, cell.class_id, ABSENT, None) for cell in audit_sampling.load_open_cells(db)]
+    assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ann", "audit", cells)]).refused
+    before = compute_certificate(db)
     class_changes.archive(db, "Ann", [HERON])
-    now = certificate(db)
-    assert [row.name for row in now.classes] == ["fox", "deer"] and audits.damaged(db) == []
+    now = compute_certificate(db)
+    assert [row.name for row in now.classes] == ["fox", "deer"] and audits.describe_damage(db) == []
     assert [(row.people, row.audited) for row in now.classes] == [
         (row.people, row.audited) for row in before.classes if row.class_id != HERON
     ]
@@ -135,24 +143,26 @@ def test_status_export_certificate_and_training_leave_it_out(db, published, anno
     assert "heron" not in next(csv.reader((tmp_path / "out.csv").open()))
     add_features(db, "x", np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
     cache = open_features(db, "x")
-    known = training_set(db, cache)
+    known = load_training_set(db, cache)
     assert known.class_ids == [FOX, DEER] and known.labels.shape[1] == 2
     class_changes.restore(db, "Ann", [HERON])
-    after = certificate(db)
+    after = compute_certificate(db)
     assert (after.classes, after.overall) == (before.classes, before.overall)
 
 
 def test_what_a_model_accepted_of_it_is_given_back_and_nothing_more_is_accepted(db, published):
     new = NewAcceptance(HERON, PRESENT, 1, 0.9, 0.99, 0.95, 50, 0, np.array([2, 3]), np.array([0.9, 0.9]))
-    assert auto_accepted.accept(db, "b1", new) and auto_accepted.counts(db)["present"] == 2
-    leases.hold_cells(db, "tab", "Ann", [(7, HERON)])
+    assert auto_accepted.accept(db, "b1", new) and auto_accepted.count_accepted(db)["present"] == 2
+    leases.renew_cells(db, "tab", "Ann", [(7, HERON)])
     class_changes.archive(db, "Ann", [HERON])
-    assert auto_accepted.counts(db) == {"present": 0, "absent": 0} and leases.leased_by_others(db, "") == []
-    assert [made.withdrawn for made in auto_accepted.acceptances(db)] == ["the class was archived"]
+    assert (
+        auto_accepted.count_accepted(db) == {"present": 0, "absent": 0} and leases.load_leases_of_others(db, "") == []
+    )
+    assert [made.withdrawn for made in auto_accepted.load_acceptances(db)] == ["the class was archived"]
     assert not auto_accepted.accept(db, "b2", new), "a training that began before it was archived"
     with pytest.raises(AnnotatorError):
-        auto_accept_sample.draw(db, Guarantee(0.99, True, False, True))
-    assert consistency.problems(db) == []
+        auto_accept_sample.draw_audit(db, Guarantee(0.99, True, False, True))
+    assert consistency.find_problems(db) == []
 
 
 def test_the_gallerys_columns_follow_though_no_decision_names_the_images(db):
@@ -163,7 +173,7 @@ def test_the_gallerys_columns_follow_though_no_decision_names_the_images(db):
         with db.reading() as sql:
             columns.refresh(db)
             states = [
-                columns.with_state(sql, class_id, state).tolist()
+                columns.get_state_mask(sql, class_id, state).tolist()
                 for class_id in (FOX, HERON)
                 for state in (PRESENT, ABSENT)
             ]
@@ -181,7 +191,7 @@ def test_the_gallerys_columns_follow_though_no_decision_names_the_images(db):
         facts(kept)
         change()
         assert facts(kept) == facts(ImageColumns())
-    assert image_columns.stamp(db) == kept.stamp
+    assert image_columns.load_stamp(db) == kept.stamp
 
 
 def test_the_route_of_the_classes_carries_them_as_lists_show_them(db):
@@ -246,9 +256,9 @@ for _ in range(150):
 """
     started = [subprocess.Popen([sys.executable, "-c", script, str(seed)]) for seed in (1, 2)]
     assert [process.wait(120) for process in started] == [0, 0]
-    assert consistency.problems(db) == []
-    assert overview.annotators(db) == ["Ann", "Bob", "Cy"]
-    assert len([change for change in class_history.history(db) if change.kind != "add"]) > 10
+    assert consistency.find_problems(db) == []
+    assert project_counts.list_annotators(db) == ["Ann", "Bob", "Cy"]
+    assert len([change for change in class_history.load_changes(db) if change.kind != "add"]) > 10
 
 
 def test_an_answer_of_a_page_that_was_open_before_is_kept_and_counts_when_the_class_is_back(db):
@@ -257,8 +267,8 @@ def test_an_answer_of_a_page_that_was_open_before_is_kept_and_counts_when_the_cl
         sent = {"uuid": "late-answer", "action": "label", "image": 3, "class": HERON, "state": 1, "source": "click"}
         for _ in range(2):
             assert app.post("/api/decisions", {"decisions": [sent]})[1]["saved"] == ["late-answer"]
-    assert labels(db, HERON) == {} and classes.names(db)[HERON] == "heron"
+    assert labels(db, HERON) == {} and classes.load_class_names(db)[HERON] == "heron"
     class_changes.restore(db, "Ann", [HERON])
     assert labels(db, HERON) == {3: PRESENT}
-    decisions.decide(db, [Decision("u", "undo", "Ann", "click", undoes="late-answer")])
+    decisions.save(db, [Decision("u", "undo", "Ann", "click", undoes="late-answer")])
     assert labels(db, HERON) == {}

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from annotator.queues import query_order
-from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.rankings import Rankings
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.database import jobs
 from annotator.store.database.database import Database
 from annotator.store.images import selections
@@ -152,27 +152,27 @@ def test_a_repair_deletes_what_is_made_anew_and_a_training_makes_it(whole, annot
     assert "Repaired: The map of the images cannot be used" in done and "predictions 'other' cannot be read" in done
     assert kept.exists() and not any(file.exists() for file in damaged if file != kept)
     db = Database(project)
-    assert jobs.training_asked(db) and db.rows("SELECT * FROM decision") == decisions_before
+    assert jobs.is_training_requested(db) and db.rows("SELECT * FROM decision") == decisions_before
     with pytest.raises(AnnotatorError, match="is gone"):
         selections.load(db, selection.stem)
     assert read_predictions(db) is None
     train(db)
     assert read_predictions(Database(project)) is not None
-    assert [damage.what for damage in array_health.damages(Database(project))] == array_found(project)
+    assert [damage.what for damage in array_health.find_damages(Database(project))] == array_found(project)
     assert len(array_found(project)) == 1 and "'other'" in array_found(project)[0]
 
 
 def test_numbers_that_cannot_be_are_found_also_where_the_file_is_whole(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "project")
     db = Database(tmp_path / "project")
-    place = db.paths.map(configuration.backbone(db)) / "points.npy"
-    for path in (db.paths.run(1) / probabilities.WHOLE, db.paths.run(1, 1) / "by_class.npy", place):
+    place = db.paths.map(configuration.get_backbone(db)) / "points.npy"
+    for path in (db.paths.run(1) / probabilities.WHOLE_FILE, db.paths.run(1, 1) / "by_class.npy", place):
         array = np.load(path)
         if array.dtype.names:
             array["x"][3] = np.nan
         else:
             array[3 % len(array)] = 30000
         np.save(path, array)
-    run = runs.current_run(db)
-    told = " ".join(damage.what for damage in array_health.damages(db))
+    run = runs.load_current_run(db)
+    told = " ".join(damage.what for damage in array_health.find_damages(db))
     assert run and all(name in told for name in ("probabilities.npy", "by_class.npy", "points.npy")), told

@@ -11,7 +11,7 @@ from annotator.store.database import arrays
 
 
 def test_what_is_written_by_rows_is_the_same_file_as_what_is_written_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrays, "ROWS", 7)
+    monkeypatch.setattr(arrays, "CHUNK_ROWS", 7)
     array = np.random.default_rng(0).random((50, 3)).astype(np.float16)
     arrays.save_array(tmp_path / "at-once.npy", array)
     arrays.save_rows(tmp_path / "by-rows.npy", array.astype(np.float32), np.float16)
@@ -23,27 +23,27 @@ def test_what_is_written_by_rows_is_the_same_file_as_what_is_written_at_once(tmp
 
 @pytest.mark.parametrize("has_room", [True, False])
 def test_a_scratch_array_is_as_any_other_and_leaves_no_file(tmp_path, monkeypatch, has_room):
-    monkeypatch.setattr(arrays, "SCRATCH_FROM", 100)
+    monkeypatch.setattr(arrays, "MIN_SCRATCH_FILE_BYTES", 100)
     if not has_room:
 
         def refuse(*_):
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
-    array = arrays.scratch_array(tmp_path / "new", (100, 3), np.float32)
+    array = arrays.create_scratch_array(tmp_path / "new", (100, 3), np.float32)
     assert array.shape == (100, 3) and not array.any()
     array[50:] = 7
     assert array.sum() == 50 * 3 * 7 and not list(tmp_path.rglob("*.npy")) and not list(tmp_path.glob("new/*"))
 
 
 def test_an_array_that_was_let_go_still_holds_what_it_held(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrays, "SCRATCH_FROM", 100)
-    scratch = arrays.scratch_array(tmp_path, (5000, 3), np.float32)
+    monkeypatch.setattr(arrays, "MIN_SCRATCH_FILE_BYTES", 100)
+    scratch = arrays.create_scratch_array(tmp_path, (5000, 3), np.float32)
     scratch[:] = np.arange(15_000).reshape(5000, 3)
     arrays.save_array(tmp_path / "mapped.npy", scratch)
     for array in (scratch, np.asarray(arrays.open_array(tmp_path / "mapped.npy")), scratch.copy(), None):
         before = None if array is None else array.copy()
-        arrays.let_go(array)
+        arrays.release_pages(array)
         assert array is None or np.array_equal(array, before)
 
 
@@ -57,5 +57,5 @@ def test_what_was_let_go_is_no_longer_memory_of_the_process(tmp_path):
     before = mapped_mb()
     array.sum()
     assert mapped_mb() > before + 30
-    arrays.let_go(array)
+    arrays.release_pages(array)
     assert mapped_mb() < before + 10

@@ -6,9 +6,9 @@ from test_grid import publish
 from test_readings import given, name_of
 
 from annotator.errors import AnnotatorError
-from annotator.queues import annotate, grid
+from annotator.queues import grid_queue, image_queue
 from annotator.queues.autopilot import planner
-from annotator.records import Filter, Wanted, WantedActions, WantedGrids
+from annotator.records import SuggestionFilter, WantedActions, WantedGrids, WantedImages
 from annotator.store.people import assignment
 
 ALL = set(range(1, 25))
@@ -27,34 +27,36 @@ def autopilot(db, who: str, times: int = 12) -> set[int]:
     """The images that Autopilot asks a person about in a while."""
     shown: set[int] = set()
     for number in range(times):
-        work = planner.next_actions(db, WantedActions(f"p {who}", who, (), 1, passed=[(999, number)] * number))
+        work = planner.lease_next_actions(db, WantedActions(f"p {who}", who, (), 1, passed=[(999, number)] * number))
         for action in work.items:
             shown |= {tile.image.id for tile in action.grid.tiles} if action.grid else {action.item.image.id}
-    planner.next_actions(db, WantedActions(f"p {who}", who, (), 0))
+    planner.lease_next_actions(db, WantedActions(f"p {who}", who, (), 0))
     return shown
 
 
 def test_a_folder_is_asked_of_its_people_only_and_they_are_asked_nothing_else(db):
-    assignment.give_folder(db, "Ann", "north/")
+    assignment.assign_folder(db, "Ann", "north/")
     assert given(db, "Ann") == set(range(1, 7)) and autopilot(db, "Ann") <= set(range(1, 7)) != set()
     assert given(db, "Ben") == set(range(7, 25)) and autopilot(db, "Ben") <= set(range(7, 25))
-    assignment.give_folder(db, "Ben", "north")
+    assignment.assign_folder(db, "Ben", "north")
     assert given(db, "Ben") == set(range(1, 7))
     assert given(db, "Cid") == set(range(7, 25))
 
 
 def test_a_list_is_a_share_too_and_it_ends(db):
-    share = assignment.give_images(db, "Ann", "hard ones", [name_of(db, 3), name_of(db, 20), name_of(db, 20)])
+    share = assignment.assign_images(db, "Ann", "hard ones", [name_of(db, 3), name_of(db, 20), name_of(db, 20)])
     assert given(db, "Ann") == {3, 20} and given(db, "Ben") == ALL - {3, 20}
-    assert [(one.annotator, one.what, one.images) for one in assignment.shares(db)] == [("Ann", "hard ones", 2)]
-    assignment.take_back(db, share)
+    assert [(one.annotator, one.what, one.images) for one in assignment.load_assignments(db)] == [
+        ("Ann", "hard ones", 2)
+    ]
+    assignment.remove_assignment(db, share)
     assert given(db, "Ann") == given(db, "Ben") == ALL
     with pytest.raises(AnnotatorError, match="taken it back already"):
-        assignment.take_back(db, share)
+        assignment.remove_assignment(db, share)
 
 
 def test_images_that_come_to_the_folder_later_belong_to_it(db):
-    assignment.give_folder(db, "Ann", "north")
+    assignment.assign_folder(db, "Ann", "north")
     assert 24 not in given(db, "Ann")
     with db.writing() as sql:
         folder = sql.execute("SELECT min(folder_id) FROM file").fetchone()[0]
@@ -66,28 +68,31 @@ def test_images_that_come_to_the_folder_later_belong_to_it(db):
 
 
 def test_a_class_is_asked_of_its_people_one_at_a_time(db):
-    assignment.give_class(db, "Ann", 2)
+    assignment.assign_class(db, "Ann", 2)
 
     def classes_of(who: str) -> set[int]:
-        grids = {c for c in (1, 2, 3) if grid.next_grids(db, WantedGrids("g", who, c, 24, (), 1)).items}
-        grid.next_grids(db, WantedGrids("g", who, 1, 24, (), 0))
-        work = annotate.next_work(db, Wanted("review", "r", who, (), 24, Filter(low=0.0)))
-        annotate.next_work(db, Wanted("review", "r", who, (), 0))
+        grids = {c for c in (1, 2, 3) if grid_queue.lease_next_grids(db, WantedGrids("g", who, c, 24, (), 1)).items}
+        grid_queue.lease_next_grids(db, WantedGrids("g", who, 1, 24, (), 0))
+        work = image_queue.lease_next_work(db, WantedImages("review", "r", who, (), 24, SuggestionFilter(low=0.0)))
+        image_queue.lease_next_work(db, WantedImages("review", "r", who, (), 0))
         suggested = {chip.class_id for item in work.items for chip in item.suggestions}
         assert grids == suggested, who
         return grids
 
     assert classes_of("Ann") == {2} and classes_of("Ben") == {1, 3}
-    assert annotate.next_work(db, Wanted("annotate", "a", "Ann", (), 5)).onward == ("grid", "autopilot")
-    actions = [planner.next_actions(db, WantedActions("p", "Ann", (), 1)).items for _ in range(5)]
+    assert image_queue.lease_next_work(db, WantedImages("annotate", "a", "Ann", (), 5)).next_pages == (
+        "grid",
+        "autopilot",
+    )
+    actions = [planner.lease_next_actions(db, WantedActions("p", "Ann", (), 1)).items for _ in range(5)]
     assert {(one.kind, one.grid.class_id) for items in actions for one in items} == {("grid", 2)}
 
 
 def test_a_folder_without_images_and_a_class_that_is_not_there_are_refused(db):
     with pytest.raises(AnnotatorError, match=r"No image lies in a folder 'nort'.*north"):
-        assignment.give_folder(db, "Ann", "nort")
+        assignment.assign_folder(db, "Ann", "nort")
     with pytest.raises(AnnotatorError, match="no class 9"):
-        assignment.give_class(db, "Ann", 9)
+        assignment.assign_class(db, "Ann", 9)
     with pytest.raises(AnnotatorError, match="names no image"):
-        assignment.give_images(db, "Ann", "empty", [])
-    assert assignment.shares(db) == [] and given(db, "Ann") == ALL
+        assignment.assign_images(db, "Ann", "empty", [])
+    assert assignment.load_assignments(db) == [] and given(db, "Ann") == ALL

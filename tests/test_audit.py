@@ -13,10 +13,16 @@ from test_grid import publish
 from annotator.benchmark.harness import bulk, projects
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.export import export
-from annotator.quality import audit
-from annotator.quality.certificate import certificate, seconds_per_tile
-from annotator.quality.evidence import Interval, duration, precision_reason, recall_reason, share_in_words
+from annotator.exchange.exports.export_writer import export_data_set
+from annotator.quality import audit_sampling
+from annotator.quality.certification import compute_certificate, estimate_seconds_per_tile
+from annotator.quality.evidence import (
+    Interval,
+    describe_share,
+    explain_hidden_precision,
+    explain_hidden_recall,
+    format_search_time,
+)
 from annotator.records import Batch, Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, decisions
@@ -32,13 +38,13 @@ def say(db: Database, cells: list[tuple[int, int]], source: str = "click", by: s
     states = more.pop("states", None) or [truth(*cell) for cell in cells]
     told = [(*cell, state, None) for cell, state in zip(cells, states, strict=True)]
     batch = Batch(str(uuid.uuid4()), by, source, told, **more)
-    assert not decisions.decide(db, [batch]).refused
+    assert not decisions.save(db, [batch]).refused
     return batch.uuid
 
 
 def answer(db: Database, many: int | None = None) -> list[tuple[int, int]]:
     """Answer the first open cells of the audit."""
-    cells = [(one.image_id, one.class_id) for one in audit.open_cells(db)][:many]
+    cells = [(one.image_id, one.class_id) for one in audit_sampling.load_open_cells(db)][:many]
     say(db, cells, "audit")
     return cells
 
@@ -49,44 +55,44 @@ def positives(class_id: int) -> int:
 
 def test_an_audit_asks_the_same_number_of_cells_of_each_class_and_few_decided_ones(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
-    drawn = audit.draw(db, 20, seed=1)
-    cells = audit.open_cells(db)
+    drawn = audit_sampling.draw_audit(db, 20, seed=1)
+    cells = audit_sampling.load_open_cells(db)
     assert drawn.cells == len(cells) == 20
     relabels = [cell for cell in cells if cell.class_id == 1 and cell.image_id <= 12]
     assert len(relabels) == 2  # a tenth
     assert sorted(sum(cell.class_id == c for cell in cells if cell not in relabels) for c in (1, 2, 3)) == [6, 6, 6]
-    assert audit.open_cells(db, 2) == [one for one in cells if one.class_id == 2]
+    assert audit_sampling.load_open_cells(db, 2) == [one for one in cells if one.class_id == 2]
 
 
 def test_answered_cells_are_asked_no_more_and_an_answer_taken_back_is_asked_again(db):
-    audit.draw(db, 9, seed=2)
-    before = audit.open_cells(db)
-    decisions.decide(db, [Decision("a", "label", "Ann", "audit", before[0].image_id, before[0].class_id, 1)])
-    assert audit.open_cells(db) == before[1:]
+    audit_sampling.draw_audit(db, 9, seed=2)
+    before = audit_sampling.load_open_cells(db)
+    decisions.save(db, [Decision("a", "label", "Ann", "audit", before[0].image_id, before[0].class_id, 1)])
+    assert audit_sampling.load_open_cells(db) == before[1:]
     decisions.undo(db, "Ann")
-    assert audit.open_cells(db) == before
+    assert audit_sampling.load_open_cells(db) == before
 
 
 def test_open_cells_of_an_older_audit_come_after_those_of_the_newest(db):
-    audit.draw(db, 9, seed=2)
-    older = audit.open_cells(db)
-    audit.draw(db, 6, seed=3)
-    cells = audit.open_cells(db)
+    audit_sampling.draw_audit(db, 9, seed=2)
+    older = audit_sampling.load_open_cells(db)
+    audit_sampling.draw_audit(db, 6, seed=3)
+    cells = audit_sampling.load_open_cells(db)
     assert [one.audit_id for one in cells[:6]] == [2] * 6 and {one.audit_id for one in cells[6:]} == {1}
     asked = {(one.image_id, one.class_id) for one in cells}
     assert len(asked) == len(cells) and asked >= {(one.image_id, one.class_id) for one in older}
-    assert certificate(db).overall.waiting == len(cells)
+    assert compute_certificate(db).overall.waiting == len(cells)
 
 
 def test_cells_are_drawn_by_the_current_run_and_carry_its_score_to_be_logged(db):
     rising = np.linspace(0.02, 0.98, 24)
     run = publish(db, np.stack([rising, rising, np.full(24, np.nan)], 1))
-    assert audit.draw(db, 60, seed=3).run_id == run
-    for one in audit.open_cells(db):
+    assert audit_sampling.draw_audit(db, 60, seed=3).run_id == run
+    for one in audit_sampling.load_open_cells(db):
         assert one.run_id == run
         expected = None if one.class_id == 3 else pytest.approx(rising[one.image_id - 1], abs=1e-3)
         assert one.score == expected
-    strata = audits.population(db, 1).strata
+    strata = audits.load_population(db, 1).strata
     assert (np.diff(strata[:, 0].astype(int)) >= 0).all() and len(set(strata[:, 0])) == 2
     assert len(set(strata[:, 2])) == 1
 
@@ -95,55 +101,55 @@ def test_an_audit_whose_drawing_was_killed_is_not_visible_and_is_removed(db, mon
     with monkeypatch.context() as patch:
         patch.setattr(audits, "save_array", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            audit.draw(db, 9)
-    assert audits.audits(db) == [] and audit.open_cells(db) == []
+            audit_sampling.draw_audit(db, 9)
+    assert audits.load_audits(db) == [] and audit_sampling.load_open_cells(db) == []
     with db.writing() as sql:
         sql.execute("UPDATE audit SET drawn_at = 0")
-    assert audit.draw(db, 9).cells == 9
+    assert audit_sampling.draw_audit(db, 9).cells == 9
     assert db.value("SELECT count(*) FROM audit") == 1
 
 
 def test_only_the_newest_audits_keep_their_arrays(db):
-    for seed in range(audits.KEPT + 2):
-        audit.draw(db, 3, seed=seed)
+    for seed in range(audits.MAX_KEPT_AUDITS + 2):
+        audit_sampling.draw_audit(db, 3, seed=seed)
     kept = {path.name for path in db.paths.audits.iterdir()}
-    assert kept == {str(one.id) for one in audits.audits(db)} and len(kept) == audits.KEPT
-    certificate(db)
+    assert kept == {str(one.id) for one in audits.load_audits(db)} and len(kept) == audits.MAX_KEPT_AUDITS
+    compute_certificate(db)
 
 
 def test_drawing_from_nothing_is_refused(db, tmp_path):
     with pytest.raises(AnnotatorError, match=r"1 or more image-class pairs, such as 200, not 0"):
-        audit.draw(db, 0)
+        audit_sampling.draw_audit(db, 0)
     empty = Database(tmp_path / "empty", create=True)
     with pytest.raises(AnnotatorError, match="no images"):
-        audit.draw(empty)
+        audit_sampling.draw_audit(empty)
     with pytest.raises(AnnotatorError, match=r"no classes \[7\]"):
-        audit.draw(db, class_ids=[7])
-    assert certificate(empty).lacks == ["No classes yet. Add some on the Classes page."]
+        audit_sampling.draw_audit(db, class_ids=[7])
+    assert compute_certificate(empty).lacks == ["No classes yet. Add some on the Classes page."]
 
 
 def test_without_an_audit_the_certificate_says_what_is_lacking_and_claims_nothing(db):
     say(db, [(image_id, 1) for image_id in range(1, 9)])
-    found = certificate(db)
+    found = compute_certificate(db)
     fox = found.classes[0]
     assert (fox.people, fox.unknown, fox.audited, fox.recall.estimate, fox.seconds) == (4, 16, 0, None, None)
     assert (fox.recall.low, fox.recall.high) == (0.2, 1.0)
     assert (fox.missing.low, fox.missing.high) == (0, 16)
-    assert found.reached() == [] and found.sentence().startswith("Not measured yet.")
+    assert found.find_reached_classes() == [] and found.sentence().startswith("Not measured yet.")
     assert found.lacks[0].startswith("Start an audit: 64 unanswered pairs may hide labels")
 
 
 def test_an_answered_audit_tells_recall_and_what_is_missing(db):
-    audit.draw(db, 60, seed=4, class_ids=[1])
+    audit_sampling.draw_audit(db, 60, seed=4, class_ids=[1])
     answer(db, 16)
-    found = certificate(db).classes[0]
+    found = compute_certificate(db).classes[0]
     assert found.audited == 16 and found.waiting == 8
     assert found.recall.low <= found.people / positives(1) <= found.recall.high
     assert found.missing.low <= positives(1) - found.people <= found.missing.high
     answer(db)
-    found = certificate(db)
+    found = compute_certificate(db)
     assert found.classes[0].recall.low == found.classes[0].recall.high == 1.0
-    assert found.reached() == [1] and found.sentence() == (
+    assert found.find_reached_classes() == [1] and found.sentence() == (
         "98 % recall reached for 1 of 3 classes. With 95 % confidence, if people's answers are right; 2 not measured. "
         "Precision: not measured (people's labels assumed to be right)"
     )
@@ -151,32 +157,32 @@ def test_an_answered_audit_tells_recall_and_what_is_missing(db):
 
 
 def test_ordinary_finds_are_credited_but_do_not_make_positives_seem_common(db):
-    audit.draw(db, 36, seed=5)
+    audit_sampling.draw_audit(db, 36, seed=5)
     say(db, [(image_id, 1) for image_id in range(1, 25) if truth(image_id, 1) == 1])
-    found = certificate(db).classes[0]
+    found = compute_certificate(db).classes[0]
     assert found.people == 12 and found.audited == 0
     answer(db)
-    found = certificate(db).classes[0]
+    found = compute_certificate(db).classes[0]
     assert found.audited == 12
     assert found.recall.low <= 1.0 == found.recall.high and found.missing.low == 0
 
 
 def test_everything_decided_is_a_certificate_without_doubt(db):
-    audit.draw(db, 30, seed=6)
+    audit_sampling.draw_audit(db, 30, seed=6)
     answer(db)
     every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, every)
-    found = certificate(db).overall
+    found = compute_certificate(db).overall
     assert (found.recall.low, found.recall.high, found.missing.high, found.unknown) == (1, 1, 0, 0)
 
 
 def test_relabels_that_find_mistakes_lower_precision(db):
     every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, every, states=[1] * len(every))
-    audit.draw(db, 60, seed=5)
-    assert {one.class_id for one in audit.open_cells(db)} == {1, 2, 3}
+    audit_sampling.draw_audit(db, 60, seed=5)
+    assert {one.class_id for one in audit_sampling.load_open_cells(db)} == {1, 2, 3}
     cells = answer(db)
-    found = certificate(db)
+    found = compute_certificate(db)
     assert len(cells) == found.relabels.present == 30, "half of an audit where nothing is open"
     assert found.relabels.mistaken == sum(truth(*cell) == -1 for cell in cells) > 0
     assert found.overall.precision.low < 0.5 < found.overall.precision.high <= 1
@@ -186,8 +192,8 @@ def test_people_who_disagree_widen_the_certificate(db):
     every = [(image_id, 1) for image_id in range(1, 25)]
     say(db, every)
     for image_id, state in ((1, -1), (2, 1)):
-        decisions.decide(db, [Decision(f"b{image_id}", "label", "Bob", "click", image_id, 1, state)])
-    found = certificate(db).classes[0]
+        decisions.save(db, [Decision(f"b{image_id}", "label", "Bob", "click", image_id, 1, state)])
+    found = compute_certificate(db).classes[0]
     assert found.people == 12 and found.precision.low == pytest.approx(11 / 12, abs=1e-3)
     assert found.missing.high == 1 and found.recall.low == pytest.approx(11 / 12, abs=1e-3)
 
@@ -195,35 +201,35 @@ def test_people_who_disagree_widen_the_certificate(db):
 def test_images_added_after_the_audit_are_unknown_and_named(db, photos):
     from conftest import draw as paint
 
-    from annotator.exchange.setup import set_up
+    from annotator.exchange.project_setup import set_up_project
 
-    audit.draw(db, 60, seed=8, class_ids=[1])
+    audit_sampling.draw_audit(db, 60, seed=8, class_ids=[1])
     answer(db)
-    assert certificate(db).classes[0].missing.high == 0
+    assert compute_certificate(db).classes[0].missing.high == 0
     for number in range(3):
         paint(photos / f"new{number}.jpg", ("fox",), seed=100 + number)
-    set_up(db.paths.project, images_folder=photos)
-    found = certificate(db)
+    set_up_project(db.paths.project, images_folder=photos)
+    found = compute_certificate(db)
     assert found.classes[0].missing.high == 3 and any("3 images were added" in one for one in found.lacks)
 
 
 def test_time_to_find_the_rest_follows_this_projects_own_time_model(db):
-    usual = seconds_per_tile(db)
+    usual = estimate_seconds_per_tile(db)
     publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
-    audit.draw(db, 30, seed=9)
+    audit_sampling.draw_audit(db, 30, seed=9)
     answer(db, 25)
-    before = certificate(db).overall
+    before = compute_certificate(db).overall
     for _ in range(6):
         say(db, [(1, 1), (2, 1)], "grid", milliseconds=60_000)
-    assert seconds_per_tile(db) > 3 * usual
-    assert certificate(db).overall.seconds > 2 * before.seconds > 0
+    assert estimate_seconds_per_tile(db) > 3 * usual
+    assert compute_certificate(db).overall.seconds > 2 * before.seconds > 0
 
 
 def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
     say(db, [(image_id, 1) for image_id in range(1, 25)])
-    audit.draw(db, 20, seed=10)
+    audit_sampling.draw_audit(db, 20, seed=10)
     answer(db)
-    _, written = export(db, tmp_path / "labels.csv", "csv", Choices(unknown="absent"))
+    _, written = export_data_set(db, tmp_path / "labels.csv", "csv", Choices(unknown="absent"))
     assert [path.name for path in written[-2:]] == ["labels.card.md", "labels.card.json"]
     card = json.loads((tmp_path / "labels.card.json").read_text())
     assert card["files"] == ["labels.csv", "labels.provenance.csv", "labels.notes.csv"]
@@ -240,12 +246,12 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
 def test_recall_of_everything_answered_is_nowhere_shown_without_what_it_assumes(db, tmp_path, annotator):
     every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, every)
-    found = certificate(db)
+    found = compute_certificate(db)
     condition = "if people's answers are right"
     assert found.overall.recall.estimate == 1 and not found.overall.audited
     assert f"for 3 of 3 classes. With 95 % confidence, {condition}" in found.sentence()
     assert found.overall.as_json()["recall"]["assuming"] == found.overall.as_json()["missing"]["assuming"] == condition
-    export(db, tmp_path / "labels.csv", "csv")
+    export_data_set(db, tmp_path / "labels.csv", "csv")
     text = (tmp_path / "labels.card.md").read_text()
     assert f"| recall {condition} |" in text and "Every pair has an answer and no audit has checked them" in text
     told = " ".join(annotator("certificate", db.paths.project).stdout.split())
@@ -254,7 +260,7 @@ def test_recall_of_everything_answered_is_nowhere_shown_without_what_it_assumes(
 
 def test_a_data_card_names_no_sample_that_was_not_drawn(db, tmp_path):
     def card() -> dict:
-        export(db, tmp_path / "x.csv", "csv", overwrite=True)
+        export_data_set(db, tmp_path / "x.csv", "csv", overwrite=True)
         return json.loads((tmp_path / "x.card.json").read_text())
 
     say(db, [(image_id, 1) for image_id in range(1, 9)])
@@ -262,7 +268,7 @@ def test_a_data_card_names_no_sample_that_was_not_drawn(db, tmp_path):
     assert "sample was drawn" not in told["how_audits_are_drawn"] and "no random sample" in told["how_audits_are_drawn"]
     assert not any("audit saw" in one for one in told["assumed"]) and not any("95 %" in one for one in told["limits"])
     assert "What is known without an audit:" in (tmp_path / "x.card.md").read_text()
-    audit.draw(db, 20, seed=10)
+    audit_sampling.draw_audit(db, 20, seed=10)
     assert "20 drawn pairs wait" in card()["how_audits_are_drawn"], "drawn, and nothing answered"
     answer(db)
     told = card()
@@ -285,11 +291,11 @@ def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, proj
 def test_precision_without_relabels_is_nowhere_a_figure(db, tmp_path):
     say(db, [(image_id, 1) for image_id in range(1, 9)])
     reason = "not measured (people's labels assumed to be right)"
-    found = certificate(db)
+    found = compute_certificate(db)
     assert found.classes[0].precision.reason == found.overall.precision.reason == reason
     assert found.sentence() == "Not measured yet. An audit tells how many labels are missing"
     assert any("Precision is not measured" in one for one in found.lacks)
-    export(db, tmp_path / "labels.csv", "csv")
+    export_data_set(db, tmp_path / "labels.csv", "csv")
     card = json.loads((tmp_path / "labels.card.json").read_text())
     nothing = {"estimate": None, "low": None, "high": None}
     assert card["certificate"]["overall"]["precision"] == nothing | {"reason": reason}
@@ -309,36 +315,44 @@ def test_precision_without_relabels_is_nowhere_a_figure(db, tmp_path):
     ],
 )
 def test_an_interval_that_says_nothing_is_no_figure_and_nothing_is_rounded_up(one, answers, told):
-    assert share_in_words(replace(one, reason=recall_reason(one, 10, 50, answers))) == told
+    assert describe_share(replace(one, reason=explain_hidden_recall(one, 10, 50, answers))) == told
 
 
 def test_reasons_follow_what_was_looked_at():
     wide, narrow = Interval(1.0, 0.158, 1.0), Interval(0.99, 0.9, 1.0)
-    assert precision_reason(wide, 40, 0, 0, 2) == "too few answers (2)"
-    assert precision_reason(narrow, 40, 0, 0, 30) == precision_reason(narrow, 0, 800, 300, 0) == ""
-    assert precision_reason(narrow, 40, 800, 300, 0) == "not measured (people's labels assumed to be right)"
-    assert precision_reason(narrow, 0, 0, 300, 9) == recall_reason(narrow, 0, 9, 300) == "not measured (no labels yet)"
-    assert recall_reason(wide, 3, 0, 0) == "", "everything is answered: there is nothing to measure"
-    assert duration(None) == "not measured" and duration(0.0) == "none expected" and duration(0.2) == "1 s"
+    assert explain_hidden_precision(wide, 40, 0, 0, 2) == "too few answers (2)"
+    assert explain_hidden_precision(narrow, 40, 0, 0, 30) == explain_hidden_precision(narrow, 0, 800, 300, 0) == ""
+    assert explain_hidden_precision(narrow, 40, 800, 300, 0) == "not measured (people's labels assumed to be right)"
+    assert (
+        explain_hidden_precision(narrow, 0, 0, 300, 9)
+        == explain_hidden_recall(narrow, 0, 9, 300)
+        == "not measured (no labels yet)"
+    )
+    assert explain_hidden_recall(wide, 3, 0, 0) == "", "everything is answered: there is nothing to measure"
+    assert (
+        format_search_time(None) == "not measured"
+        and format_search_time(0.0) == "none expected"
+        and format_search_time(0.2) == "1 s"
+    )
 
 
 def test_two_answers_are_too_few_for_a_time(db):
     publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
-    audit.draw(db, 30, seed=9)
+    audit_sampling.draw_audit(db, 30, seed=9)
     answer(db, 2)
-    found = certificate(db).overall
+    found = compute_certificate(db).overall
     assert found.seconds is None and found.missing.reason == "too few answers (2)"
 
 
 def test_an_audit_of_many_cells_holds_labels_and_probabilities_of_some_classes_at_a_time(tmp_path):
     images, classes_ = 30_000, 150
     (tmp_path / "images").mkdir()
-    db = projects.new_project(tmp_path, classes_)
+    db = projects.make_empty_project(tmp_path, classes_)
     bulk.add_images(db, tmp_path, range(1, images + 1))
-    bulk.click(db, np.arange(1, 3001), np.arange(3000) % classes_ + 1)
+    bulk.insert_clicks(db, np.arange(1, 3001), np.arange(3000) % classes_ + 1)
     tracemalloc.start()
     try:
-        audit.draw(db, 3000, seed=1)
+        audit_sampling.draw_audit(db, 3000, seed=1)
         assert tracemalloc.get_traced_memory()[1] < 3 * images * classes_, "a byte a cell for its strata, and few more"
     finally:
         tracemalloc.stop()

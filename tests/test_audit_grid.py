@@ -9,9 +9,9 @@ from test_audit import say, truth
 from test_grid import publish
 
 from annotator.errors import AnnotatorError
-from annotator.quality import audit
-from annotator.quality.agreement import agreement
-from annotator.queues import audit_grid
+from annotator.quality import audit_sampling
+from annotator.quality.annotator_agreement import compute_agreement
+from annotator.queues import audit_queue
 from annotator.records import Decision, WantedGrids
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, decisions
@@ -21,7 +21,7 @@ WANTED = WantedGrids("page", "Ann", None, 12, (), 6, hide_predictions=True)
 
 
 def drawn(db: Database, class_id: int) -> list[int]:
-    return [one.image_id for one in audit.open_cells(db, class_id)]
+    return [one.image_id for one in audit_sampling.load_open_cells(db, class_id)]
 
 
 def asked(grids: list, class_id: int) -> list[int]:
@@ -34,8 +34,8 @@ def cells(grids: list) -> list[tuple[int, int]]:
 
 def test_every_drawn_cell_is_asked_once_in_its_order_and_class_after_class(db):
     publish(db, np.random.default_rng(0).random((24, 3)))
-    audit.draw(db, 54, seed=1)
-    grids = audit_grid.next_grids(db, WANTED).items
+    audit_sampling.draw_audit(db, 54, seed=1)
+    grids = audit_queue.lease_next_grids(db, WANTED).items
     assert [one.class_id for one in grids] == [1, 1, 2, 2, 3, 3]
     assert all(asked(grids, class_id) == drawn(db, class_id) for class_id in (1, 2, 3))
     assert [one.waiting for one in grids] == [54, 42, 36, 24, 18, 6]
@@ -44,59 +44,61 @@ def test_every_drawn_cell_is_asked_once_in_its_order_and_class_after_class(db):
 def test_nothing_is_told_of_a_cell_not_even_that_it_has_been_decided(db):
     publish(db, np.full((24, 3), 0.9))
     say(db, [(image_id, 1) for image_id in range(1, 25)])
-    audit.draw(db, 48, seed=2)
-    grids = audit_grid.next_grids(db, WANTED).items
+    audit_sampling.draw_audit(db, 48, seed=2)
+    grids = audit_queue.lease_next_grids(db, WANTED).items
     assert asked(grids, 1), "relabels are asked like all other cells"
     for one in grids:
-        assert (one.run_id, one.share, one.start) == (None, None, "no")
+        assert (one.run_id, one.expected_share, one.start) == (None, None, "no")
         assert {(tile.probability, tile.state) for tile in one.tiles} == {(None, None)}
 
 
 def test_the_class_in_hand_is_asked_to_its_end_before_the_next(db):
-    audit.draw(db, 54, seed=1)
-    first = audit_grid.next_grids(db, replace(WANTED, class_id=2, want=1)).items
-    rest = audit_grid.next_grids(db, replace(WANTED, want=2, have=cells(first))).items
+    audit_sampling.draw_audit(db, 54, seed=1)
+    first = audit_queue.lease_next_grids(db, replace(WANTED, class_id=2, want=1)).items
+    rest = audit_queue.lease_next_grids(db, replace(WANTED, want=2, have=cells(first))).items
     assert [one.class_id for one in first + rest] == [2, 2, 1]
     assert asked(first + rest, 2) == drawn(db, 2)
 
 
 def test_another_class_can_be_asked_for_and_the_left_one_comes_last(db):
-    audit.draw(db, 54, seed=1)
-    grids = audit_grid.next_grids(db, replace(WANTED, but=1)).items
+    audit_sampling.draw_audit(db, 54, seed=1)
+    grids = audit_queue.lease_next_grids(db, replace(WANTED, but=1)).items
     assert [one.class_id for one in grids] == [2, 2, 3, 3, 1, 1]
 
 
 def test_two_people_answer_different_cells(db):
-    audit.draw(db, 54, seed=1)
-    ann = cells(audit_grid.next_grids(db, replace(WANTED, want=2)).items)
-    bob = cells(audit_grid.next_grids(db, replace(WANTED, holder="other", annotator="Bob")).items)
+    audit_sampling.draw_audit(db, 54, seed=1)
+    ann = cells(audit_queue.lease_next_grids(db, replace(WANTED, want=2)).items)
+    bob = cells(audit_queue.lease_next_grids(db, replace(WANTED, holder="other", annotator="Bob")).items)
     assert len(ann) == 18 and not set(ann) & set(bob) and len(ann) + len(bob) == 54
-    more = audit_grid.next_grids(db, replace(WANTED, holder="third"))
-    assert more.items == [] and "54 audit questions are open elsewhere" in more.empty
-    leases.hold_cells(db, "other", "Bob", [])
-    assert cells(audit_grid.next_grids(db, replace(WANTED, holder="third")).items) == bob
+    more = audit_queue.lease_next_grids(db, replace(WANTED, holder="third"))
+    assert more.items == [] and "54 audit questions are open elsewhere" in more.empty_reason
+    leases.renew_cells(db, "other", "Bob", [])
+    assert cells(audit_queue.lease_next_grids(db, replace(WANTED, holder="third")).items) == bob
 
 
 def test_when_nothing_is_drawn_or_all_is_answered_it_says_so(db):
-    assert "There is no audit yet" in audit_grid.next_grids(db, WANTED).empty
-    audit.draw(db, 9, seed=1)
-    grids = audit_grid.next_grids(db, WANTED).items
-    on_the_way = audit_grid.next_grids(db, replace(WANTED, have=cells(grids)))
-    assert on_the_way.items == [] and "Every audit question has been answered" in on_the_way.empty
+    assert "There is no audit yet" in audit_queue.lease_next_grids(db, WANTED).empty_reason
+    audit_sampling.draw_audit(db, 9, seed=1)
+    grids = audit_queue.lease_next_grids(db, WANTED).items
+    on_the_way = audit_queue.lease_next_grids(db, replace(WANTED, have=cells(grids)))
+    assert on_the_way.items == [] and "Every audit question has been answered" in on_the_way.empty_reason
     say(db, cells(grids), "audit", states=[truth(*cell) for cell in cells(grids)])
-    assert "Every audit question has been answered" in audit_grid.next_grids(db, WANTED).empty
+    assert "Every audit question has been answered" in audit_queue.lease_next_grids(db, WANTED).empty_reason
 
 
 def test_a_class_that_is_not_there_is_refused(db):
     with pytest.raises(AnnotatorError, match="no class 9"):
-        audit_grid.next_grids(db, replace(WANTED, class_id=9))
+        audit_queue.lease_next_grids(db, replace(WANTED, class_id=9))
 
 
 def as_asked(db: Database, annotator: str, holder: str) -> list[tuple[int, int]]:
     """The cells (image id, class id) of all grids that this person gets now, on a page that lets go of them at once."""
     wanted = replace(WANTED, holder=holder, annotator=annotator)
-    given = [(tile.image.id, one.class_id) for one in audit_grid.next_grids(db, wanted).items for tile in one.tiles]
-    leases.hold_cells(db, holder, annotator, [])
+    given = [
+        (tile.image.id, one.class_id) for one in audit_queue.lease_next_grids(db, wanted).items for tile in one.tiles
+    ]
+    leases.renew_cells(db, holder, annotator, [])
     return given
 
 
@@ -106,40 +108,40 @@ def answer(db: Database, annotator: str, answers: list[tuple[int, int, int]], so
         Decision(str(uuid.uuid4()), "label", annotator, source, image_id, class_id, state)
         for image_id, class_id, state in answers
     ]
-    assert not decisions.decide(db, given).refused
+    assert not decisions.save(db, given).refused
 
 
 def test_every_cell_is_asked_of_so_many_people_and_of_nobody_twice(db):
-    audit.draw(db, 9, seed=1, people=2)
+    audit_sampling.draw_audit(db, 9, seed=1, people=2)
     asked_of_ann = as_asked(db, "Ann", "a")
     answer(db, "Ann", [(*cell, 1) for cell in asked_of_ann[:6]])
     assert as_asked(db, "Ann", "a") == asked_of_ann[6:], "what she has answered she is not asked again"
     answer(db, "Ann", [(*cell, 1) for cell in asked_of_ann[6:]])
-    mine = audit_grid.next_grids(db, WANTED)
-    assert mine.items == [] and "9 questions wait for the answer of another person" in mine.empty
+    mine = audit_queue.lease_next_grids(db, WANTED)
+    assert mine.items == [] and "9 questions wait for the answer of another person" in mine.empty_reason
 
     of_ben = as_asked(db, "Ben", "b")
     assert sorted(of_ben) == sorted(asked_of_ann)
     answer(db, "Ben", [(*cell, 1 if number else -1) for number, cell in enumerate(of_ben)])
     assert as_asked(db, "Cid", "c") == [], "two have answered each"
-    assert "Every audit question has been answered" in audit_grid.next_grids(db, WANTED).empty
-    measured = agreement(db).overall
+    assert "Every audit question has been answered" in audit_queue.lease_next_grids(db, WANTED).empty_reason
+    measured = compute_agreement(db).overall
     assert (measured.cells, measured.differ) == (9, 1)
 
 
 def test_the_second_person_sees_nothing_of_the_first_answer(db):
     publish(db, np.full((24, 3), 0.9))
-    audit.draw(db, 9, seed=1, people=2)
+    audit_sampling.draw_audit(db, 9, seed=1, people=2)
     answer(db, "Ann", [(*cell, 1) for cell in as_asked(db, "Ann", "a")])
-    grids = audit_grid.next_grids(db, replace(WANTED, annotator="Ben")).items
+    grids = audit_queue.lease_next_grids(db, replace(WANTED, annotator="Ben")).items
     assert grids
     for one in grids:
-        assert (one.run_id, one.share, one.start) == (None, None, "no")
-        assert {(tile.probability, tile.state, tile.by) for tile in one.tiles} == {(None, None, None)}
+        assert (one.run_id, one.expected_share, one.start) == (None, None, "no")
+        assert {(tile.probability, tile.state, tile.annotator) for tile in one.tiles} == {(None, None, None)}
 
 
 def test_an_answer_that_is_taken_back_is_asked_again(db):
-    audit.draw(db, 9, seed=1, people=2)
+    audit_sampling.draw_audit(db, 9, seed=1, people=2)
     answer(db, "Ann", [(*cell, 1) for cell in as_asked(db, "Ann", "a")])
     of_ben = as_asked(db, "Ben", "b")
     answer(db, "Ben", [(*of_ben[0], 1)])
@@ -149,16 +151,16 @@ def test_an_answer_that_is_taken_back_is_asked_again(db):
 
 
 def test_what_is_settled_still_counts_as_audited(db):
-    drawn_now = audit.draw(db, 9, seed=1, people=2)
+    drawn_now = audit_sampling.draw_audit(db, 9, seed=1, people=2)
     cells_ = as_asked(db, "Ann", "a")
     answer(db, "Ann", [(*cell, 1) for cell in cells_])
     answer(db, "Ben", [(*cells_[0], -1)])
     answer(db, "Rita", [(*cells_[0], -1)], "settlement")
-    stored = audits.cells_of(db, drawn_now)
+    stored = audits.load_cells(db, drawn_now)
     assert stored.in_audit.all() and sorted(stored.state.tolist()) == [-1] + [1] * 8
 
 
 @pytest.mark.parametrize("people", [0, -1, 10])
 def test_a_number_of_people_that_makes_no_sense_is_refused(db, people):
     with pytest.raises(AnnotatorError, match="answered by 1 to 9 people"):
-        audit.draw(db, 9, people=people)
+        audit_sampling.draw_audit(db, 9, people=people)

@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 from served import Served, until
 from test_autopilot_page import flown
 
-from annotator.quality import audit
-from annotator.quality.certificate import certificate
+from annotator.quality import audit_sampling
+from annotator.quality.certification import compute_certificate
 from annotator.store.database.database import Database
 
 pytestmark = pytest.mark.browser
@@ -35,7 +35,7 @@ def drawn(tmp_path) -> Iterator[Served]:
 
 def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(browser, drawn):
     page = open_grid(browser, drawn, "Blind", "/grid?audit=1")
-    book, asked = [], audit.open_cells(Database(drawn.project))
+    book, asked = [], audit_sampling.load_open_cells(Database(drawn.project))
     shown(page)
     page.keyboard.press(";")
     expect(page.locator(".words")).to_have_text("Earlier answers are hidden here.")
@@ -62,7 +62,7 @@ def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(b
     )
     rows = decided(drawn, "Blind")
     assert {(row["source"], row["run_id"], row["score"]) for row in rows} == {("audit", None, None)}
-    found = certificate(Database(drawn.project))
+    found = compute_certificate(Database(drawn.project))
     assert found.overall.waiting == 0 and found.overall.audited == 60
     page.get_by_role("link", name="See the certificate").click()
     page.get_by_text("Every audit question has been answered.").wait_for(timeout=60_000)
@@ -102,7 +102,7 @@ def test_an_audit_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
     page.keyboard.press("Backspace")
     assert until(lambda: (now := shown(page))["id"] == first["id"] and now) == marked
     wait_until_saved(page, 2)
-    assert len(audit.open_cells(Database(drawn.project))) == 60
+    assert len(audit_sampling.load_open_cells(Database(drawn.project))) == 60
 
 
 def test_a_phone_shows_the_certificate_and_leads_to_the_audit_grid(browser, drawn):

@@ -7,22 +7,27 @@ import numpy as np
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.exports.export import export
-from annotator.exchange.formats.view import STATE_WORDS
-from annotator.quality import audit, auto_accept, auto_accept_sample, guarantee
+from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.exports.export_writer import export_data_set
+from annotator.exchange.formats.export_view import STATE_WORDS
+from annotator.quality import audit_sampling, auto_accept, auto_accept_sample, guarantee
 from annotator.quality.guarantee import Guarantee
-from annotator.queues import grid, review
-from annotator.records import Batch, Decision, Wanted, WantedGrids
+from annotator.queues import grid_queue, review_queue
+from annotator.records import Batch, Decision, WantedGrids, WantedImages
 from annotator.snapshot import rankings, suggestions
-from annotator.snapshot.predictions import Probabilities
-from annotator.snapshot.status import status
+from annotator.snapshot.project_status import collect_status
+from annotator.snapshot.run_predictions import Probabilities
 from annotator.store.classes import classes
 from annotator.store.database import arrays
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, decisions
 from annotator.store.runs import runs
-from models.statistics.sequential_bound import POSSIBLE, most_wrong, possible_precision, sample_size
+from models.statistics.sequential_bound import (
+    POSSIBLE_PRECISIONS,
+    bound_wrong_cells,
+    compute_sample_size,
+    find_possible_precision,
+)
 
 IMAGES = 1200
 LIKELY = 800  # of them show the first class, and the model knows
@@ -52,7 +57,7 @@ def publish_chances(db, chances: np.ndarray) -> None:
     """Publish these probabilities, (images, classes), as the worker does: what was accepted is held against them."""
     ids, class_ids = np.arange(1, chances.shape[0] + 1), np.arange(1, chances.shape[1] + 1)
     facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": class_ids.tolist(), "images": len(ids)}
-    newest = decisions.newest_decision(db)
+    newest = decisions.get_newest_decision_id(db)
     run_id = runs.begin(db, **facts, last_decision_id=newest, threshold=0.5)
     auto_accept.recheck(db, Probabilities(ids, class_ids, chances))
     arrays.save_array(db.paths.run(run_id) / "image_ids.npy", ids)
@@ -63,50 +68,50 @@ def publish_chances(db, chances: np.ndarray) -> None:
 
 def answer_audit(db, wrong: int = 0, stop: int | None = None) -> None:
     """Answer the drawn cells in their order: as the model says, but for every so many that are the opposite."""
-    for number, cell in enumerate(audit.open_cells(db)[:stop]):
+    for number, cell in enumerate(audit_sampling.load_open_cells(db)[:stop]):
         state = 1 if cell.image_id <= LIKELY and cell.class_id == 1 else -1
         state = -state if wrong and number % wrong == 0 else state
         cells = [(cell.image_id, cell.class_id, state, cell.score)]
-        assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", "audit", cells, run_id=cell.run_id)]).refused
+        assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ann", "audit", cells, run_id=cell.run_id)]).refused
 
 
 def click(db, image_id: int, class_id: int, state: int, **about) -> None:
     one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 @pytest.fixture
 def accepting(many) -> Database:
-    auto_accept_sample.draw(many, Guarantee(0.98))
+    auto_accept_sample.draw_audit(many, Guarantee(0.98))
     answer_audit(many)
-    auto_accept.choose(many, Guarantee(0.98))
+    auto_accept.set_guarantee(many, Guarantee(0.98))
     return many
 
 
 def test_nothing_is_accepted_before_somebody_asks_for_it(many):
-    auto_accept_sample.draw(many, Guarantee(0.98))
+    auto_accept_sample.draw_audit(many, Guarantee(0.98))
     answer_audit(many)
     publish(many)
-    assert auto_accepted.counts(many) == {"present": 0, "absent": 0}
-    assert guarantee.chosen(many) is None
+    assert auto_accepted.count_accepted(many) == {"present": 0, "absent": 0}
+    assert guarantee.get_guarantee(many) is None
 
 
 def test_what_an_audit_shows_to_be_right_is_accepted_and_nothing_else(accepting):
-    cells = auto_accepted.accepted_cells(accepting)
-    answered = {label.image_id for label in decisions.all_labels(accepting)}
+    cells = auto_accepted.load_accepted_cells(accepting)
+    answered = {label.image_id for label in decisions.load_all_labels(accepting)}
     assert {image_id for image_id, _ in cells} == set(range(1, LIKELY + 1)) - answered
     assert {class_id for _, class_id in cells} == {1}
-    one = auto_accepted.acceptances(accepting)[0]
+    one = auto_accepted.load_acceptances(accepting)[0]
     assert (one.state, one.wrong, one.audited) == (1, 0, len(answered))
     assert (one.cells, one.precision, one.run_id) == (len(cells), 0.98, 1)
-    assert status(accepting)["accepted"] == {"present": len(cells), "absent": 0}
+    assert collect_status(accepting)["accepted"] == {"present": len(cells), "absent": 0}
 
 
 def test_too_many_mistakes_in_the_audit_accept_nothing_and_say_so(many):
-    auto_accept_sample.draw(many, Guarantee(0.98))
+    auto_accept_sample.draw_audit(many, Guarantee(0.98))
     answer_audit(many, wrong=10)
-    outcomes = auto_accept.choose(many, Guarantee(0.98))
-    assert auto_accepted.counts(many)["present"] == 0
+    outcomes = auto_accept.set_guarantee(many, Guarantee(0.98))
+    assert auto_accepted.count_accepted(many)["present"] == 0
     assert "too many to guarantee 98 % of the rest" in outcomes[0].reason
     assert "no audit answers yet" in outcomes[1].reason or "too few" in outcomes[1].reason
 
@@ -114,77 +119,81 @@ def test_too_many_mistakes_in_the_audit_accept_nothing_and_say_so(many):
 def test_grids_of_likely_cells_are_no_audit(many):
     for start in range(1, 401, 100):
         cells = [(image_id, 1, 1, 0.998) for image_id in range(start, start + 100)]
-        decisions.decide(many, [Batch(str(uuid.uuid4()), "Ann", "grid", cells, run_id=1)])
-    outcomes = auto_accept.choose(many, Guarantee(0.98))
-    assert auto_accepted.counts(many)["present"] == 0
+        decisions.save(many, [Batch(str(uuid.uuid4()), "Ann", "grid", cells, run_id=1)])
+    outcomes = auto_accept.set_guarantee(many, Guarantee(0.98))
+    assert auto_accepted.count_accepted(many)["present"] == 0
     assert outcomes[0].reason == "no audit answers yet"
 
 
 def test_a_persons_answer_takes_the_cell_and_keeps_it_after_the_next_run(accepting):
-    image_id = next(iter(auto_accepted.accepted_cells(accepting)))[0]
-    before = auto_accepted.counts(accepting)["present"]
+    image_id = next(iter(auto_accepted.load_accepted_cells(accepting)))[0]
+    before = auto_accepted.count_accepted(accepting)["present"]
     click(accepting, image_id, 1, -1)
-    assert (image_id, 1) not in auto_accepted.accepted_cells(accepting)
+    assert (image_id, 1) not in auto_accepted.load_accepted_cells(accepting)
     publish(accepting)
-    assert auto_accepted.counts(accepting)["present"] == before - 1
+    assert auto_accepted.count_accepted(accepting)["present"] == before - 1
     decisions.undo(accepting, "Ann")
-    assert (image_id, 1) not in auto_accepted.accepted_cells(accepting), "open until the guarantee is checked again"
+    assert (image_id, 1) not in auto_accepted.load_accepted_cells(accepting), (
+        "open until the guarantee is checked again"
+    )
     publish(accepting)
-    assert auto_accepted.counts(accepting)["present"] == before
+    assert auto_accepted.count_accepted(accepting)["present"] == before
 
 
 def test_people_finding_mistakes_that_the_audit_did_not_allow_for_ends_it(accepting):
-    for image_id, _ in list(auto_accepted.accepted_cells(accepting))[:60]:
+    for image_id, _ in list(auto_accepted.load_accepted_cells(accepting))[:60]:
         click(accepting, image_id, 1, -1)
     publish(accepting)
-    assert auto_accepted.counts(accepting)["present"] == 0
-    assert "too many to guarantee" in auto_accepted.acceptances(accepting)[0].withdrawn
+    assert auto_accepted.count_accepted(accepting)["present"] == 0
+    assert "too many to guarantee" in auto_accepted.load_acceptances(accepting)[0].withdrawn
 
 
 def test_cells_of_which_the_newest_run_predicts_the_opposite_are_given_back(accepting):
     publish(accepting, opposite=60)
-    left = {image_id for image_id, _ in auto_accepted.accepted_cells(accepting)}
+    left = {image_id for image_id, _ in auto_accepted.load_accepted_cells(accepting)}
     assert left and min(left) > 60
 
 
 def test_a_run_that_changes_nothing_leaves_the_batch_as_it_is(accepting):
-    batch = auto_accepted.acceptances(accepting)[0].batch
+    batch = auto_accepted.load_acceptances(accepting)[0].batch
     publish(accepting)
-    assert [one.batch for one in auto_accepted.acceptances(accepting)] == [batch]
+    assert [one.batch for one in auto_accepted.load_acceptances(accepting)] == [batch]
 
 
 def test_a_batch_is_undone_as_one_and_stays_undone(accepting):
-    batch = auto_accepted.acceptances(accepting)[0].batch
+    batch = auto_accepted.load_acceptances(accepting)[0].batch
     auto_accept.undo(accepting, batch)
     publish(accepting)
-    assert auto_accepted.accepted_cells(accepting) == {}
-    assert auto_accepted.acceptances(accepting)[0].withdrawn == "undone"
+    assert auto_accepted.load_accepted_cells(accepting) == {}
+    assert auto_accepted.load_acceptances(accepting)[0].withdrawn == "undone"
     with pytest.raises(AnnotatorError, match=rf"There is no auto-accepted batch '{batch}'. There is: none"):
         auto_accept.undo(accepting, batch)
 
 
 def test_turning_it_off_gives_everything_back(accepting):
-    auto_accept.choose(accepting, None)
-    assert auto_accepted.accepted_cells(accepting) == {}
-    assert decisions.all_labels(accepting), "what people answered stays"
+    auto_accept.set_guarantee(accepting, None)
+    assert auto_accepted.load_accepted_cells(accepting) == {}
+    assert decisions.load_all_labels(accepting), "what people answered stays"
 
 
 def test_an_accepted_cell_is_offered_nowhere(accepting):
     publish(accepting)
-    filled = set(auto_accepted.accepted_cells(accepting))
-    tiles = grid.next_grids(accepting, WantedGrids("tab", "Ann", 1, 24, (), 2)).items
+    filled = set(auto_accepted.load_accepted_cells(accepting))
+    tiles = grid_queue.lease_next_grids(accepting, WantedGrids("tab", "Ann", 1, 24, (), 2)).items
     assert not filled & {(tile.image.id, 1) for one in tiles for tile in one.tiles}
-    for image_id, chips in review.next_to_review(accepting, Wanted("review", "tab", "Ann", (), 24), 0.4):
+    for image_id, chips in review_queue.lease_next_images(accepting, WantedImages("review", "tab", "Ann", (), 24), 0.4):
         assert not filled & {(image_id, chip.class_id) for chip in chips}
-    assert not filled & {(one.image_id, one.class_id) for one in suggestions.missing_positives(accepting, limit=None)}
-    drawn = audit.draw(accepting, 400, seed=0)
-    asked = {(cell.image_id, cell.class_id) for cell in audit.open_cells(accepting)}
+    assert not filled & {
+        (one.image_id, one.class_id) for one in suggestions.find_missing_positives(accepting, limit=None)
+    }
+    drawn = audit_sampling.draw_audit(accepting, 400, seed=0)
+    asked = {(cell.image_id, cell.class_id) for cell in audit_sampling.load_open_cells(accepting)}
     assert drawn.cells and filled & asked, "audits do look at them"
 
 
 def test_an_export_marks_accepted_cells_as_the_models_with_their_guarantee(accepting, tmp_path):
-    filled = auto_accepted.accepted_cells(accepting)
-    with data_set(accepting) as data:
+    filled = auto_accepted.load_accepted_cells(accepting)
+    with open_data_set(accepting) as data:
         marked, source = set(), data.view.sources.index("model (accepted)")
         for block in data.view.blocks():
             for cell in zip(*np.nonzero(block.sources == source), strict=True):
@@ -192,52 +201,52 @@ def test_an_export_marks_accepted_cells_as_the_models_with_their_guarantee(accep
                 assert facts == (1, STATE_WORDS.index("present"), 0)
                 marked.add((block.images[cell[0]].id, 1, float(block.probabilities[cell])))
     assert marked == {(*cell, round(score, 4)) for cell, (_, _, score) in filled.items()}
-    export(accepting, tmp_path / "out.csv", "csv")
+    export_data_set(accepting, tmp_path / "out.csv", "csv")
     head, *rows = (tmp_path / "out.provenance.csv").read_text().splitlines()
     assert head.endswith("probability,run,threshold,precision,confidence")
     assert any("model (accepted)" in row and row.endswith("0.98,0.95") for row in rows)
-    export(accepting, tmp_path / "out.jsonl", "jsonl")
+    export_data_set(accepting, tmp_path / "out.jsonl", "jsonl")
     lines = [json.loads(line)["provenance"].get("fox", {}) for line in (tmp_path / "out.jsonl").open()]
     told = [line for line in lines if line.get("source") == "model (accepted)"]
     assert len(told) == len(filled) and told[0]["precision"] == 0.98 and told[0]["run"] == 1
 
 
 def test_absent_cells_are_accepted_when_that_is_wanted(many):
-    auto_accept_sample.draw(many, Guarantee(0.95, present=False, absent=True))
+    auto_accept_sample.draw_audit(many, Guarantee(0.95, present=False, absent=True))
     answer_audit(many)
-    auto_accept.choose(many, Guarantee(0.95, present=False, absent=True))
-    cells = auto_accepted.accepted_cells(many)
+    auto_accept.set_guarantee(many, Guarantee(0.95, present=False, absent=True))
+    cells = auto_accepted.load_accepted_cells(many)
     assert {state for state, _, _ in cells.values()} == {-1}
     assert min(image_id for image_id, class_id in cells if class_id == 1) > LIKELY
 
 
 def test_one_guarantee_for_all_classes_rests_on_one_sample_that_is_answered_whole(many):
     wanted = Guarantee(0.97, together=True)
-    drawn = auto_accept_sample.draw(many, wanted)
+    drawn = auto_accept_sample.draw_audit(many, wanted)
     answer_audit(many, stop=drawn.cells // 2)
-    assert not any(one.cells for one in auto_accept.choose(many, wanted))
+    assert not any(one.cells for one in auto_accept.set_guarantee(many, wanted))
     answer_audit(many)
-    outcome = auto_accept.choose(many, wanted)[0]
-    assert outcome.class_id is None and outcome.cells == auto_accepted.counts(many)["present"] > 300
+    outcome = auto_accept.set_guarantee(many, wanted)[0]
+    assert outcome.class_id is None and outcome.cells == auto_accepted.count_accepted(many)["present"] > 300
 
 
 def test_what_cannot_be_guaranteed_is_refused(many):
     with pytest.raises(AnnotatorError, match=r"A precision of 1.0 cannot be guaranteed: it must lie between"):
-        auto_accept.choose(many, Guarantee(1.0))
+        auto_accept.set_guarantee(many, Guarantee(1.0))
     with pytest.raises(AnnotatorError, match="Neither present nor absent"):
-        auto_accept.choose(many, Guarantee(present=False))
+        auto_accept.set_guarantee(many, Guarantee(present=False))
     with pytest.raises(AnnotatorError, match=r"No class has enough likely pairs for a guarantee of 99.9 %"):
-        auto_accept_sample.draw(many, Guarantee(0.999))
+        auto_accept_sample.draw_audit(many, Guarantee(0.999))
 
 
 def test_a_project_without_a_run_says_what_it_lacks(db):
     with pytest.raises(AnnotatorError, match="There is no model yet"):
-        auto_accept_sample.draw(db, Guarantee())
-    assert all(one.cells == 0 for one in auto_accept.choose(db, Guarantee()))
+        auto_accept_sample.draw_audit(db, Guarantee())
+    assert all(one.cells == 0 for one in auto_accept.set_guarantee(db, Guarantee()))
 
 
 def test_the_command_line_shows_what_is_accepted_and_takes_it_back(accepting, annotator):
-    project, cells = accepting.paths.project, auto_accepted.counts(accepting)["present"]
+    project, cells = accepting.paths.project, auto_accepted.count_accepted(accepting)["present"]
     found = json.loads(annotator("accept", project, "--list", "--json").stdout)
     assert found["guarantee"]["precision"] == 0.98
     assert [(one["class"], one["state"], one["cells"]) for one in found["acceptances"]] == [("fox", 1, cells)]
@@ -257,36 +266,38 @@ def strangers(tmp_path, images: int, names: int) -> Database:
 
 def test_what_few_images_cannot_show_is_said_with_what_they_can(tmp_path):
     db = strangers(tmp_path, 200, 28)
-    told = guarantee.outlook(db, Guarantee(0.99))
+    told = guarantee.describe_feasibility(db, Guarantee(0.99))
     assert told.startswith(
         "99 % cannot be shown for one class here: it takes about 340 audit answers without a mistake,"
     )
     assert (
         "and there are 200 images. Possible at most: 95 % (about 76 answers), or 99 % for all classes together" in told
     )
-    assert guarantee.outlook(db, Guarantee(0.95)).startswith(
+    assert guarantee.describe_feasibility(db, Guarantee(0.95)).startswith(
         "Showing 95 % for one class takes about 76 audit answers without a mistake"
     )
-    assert guarantee.outlook(db, Guarantee(0.99, together=True)).startswith(
+    assert guarantee.describe_feasibility(db, Guarantee(0.99, together=True)).startswith(
         "Showing 99 % for all classes together takes about 350 audit answers"
     )
-    assert "cannot be shown for all classes together" in guarantee.outlook(db, Guarantee(0.999, together=True))
+    assert "cannot be shown for all classes together" in guarantee.describe_feasibility(
+        db, Guarantee(0.999, together=True)
+    )
 
 
 @pytest.mark.parametrize("images", [10, 24, 100, 200, 1000])
 def test_what_is_called_possible_is_shown_by_half_of_the_cells_without_a_mistake_and_the_next_is_not(images):
-    precision = possible_precision(images, 0.5)
-    place = POSSIBLE.index(precision) if precision else len(POSSIBLE)
-    for one, possible in ((POSSIBLE[place - 1], False), *([(precision, True)] if precision else [])):
-        drawn = min(sample_size(images, one), images // 2)
+    precision = find_possible_precision(images, 0.5)
+    place = POSSIBLE_PRECISIONS.index(precision) if precision else len(POSSIBLE_PRECISIONS)
+    for one, possible in ((POSSIBLE_PRECISIONS[place - 1], False), *([(precision, True)] if precision else [])):
+        drawn = min(compute_sample_size(images, one), images // 2)
         left = images - drawn
-        assert possible == (sample_size(images, one) <= images / 2)
+        assert possible == (compute_sample_size(images, one) <= images / 2)
         if possible:
-            assert most_wrong(np.zeros(drawn, bool), images) <= (1 - one) * left
+            assert bound_wrong_cells(np.zeros(drawn, bool), images) <= (1 - one) * left
 
 
 def test_an_audit_that_saves_no_work_says_what_could_be_guaranteed_instead(many):
     with pytest.raises(AnnotatorError, match=r"No class has enough likely pairs .*99.9 %") as told:
-        auto_accept_sample.draw(many, Guarantee(0.999))
+        auto_accept_sample.draw_audit(many, Guarantee(0.999))
     assert "Possible here: 98 % class by class, or 98 % for all classes together" in str(told.value)
-    auto_accept_sample.draw(many, Guarantee(0.98))
+    auto_accept_sample.draw_audit(many, Guarantee(0.98))

@@ -16,8 +16,8 @@ from playwright.sync_api import Page, expect
 from served import Served, serving, until
 
 from annotator.benchmark.harness.projects import publish_run
-from annotator.exchange.setup import set_up
-from annotator.quality import audit
+from annotator.exchange.project_setup import set_up_project
+from annotator.quality import audit_sampling
 from annotator.records import Batch, Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images
@@ -37,14 +37,14 @@ def flown(
     for number in range(60 if chances is None else len(chances)):
         draw(folder / "photos" / f"{number:03}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=(60, 40))
     (folder / "classes.txt").write_text("\n".join(names) + "\n")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     db = Database(folder / "project")
-    for image in images.all_images(db)[-complete:] if complete else []:
-        decisions.decide(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image_id=image.id)])
+    for image in images.load_all_images(db)[-complete:] if complete else []:
+        decisions.save(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image_id=image.id)])
     if chances is not None:
         publish_run(db, chances)
     if drawn:
-        audit.draw(db, drawn, seed=1)
+        audit_sampling.draw_audit(db, drawn, seed=1)
     with serving(db.paths.project) as served:
         yield served
 
@@ -247,7 +247,7 @@ def test_a_guess_looks_like_one_until_it_is_changed_or_saved(browser, tmp_path):
         db = Database(served.project)
         for image in range(31, 37):  # such guesses were right so far
             cell = (image, 1, 1, 0.72)
-            assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Bob", "exploration", [cell], None)]).refused
+            assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Bob", "exploration", [cell], None)]).refused
         publish_run(db, np.tile([0.72, 0.72, 0.02], (60, 1)))
         page = fly(browser, served, "Guesser")
         go_to(page, "image")

@@ -16,14 +16,20 @@ from typer.main import get_command
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from annotator.settings import DEFAULT_BACKBONE, Paths
-from annotator.snapshot.networks import networks
-from annotator.store.networks import machine_settings as machine
-from annotator.worker.features.backbone import fetch_weights, measure_speed, network_of, prepare_backbone
-from models.backbones import curated as curation
-from models.backbones import families, hub, licences
-from models.backbones.curated import ATTENTION, AVERAGE, CLASS_TOKEN, CURATED, curated, is_installed
-from models.backbones.packaged import PACKAGED
-from models.backbones.published import published
+from annotator.snapshot.network_table import load_network_table
+from annotator.store.networks import machine_settings
+from annotator.worker.features.backbone import fetch_weights, load_project_network, measure_speed, prepare_backbone
+from models.backbones import curated, families, hub, licenses
+from models.backbones.curated import (
+    ATTENTION_POOLING,
+    AVERAGE_POOLING,
+    CLASS_TOKEN_POOLING,
+    CURATED_NETWORKS,
+    find_curated,
+    is_packaged,
+)
+from models.backbones.packaged import PACKAGED_BACKBONES
+from models.backbones.published_weights import find_published_weights
 
 DINOV3 = "convnext_tiny.dinov3_lvd1689m"
 DOC = (Path(__file__).resolve().parent.parent / "docs" / "backbones.md").read_text(encoding="utf-8")
@@ -60,52 +66,52 @@ def weights_server(tmp_path, processes, own_machine, monkeypatch):
 
 
 def network(name):
-    return curated(name) or pytest.fail(f"{name} is not in the table")
+    return find_curated(name) or pytest.fail(f"{name} is not in the table")
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in CURATED if not entry.reads_text])
+@pytest.mark.parametrize("name", [entry.name for entry in CURATED_NETWORKS if not entry.reads_text])
 def test_the_table_agrees_with_timm(name):
     entry = network(name)
-    config = timm.models.get_pretrained_cfg(PACKAGED[name].architecture if is_installed(name) else name)
+    config = timm.models.get_pretrained_cfg(PACKAGED_BACKBONES[name].architecture if is_packaged(name) else name)
     with torch.device("meta"):
         made = timm.create_model(config.architecture, num_classes=0)
     assert sum(parameter.numel() for parameter in made.parameters()) == entry.parameters
-    family = families.family_of(config.architecture)
-    ours = PACKAGED[name].input_size if is_installed(name) else 0
-    assert entry.input_size == (ours or (family.used if family else config.input_size[1]))
+    family = families.find_family(config.architecture)
+    ours = PACKAGED_BACKBONES[name].input_size if is_packaged(name) else 0
+    assert entry.input_size == (ours or (family.used_size if family else config.input_size[1]))
     pooling = family.pooling if family else getattr(made, "global_pool", "avg") or "avg"
-    assert entry.pooling == {"token": CLASS_TOKEN, "map": ATTENTION}.get(str(pooling), AVERAGE)
-    if not is_installed(name):
+    assert entry.pooling == {"token": CLASS_TOKEN_POOLING, "map": ATTENTION_POOLING}.get(str(pooling), AVERAGE_POOLING)
+    if not is_packaged(name):
         assert config.has_weights and entry.licence == config.license and entry.repository == config.hf_hub_id
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in CURATED if entry.reads_text])
+@pytest.mark.parametrize("name", [entry.name for entry in CURATED_NETWORKS if entry.reads_text])
 def test_the_table_agrees_with_open_clip(name):
     open_clip = pytest.importorskip("open_clip")
     entry, (architecture, _, tag) = network(name), name.removeprefix("open_clip:").partition("/")
     assert open_clip.get_pretrained_cfg(architecture, tag)["hf_hub"] == f"{entry.repository}/"
     vision = open_clip.get_model_config(architecture)["vision_cfg"]
     assert vision["image_size"] == entry.input_size and entry.extra == "clip"
-    of_timm = [other for other in CURATED if other.name.startswith(vision["timm_model_name"] + ".")]
+    of_timm = [other for other in CURATED_NETWORKS if other.name.startswith(vision["timm_model_name"] + ".")]
     assert {(other.parameters, other.pooling, other.licence) for other in of_timm} == {
         (entry.parameters, entry.pooling, entry.licence)
     }
 
 
-def test_every_licence_that_binds_is_explained_and_timm_calls_it_so():
+def test_every_license_that_binds_is_explained_and_timm_calls_it_so():
     known = {timm.models.get_pretrained_cfg(name).license for name in timm.list_models(pretrained=True)}
-    assert set(licences.BINDING) <= known and not set(licences.BINDING) & set(licences.OPEN)
-    assert all(licence.url.startswith("https://") for licence in licences.BINDING.values())
-    assert {entry.licence for entry in CURATED} <= set(licences.BINDING) | set(licences.OPEN)
-    assert published("vit_small_patch16_dinov3").licence == "dinov3-license"  # its default weights
-    assert published("open_clip:MobileCLIP2-S2/dfndr2b").licence == "apple-amlr"
+    assert set(licenses.BINDING_LICENSES) <= known and not set(licenses.BINDING_LICENSES) & set(licenses.OPEN_LICENSES)
+    assert all(licence.url.startswith("https://") for licence in licenses.BINDING_LICENSES.values())
+    assert {entry.licence for entry in CURATED_NETWORKS} <= set(licenses.BINDING_LICENSES) | set(licenses.OPEN_LICENSES)
+    assert find_published_weights("vit_small_patch16_dinov3").licence == "dinov3-license"  # its default weights
+    assert find_published_weights("open_clip:MobileCLIP2-S2/dfndr2b").licence == "apple-amlr"
 
 
 @pytest.mark.process
 def test_the_page_reads_the_table_without_torch(tmp_path):
     code = (
-        "import sys; from annotator.snapshot.networks import networks; "
-        "networks(); print({'torch', 'timm'} & set(sys.modules))"
+        "import sys; from annotator.snapshot.network_table import load_network_table; load_network_table(); "
+        "print({'torch', 'timm'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True)
     assert done.stdout.strip() == "set()"
@@ -124,39 +130,39 @@ def test_a_download_that_was_cut_off_goes_on_and_is_checked(weights_server, own_
             path = hub.fetch("timm/tiny", "model.safetensors", lambda done, of: seen.append((done, of)))
         except ValueError as error:
             assert "goes on where the download was cut off" in str(error)
-    assert path.read_bytes() == file.read_bytes() and hub.cached("timm/tiny", "model.safetensors") == path
+    assert path.read_bytes() == file.read_bytes() and hub.find_cached("timm/tiny", "model.safetensors") == path
     assert seen[-1] == (1_500_000, 1_500_000)
     firsts = [int(line) for line in (folder / ".ranges").read_text().split()]
     assert firsts[0] == 0 and 0 < firsts[-1] <= 600_000
     path.resolve().write_bytes(b"something else")
     with pytest.raises(ValueError, match="not the file that was published"):
-        hub.check(path)
-    assert hub.cached("timm/tiny", "model.safetensors") is None
+        hub.check_sha256(path)
+    assert hub.find_cached("timm/tiny", "model.safetensors") is None
 
 
 @pytest.mark.process
-def test_a_licence_is_accepted_once_before_the_download(weights_server, annotator, tmp_path):
+def test_a_license_is_accepted_once_before_the_download(weights_server, annotator, tmp_path):
     folder = weights_server()
     made = save_timm(folder / "made", "cnn")
     (folder / "timm" / DINOV3).mkdir(parents=True)
     (made / "model.safetensors").rename(folder / "timm" / DINOV3 / "model.safetensors")
     refused = annotator("backbones", "--fetch", DINOV3, code=1)
     assert "DINOv3 License (Meta)" in refused.stderr and "--accept-licence" in refused.stderr
-    assert not (folder / ".ranges").exists() and machine.accepted_licences() == set()
+    assert not (folder / ".ranges").exists() and machine_settings.load_accepted_licenses() == set()
     # Its weights are of another network here: what matters is that they were asked for, and that they do not fit.
     annotator("backbones", "--fetch", DINOV3, "--accept-licence", code=1)
-    assert machine.accepted_licences() == {"dinov3-license"}
-    assert hub.cached(f"timm/{DINOV3}", "model.safetensors") is not None
-    path = hub.cached(f"timm/{DINOV3}", "model.safetensors")
+    assert machine_settings.load_accepted_licenses() == {"dinov3-license"}
+    assert hub.find_cached(f"timm/{DINOV3}", "model.safetensors") is not None
+    path = hub.find_cached(f"timm/{DINOV3}", "model.safetensors")
     path.resolve().write_bytes(path.read_bytes()[:-1000])
     cut = annotator("backbones", "--fetch", DINOV3, code=1).stderr
-    assert "not the file that was published" in cut and hub.cached(f"timm/{DINOV3}", "model.safetensors") is None
+    assert "not the file that was published" in cut and hub.find_cached(f"timm/{DINOV3}", "model.safetensors") is None
     kept = json.loads((tmp_path / "home" / "machine.json").read_text())["licences"]["dinov3-license"]
     assert kept["by"] and kept["at"] > 0
 
 
 @pytest.mark.process
-def test_the_licence_of_a_repository_that_nobody_here_knows_is_asked_of_the_hub(weights_server, annotator):
+def test_the_license_of_a_repository_that_nobody_here_knows_is_asked_of_the_hub(weights_server, annotator):
     folder = weights_server()
     for repository, card in {
         "some/net": {"license": "other", "license_name": "some-licence"},
@@ -165,19 +171,19 @@ def test_the_licence_of_a_repository_that_nobody_here_knows_is_asked_of_the_hub(
     }.items():
         (folder / repository).mkdir(parents=True)
         (folder / repository / "card.json").write_text(json.dumps(card))
-    assert [hub.licence(f"some/{name}") for name in ("net", "other", "open", "none")] == [
+    assert [hub.fetch_license(f"some/{name}") for name in ("net", "other", "open", "none")] == [
         "some-licence", "other (some/other)", "mit", "",
     ]  # fmt: skip
     for name in ("hf-hub:some/net@main", "open_clip:hf-hub:some/net"):
         refused = annotator("backbones", "--fetch", name, code=1).stderr
         assert "some-licence" in refused and "--accept-licence" in refused
     assert "cannot be had" in annotator("backbones", "--fetch", "hf-hub:some/open", code=1).stderr
-    assert machine.accepted_licences() == set()
+    assert machine_settings.load_accepted_licenses() == set()
 
 
-def test_licences_that_bind_are_known_by_every_name_of_a_network():
+def test_licenses_that_bind_are_known_by_every_name_of_a_network():
     assert {
-        name: published(name).licence
+        name: find_published_weights(name).licence
         for name in (
             f"hf-hub:timm/{DINOV3}", "hf-hub:facebook/dinov3-vits16-pretrain-lvd1689m", "hf-hub:apple/MobileCLIP2-S0",
             "open_clip:hf-hub:timm/MobileCLIP2-S0-OpenCLIP", "open_clip:ViT-B-32/metaclip_400m",
@@ -193,18 +199,18 @@ def test_licences_that_bind_are_known_by_every_name_of_a_network():
         "regnet_y_128gf": "cc-by-nc-4.0",
         "hf-hub:nvidia/some": "nvidia-open-model-license",
     }  # fmt: skip
-    assert published(f"hf-hub:timm/{DINOV3}").file == "model.safetensors"
-    assert published("regnet_y_400mf").licence == published("hf-hub:somebody/s").licence == ""
+    assert find_published_weights(f"hf-hub:timm/{DINOV3}").file == "model.safetensors"
+    assert find_published_weights("regnet_y_400mf").licence == find_published_weights("hf-hub:somebody/s").licence == ""
 
 
 def test_a_library_that_is_not_installed_is_named_before_anything_is_downloaded(annotator, project, monkeypatch):
-    monkeypatch.setattr(curation, "find_spec", lambda name: None)
+    monkeypatch.setattr(curated, "find_spec", lambda name: None)
     name = "open_clip:ViT-B-16-SigLIP2/webli"
     for words in (("backbones", "--fetch", name), ("backbone", project, f"efficientnet_lite0+{name}")):
         refused = annotator(*words, code=1).stderr
         assert "needs open_clip, which is not installed" in refused and "multilabel-annotator[clip]" in refused
-    row = next(row for row in networks() if row.name == name)
-    assert row.lacking and not next(row for row in networks() if row.name == DINOV3).lacking
+    row = next(row for row in load_network_table() if row.name == name)
+    assert row.lacking and not next(row for row in load_network_table() if row.name == DINOV3).lacking
     assert "First: pip install" in annotator("backbones").stdout
     with pytest.raises(AnnotatorError, match="not installed"):
         fetch_weights(name, lambda done, of: None)  # as the worker does, for the page
@@ -216,26 +222,26 @@ def test_offline_and_unaccepted_networks_leave_a_project_as_it_is(project, annot
 
     db = Database(project)
     with pytest.raises(AnnotatorError, match="licence that binds those who use them"):
-        network_of(db, DINOV3)
-    machine.accept("dinov3-license")
+        load_project_network(db, DINOV3)
+    machine_settings.accept_license("dinov3-license")
     with pytest.raises(AnnotatorError, match=r"cannot be downloaded.*Is this machine offline"):
         prepare_backbone(DINOV3)
     annotator("init", project, "--backbone", "vit_tiny_patch16_22", code=1)
-    assert configuration.backbone(db) == DEFAULT_BACKBONE
+    assert configuration.get_backbone(db) == DEFAULT_BACKBONE
 
 
 def test_a_speed_is_measured_once_and_kept_and_says_how_long_a_project_takes(annotator, project, tmp_path):
     name = f"local-dir:{save_timm(tmp_path / 'tiny', 'cnn')}"
     speed = measure_speed(name, seconds=0.05)
-    assert speed.images_a_second > 1 and machine.speeds() == {name: speed}
-    machine.keep_speed("efficientnet_lite0", machine.Speed(0.5, "CPU", 1.0))
+    assert speed.images_a_second > 1 and machine_settings.load_speeds() == {name: speed}
+    machine_settings.save_speed("efficientnet_lite0", machine_settings.NetworkSpeed(0.5, "CPU", 1.0))
     rows = {row["name"]: row for row in json.loads(annotator("backbones", project, "--json").stdout)}
     lite0 = rows["efficientnet_lite0"]
     assert lite0["images_a_second"] == 0.5 and lite0["hours"] == pytest.approx(lite0["hours"]) and lite0["hours"] > 0
     assert rows[DEFAULT_BACKBONE]["is_used"] and rows[DEFAULT_BACKBONE]["hours"] is None
     assert f"{DEFAULT_BACKBONE} (in use)" in annotator("backbones", project).stdout
     (tmp_path / "home" / "machine.json").write_text("{damaged")
-    assert machine.speeds() == {} and networks()
+    assert machine_settings.load_speeds() == {} and load_network_table()
 
 
 def test_joined_networks_of_any_length_have_folders_of_their_own(tmp_path):
@@ -256,7 +262,7 @@ def test_only_features_of_a_network_can_be_removed(project, annotator):
 
 
 def test_the_page_of_networks_names_every_network_and_every_option():
-    missing = [entry.name for entry in CURATED if f"`{entry.name}`" not in DOC]
+    missing = [entry.name for entry in CURATED_NETWORKS if f"`{entry.name}`" not in DOC]
     command = get_command(app).commands["backbones"]
     options = [name for option in command.params for name in option.opts if name.startswith("--")]
     missing += [name for name in options if name not in DOC]

@@ -46,7 +46,7 @@ def filled(project):
 def contents(project) -> list:
     db = Database(project)
     rows = [db.rows(f"SELECT * FROM {name} ORDER BY 1, 2") for name in ("decision", "label", "image", "tally", "file")]
-    assert consistency.problems(db) == []
+    assert consistency.find_problems(db) == []
     db.close()
     return rows
 
@@ -67,7 +67,7 @@ def test_what_nothing_computes_again_comes_back_and_the_rest_is_named(annotator,
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
 def test_backups_and_restored_projects_are_readable_by_their_owner_only(filled, tmp_path):
-    backup.back_up(filled, tmp_path / "kept")
+    backup.create_backup(filled, tmp_path / "kept")
     restoring.restore(tmp_path / "kept", tmp_path / "again")
     for folder in (tmp_path / "kept", tmp_path / "again"):
         for path in (folder, *folder.rglob("*")):
@@ -77,12 +77,12 @@ def test_backups_and_restored_projects_are_readable_by_their_owner_only(filled, 
 
 
 def test_a_second_backup_stores_only_what_changed_and_the_first_can_still_be_restored(filled, tmp_path):
-    first = backup.back_up(filled, tmp_path / "kept")
-    assert backup.back_up(filled, tmp_path / "kept").new_files == 0
+    first = backup.create_backup(filled, tmp_path / "kept")
+    assert backup.create_backup(filled, tmp_path / "kept").new_files == 0
     before = contents(filled)
     say(Database(filled), 3, 1)
     (filled / "tags/2.safetensors").write_text("new")
-    assert backup.back_up(filled, tmp_path / "kept").new_files == 2, "project.db and the new tag"
+    assert backup.create_backup(filled, tmp_path / "kept").new_files == 2, "project.db and the new tag"
     restoring.restore(tmp_path / "kept", tmp_path / "old", first.manifest.stem)
     restoring.restore(tmp_path / "kept", tmp_path / "new")
     assert contents(tmp_path / "old") == before and contents(tmp_path / "new") == contents(filled)
@@ -95,20 +95,20 @@ def test_a_backup_beside_somebody_who_decides_is_of_one_moment(filled, tmp_path)
     def decide(what, done, of):
         nonlocal given
         given += 1
-        decisions.decide(db, [Decision(f"beside-{given}", "label", "Ann", "click", 1 + given % 20, 1 + given % 3, 1)])
+        decisions.save(db, [Decision(f"beside-{given}", "label", "Ann", "click", 1 + given % 20, 1 + given % 3, 1)])
 
-    backup.database_copy.PAGES, pages = 1, backup.database_copy.PAGES
+    backup.database_copies.PAGES_PER_STEP, pages = 1, backup.database_copies.PAGES_PER_STEP
     try:
-        backup.back_up(filled, tmp_path / "kept", decide)
+        backup.create_backup(filled, tmp_path / "kept", decide)
     finally:
-        backup.database_copy.PAGES = pages
+        backup.database_copies.PAGES_PER_STEP = pages
     assert given > 20
     restoring.restore(tmp_path / "kept", tmp_path / "again")
     assert len(contents(tmp_path / "again")[0]) == 2, "none of those given while it was copied"
 
 
 def test_restoring_goes_nowhere_but_into_a_new_or_empty_folder(annotator, filled, tmp_path):
-    backup.back_up(filled, tmp_path / "kept")
+    backup.create_backup(filled, tmp_path / "kept")
     before = contents(filled)
     assert "not empty" in annotator("restore", tmp_path / "kept", filled, code=1).stderr
     assert contents(filled) == before
@@ -120,7 +120,7 @@ def test_restoring_goes_nowhere_but_into_a_new_or_empty_folder(annotator, filled
 
 
 def test_hostile_and_damaged_backups_are_refused_and_nothing_appears(filled, tmp_path):
-    made = backup.back_up(filled, tmp_path / "kept")
+    made = backup.create_backup(filled, tmp_path / "kept")
     good = json.loads(made.manifest.read_text())
     outside = tmp_path / "outside"
     for bad in (
@@ -166,8 +166,8 @@ import os, sys
 from pathlib import Path
 from annotator.store.upkeep import backup
 from annotator.store.upkeep import restoring
-from annotator.store.database import snapshot_copy as database_copy
-database_copy.PAGES = 4
+from annotator.store.database import database_copies as database_copy
+database_copy.PAGES_PER_STEP = 4
 last, steps = int(sys.argv[1]), 0
 def watch(event, arguments):
     global steps
@@ -178,7 +178,7 @@ def watch(event, arguments):
 work, paths = sys.argv[2], [Path(path) for path in sys.argv[3:]]
 import json, sqlite3, hashlib, shutil, filelock
 sys.addaudithook(watch)
-(backup.back_up if work == "backup" else restoring.restore)(*paths)
+(backup.create_backup if work == "backup" else restoring.restore)(*paths)
 print(steps)
 """
 
@@ -191,7 +191,7 @@ def killed_at(step: int, *words: object) -> subprocess.CompletedProcess:
 @pytest.mark.process
 def test_killed_at_any_moment_a_backup_leaves_the_one_before_and_is_made_by_the_same_command(filled, tmp_path):
     kept, before = tmp_path / "kept", contents(filled)
-    backup.back_up(filled, kept)
+    backup.create_backup(filled, kept)
     say(Database(filled), 3, 1)
     (filled / "tags/2.safetensors").write_text("new")
     whole = int(killed_at(0, "backup", filled, shutil.copytree(kept, tmp_path / "count")).stdout)
@@ -200,7 +200,7 @@ def test_killed_at_any_moment_a_backup_leaves_the_one_before_and_is_made_by_the_
         assert killed_at(step, "backup", filled, killed).returncode == -signal.SIGKILL, step
         restoring.restore(killed, tmp_path / f"old{number}")
         assert contents(tmp_path / f"old{number}") in (before, contents(filled)), step
-        backup.back_up(filled, killed)
+        backup.create_backup(filled, killed)
         assert not list(killed.rglob(".*.part"))
         restoring.restore(killed, tmp_path / f"new{number}")
         assert contents(tmp_path / f"new{number}") == contents(filled)
@@ -209,7 +209,7 @@ def test_killed_at_any_moment_a_backup_leaves_the_one_before_and_is_made_by_the_
 @pytest.mark.process
 def test_killed_at_any_moment_a_restore_leaves_nothing_or_all_and_the_same_command_succeeds(filled, tmp_path):
     kept, again = tmp_path / "kept", tmp_path / "again"
-    backup.back_up(filled, kept)
+    backup.create_backup(filled, kept)
     whole = int(killed_at(0, "restore", kept, tmp_path / "count").stdout)
     for step in range(2, whole, max(1, whole // 7)):
         assert killed_at(step, "restore", kept, again).returncode == -signal.SIGKILL, step
@@ -230,21 +230,21 @@ def test_the_newest_backups_stay_with_every_part_they_name(annotator, filled, tm
     db.close()
     before = contents(filled)
     told = annotator("backup", filled, kept, "--keep", "1").stdout
-    assert "Removed: 1 older backup" in told and len(restoring.manifests(kept)) == 1
+    assert "Removed: 1 older backup" in told and len(restoring.list_manifests(kept)) == 1
     annotator("restore", kept, tmp_path / "again")
     assert contents(tmp_path / "again") == before
     assert (tmp_path / "again" / "tags" / "1.safetensors").read_text() == "another content"
     parts = list((kept / "parts").glob("??/*"))
     assert {path.name for path in parts} == {
-        part["sha256"] for part in json.loads(restoring.manifests(kept)[0].read_text())["parts"]
+        part["sha256"] for part in json.loads(restoring.list_manifests(kept)[0].read_text())["parts"]
     }
 
 
 def test_nothing_is_removed_beside_a_backup_that_cannot_be_read(filled, tmp_path):
     kept = tmp_path / "kept"
     for _ in range(3):
-        backup.back_up(filled, kept)
-    restoring.manifests(kept)[-1].write_text("{")
+        backup.create_backup(filled, kept)
+    restoring.list_manifests(kept)[-1].write_text("{")
     files = sorted(path for path in kept.rglob("*") if path.is_file())
     with pytest.raises(AnnotatorError, match="cannot be read"):
         backup.prune(kept, 2)

@@ -13,8 +13,8 @@ from tables import over
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.imports.importing import Choices, prepare
-from annotator.exchange.setup import set_up
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 
 NAMES = [f"{number:02}.jpg" for number in range(4)]
@@ -85,7 +85,7 @@ ALWAYS = {"zero bytes", "an endless line", "a folder", "a pipe", "a circle of li
 def place(tmp_path_factory, drawn_photos) -> Iterator[Path]:
     """A folder with a project and, in every format, what it could be told."""
     root = tmp_path_factory.mktemp("bad input")
-    set_up(root / "project", images_folder=drawn_photos)
+    set_up_project(root / "project", images_folder=drawn_photos)
     view = view_of(all_cells(len(NAMES), len(CLASSES)), CLASSES, NAMES, files=NAMES, splits=["train", "val"] * 2)
     for name in READ:
         (root / name).mkdir()
@@ -107,7 +107,7 @@ def state(project: Path) -> tuple[list[str], list[str]]:
 def refused(project: Path, source: Path, format_: str) -> str:
     """What is said of a source; "" where it can be read."""
     try:
-        with prepare(project, source, Choices(format=format_), "Ann"):
+        with prepare_import(project, source, ImportOptions(format=format_), "Ann"):
             return ""
     except AnnotatorError as error:
         return str(error)

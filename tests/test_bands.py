@@ -9,23 +9,22 @@ import tifffile
 from PIL import Image
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.band_choice import choose_bands, chosen_in_words
-from annotator.exchange.setup import add_folder, set_up
+from annotator.exchange.band_selection import choose_bands, describe_band_choice
+from annotator.exchange.project_setup import add_folder, set_up_project
 from annotator.records import Decision
 from annotator.store.database.database import Database
-from annotator.store.features.cache import open_features
-from annotator.store.features.contents import ProjectContents
-from annotator.store.images import browser_copies as copies
-from annotator.store.images import images
-from annotator.store.images.band_setting import shown_bands
+from annotator.store.features.feature_cache import open_features
+from annotator.store.features.project_contents import ProjectContents
+from annotator.store.images import browser_copies, images
+from annotator.store.images.band_setting import get_shown_bands
 from annotator.store.labels import decisions
 from annotator.store.pictures import decoding
-from annotator.store.pictures.bands import UNSAID, Bands, parsed
+from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices, parse_bands
 from annotator.store.pictures.decoding import BadImage, check_image, open_rgb
 from annotator.store.pictures.stretching import Stretch
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # what Pillow mutters about spoilt files
-CHOSEN = Bands((4, 3, 2))
+CHOSEN = BandChoices((4, 3, 2))
 
 
 def values_of(count: int = 13, high: int = 3000, size=(40, 30)) -> np.ndarray:
@@ -61,20 +60,20 @@ def scaled(values: np.ndarray, low: float, high: float) -> np.ndarray:
     return np.round((values.astype(float) - low) / (high - low) * 255).astype(int)
 
 
-def seen(source, bands=UNSAID) -> np.ndarray:
+def seen(source, bands=NO_BAND_CHOICES) -> np.ndarray:
     return np.asarray(open_rgb(source, bands=bands)).astype(int)
 
 
 @pytest.mark.parametrize("kind", ["tiff", "png"])
-def test_colour_of_12_bits_in_16_is_stretched_over_all_channels_as_grey_is(kind):
+def test_color_of_12_bits_in_16_is_stretched_over_all_channels_as_gray_is(kind):
     values = values_of(3)
     values[..., 1] //= 2  # a channel that is darker stays darker
     file = tiff(values, photometric="rgb") if kind == "tiff" else io.BytesIO(png16(values))
     assert np.array_equal(seen(file), scaled(values, 0, 3000))
     assert check_image(file).stretch == Stretch(16, 0.0, 3000.0)
-    grey = tiff(values[..., :1].squeeze())
-    assert np.array_equal(seen(grey)[..., 0], scaled(values[..., 0], 0, 3000))
-    assert check_image(grey).stretch == Stretch(16, 0.0, 3000.0)
+    gray = tiff(values[..., :1].squeeze())
+    assert np.array_equal(seen(gray)[..., 0], scaled(values[..., 0], 0, 3000))
+    assert check_image(gray).stretch == Stretch(16, 0.0, 3000.0)
 
 
 def test_eight_bits_are_never_stretched():
@@ -92,8 +91,8 @@ def test_transparent_pixels_of_a_16_bit_png_are_white_and_do_not_count_for_the_s
     assert shown[5, 5].tolist() == [255] * 3
     opaque = np.ones(shown.shape[:2], bool)
     opaque[5, 5] = False
-    colours = values[..., :-1] if channels == 4 else values[..., [0, 0, 0]]
-    assert np.array_equal(shown[opaque], scaled(colours, 0, 3000)[opaque])
+    colors = values[..., :-1] if channels == 4 else values[..., [0, 0, 0]]
+    assert np.array_equal(shown[opaque], scaled(colors, 0, 3000)[opaque])
 
 
 LAYOUTS = [
@@ -132,9 +131,11 @@ def test_an_unknown_order_is_left_out_with_the_reason_until_somebody_says_which(
             f"{count} bands of 16 bits; which three to show is not known until it is said (annotator bands PROJECT "
             f"{example}; of a new project, init --bands {example})"
         )
-    assert np.array_equal(seen(tiff(values_of(2)), Bands((2, 2, 2)))[..., 0], scaled(values_of(2)[..., 1], 0, 3000))
+    assert np.array_equal(
+        seen(tiff(values_of(2)), BandChoices((2, 2, 2)))[..., 0], scaled(values_of(2)[..., 1], 0, 3000)
+    )
     with pytest.raises(BadImage, match=r"it has 4 bands, and 9,3,2 are to be shown"):
-        open_rgb(tiff(values_of(4)), bands=Bands((9, 3, 2)))
+        open_rgb(tiff(values_of(4)), bands=BandChoices((9, 3, 2)))
 
 
 def test_a_choice_for_a_number_of_bands_goes_before_what_the_file_says_and_that_before_the_general_choice():
@@ -142,7 +143,7 @@ def test_a_choice_for_a_number_of_bands_goes_before_what_the_file_says_and_that_
     file = tiff(values, photometric="rgb", extrasamples=["unspecified"])
     assert np.array_equal(seen(file, CHOSEN), seen(file))  # red, green, blue and another: it says so
     assert np.array_equal(seen(file), scaled(values[..., :3], 0, 3000))
-    of_four = Bands((1, 1, 1), {4: (4, 3, 2)})
+    of_four = BandChoices((1, 1, 1), {4: (4, 3, 2)})
     assert np.array_equal(seen(file, of_four), scaled(values[..., [3, 2, 1]], 0, values[..., 1:].max()))
     assert check_image(file).bands == "4:rgb" and check_image(file, of_four).bands == "4:4,3,2"
 
@@ -233,14 +234,14 @@ def patched(file: io.BytesIO, tag: int, value: int, kind: int = 4) -> io.BytesIO
 )
 def test_a_tiff_that_lies_is_refused_with_words_before_memory_is_taken(tag, value, why):
     file = patched(tiff(values_of(5).astype(np.int16), metadata=None), tag, value)
-    before = decoding.DECODING.granted_at_most
+    before = decoding.DECODING_BUDGET.granted_at_most
     if why is None:
         assert check_image(file, CHOSEN).width == 40
         return
     for read in (check_image, lambda source, bands: open_rgb(source, bands=bands)):
         with pytest.raises(BadImage, match=why):
             read(file, CHOSEN)
-    assert decoding.DECODING.granted_at_most <= max(before, 20_000_000)
+    assert decoding.DECODING_BUDGET.granted_at_most <= max(before, 20_000_000)
 
 
 def test_a_tile_that_unpacks_to_gigabytes_is_refused():
@@ -293,7 +294,7 @@ def in_project(db: Database, name: str) -> int:
 
 
 def test_a_project_leaves_them_out_until_the_choice_is_made_and_then_shows_the_same_everywhere(tmp_path, tiles):
-    done = set_up(tmp_path / "project", images_folder=tiles).registered
+    done = set_up_project(tmp_path / "project", images_folder=tiles).registered
     assert (done.added, len(done.bad)) == (1, 2)
     assert all("annotator bands PROJECT" in bad.reason for bad in done.bad)
     db = Database(tmp_path / "project")
@@ -301,34 +302,36 @@ def test_a_project_leaves_them_out_until_the_choice_is_made_and_then_shows_the_s
     assert (again.added, len(again.bad)) == (0, 2)
     chosen = choose_bands(db, (4, 3, 2))
     assert (chosen.added, chosen.changed, chosen.bad) == (2, 0, [])
-    assert "2 images of 16 bits were stretched each" in " ".join(chosen.said)
+    assert "2 images of 16 bits were stretched each" in " ".join(chosen.sentences)
     for count, high in ((4, 3000), (13, 3001)):
         image_id = in_project(db, f"{count}.tif")
-        copy, _ = copies.make(db, image_id, copies.FULL)
-        for_network = open_rgb(images.image_path(db, image_id), (8, 8), shown_bands(db))
+        copy, _ = browser_copies.make(db, image_id, browser_copies.FULL)
+        for_network = open_rgb(images.find_image_path(db, image_id), (8, 8), get_shown_bands(db))
         expected = scaled(values_of(count, high)[..., [3, 2, 1]], 0, high)
-        assert np.array_equal(np.asarray(open_rgb(images.image_path(db, image_id), bands=shown_bands(db))), expected)
+        assert np.array_equal(
+            np.asarray(open_rgb(images.find_image_path(db, image_id), bands=get_shown_bands(db))), expected
+        )
         written = np.asarray(Image.open(copy).convert("RGB")).astype(int)
         assert np.abs(written.mean((0, 1)) - expected.mean((0, 1))).max() < 2
         assert np.abs(np.asarray(for_network).astype(int).mean((0, 1)) - expected.mean((0, 1))).max() < 2
 
 
 def test_another_choice_makes_pictures_and_features_anew_and_keeps_labels(tmp_path, tiles):
-    set_up(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1), class_file=None)
+    set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1), class_file=None)
     db = Database(tmp_path / "project")
     many, four, plain = (in_project(db, name) for name in ("13.tif", "4.tif", "plain.png"))
     from annotator.store.classes import classes
 
     classes.add_classes(db, [("field", "")])
-    field = classes.by_name(db)["field"].id
-    decisions.decide(
+    field = classes.load_classes_by_name(db)["field"].id
+    decisions.save(
         db,
         [Decision(uuid="one", action="label", image_id=many, class_id=field, state=1, source="click", annotator="Ann")],
     )
-    first, _ = copies.make(db, many, copies.FULL)
+    first, _ = browser_copies.make(db, many, browser_copies.FULL)
     before = np.asarray(Image.open(first))
     ids = np.array([many, four, plain])
-    was = ProjectContents(db).hashes_of(ids)
+    was = ProjectContents(db).load_hashes(ids)
     heat = db.paths.heatmap(1, many, field)
     other_heat = db.paths.heatmap(1, four, field)
     for path in (heat, other_heat):
@@ -336,41 +339,41 @@ def test_another_choice_makes_pictures_and_features_anew_and_keeps_labels(tmp_pa
         path.write_bytes(b"png")
     chosen = choose_bands(db, (9, 3, 2), 13)
     assert (chosen.changed, chosen.added) == (1, 0)
-    now = ProjectContents(db).hashes_of(ids)
+    now = ProjectContents(db).load_hashes(ids)
     assert (was == now).all(1).tolist() == [False, True, True]
     assert not heat.exists() and other_heat.exists()
-    after, _ = copies.make(db, many, copies.FULL)
+    after, _ = browser_copies.make(db, many, browser_copies.FULL)
     assert not np.array_equal(before, np.asarray(Image.open(after)))
-    assert [label.state for label in decisions.labels(db, [many])] == [1]
-    assert "1 image to analyze, which takes the worker about" in " ".join(chosen_in_words(chosen, (9, 3, 2), 13))
+    assert [label.state for label in decisions.load_labels(db, [many])] == [1]
+    assert "1 image to analyze, which takes the worker about" in " ".join(describe_band_choice(chosen, (9, 3, 2), 13))
     assert choose_bands(db, (9, 3, 2), 13).changed == 0, "the same choice changes nothing"
 
 
 def test_features_of_the_earlier_choice_are_not_used_also_by_a_process_that_has_read_them(tmp_path, tiles):
     from made_features import add_features
 
-    set_up(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
+    set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
     db = Database(tmp_path / "project")
-    ids = db.numbers("SELECT id FROM image ORDER BY id")[:, 0]
+    ids = db.integer_rows("SELECT id FROM image ORDER BY id")[:, 0]
     features = np.ones((len(ids), 4), np.float16)
     add_features(db, "made", ids, features, np.ones((len(ids), 9, 4), np.float16))
     cache = open_features(db, "made")
     assert sorted(cache.image_ids.tolist()) == ids.tolist()
     choose_bands(db, (4, 3, 2))
-    cache.follow()
+    cache.refresh_if_changed()
     assert cache.image_ids.tolist() == [in_project(db, "plain.png")]
 
 
 def test_a_choice_that_some_images_cannot_follow_is_refused_with_their_numbers(tmp_path, tiles):
-    set_up(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
+    set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
     db = Database(tmp_path / "project")
     with pytest.raises(AnnotatorError, match=r"9,3,2 cannot be shown of all images.*--of(.|\n)*1 image of 4 bands"):
         choose_bands(db, (9, 3, 2))
-    assert shown_bands(db) == Bands((3, 2, 1))
+    assert get_shown_bands(db) == BandChoices((3, 2, 1))
     for text in ("4,3", "0,1,2", "red", "1,2,3,4", "²,1,1", "", "1,2,99999"):
         with pytest.raises(AnnotatorError, match="is no choice of bands"):
-            parsed(text)
-    assert parsed("5") == (5, 5, 5) and parsed(" 4, 3,2") == (4, 3, 2)
+            parse_bands(text)
+    assert parse_bands("5") == (5, 5, 5) and parse_bands(" 4, 3,2") == (4, 3, 2)
 
 
 def test_the_commands_say_what_was_stretched_and_how_to_choose(tmp_path, tiles, annotator):

@@ -8,15 +8,15 @@ import pytest
 from typer.testing import CliRunner
 
 from annotator.benchmark.collections import recipes
-from annotator.benchmark.collections.measure import measure, summary
-from annotator.benchmark.collections.settings import SPACE, drawn_settings, left_out_choices
-from annotator.benchmark.methods.options import Options
+from annotator.benchmark.collections.collections_comparison import measure_collections, summarize_cells
+from annotator.benchmark.collections.searched_settings import SEARCH_SPACE, choose_left_out_settings, draw_settings
+from annotator.benchmark.methods.comparison_options import Options
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from models.methods.auto import Auto
 
 
-@pytest.mark.parametrize("name", (*recipes.COLLECTIONS, *recipes.KEPT_BACK))
+@pytest.mark.parametrize("name", (*recipes.COLLECTION_NAMES, *recipes.KEPT_BACK_NAMES))
 def test_a_collection_follows_from_its_name_and_every_label_is_of_one_of_its_images(tmp_path, name):
     first, longer = tmp_path / "first", tmp_path / "longer"
     recipes.make_collection(first, name, 2)
@@ -30,34 +30,34 @@ def test_a_collection_follows_from_its_name_and_every_label_is_of_one_of_its_ima
 
 
 def test_uneven_recipes_show_the_first_class_most_and_every_class_at_all():
-    recipe = recipes.recipes()["rare_digits"]
-    shown = [name for seed in range(300) for name in recipes.composed(recipe, np.random.default_rng(seed))[1]]
+    recipe = recipes.get_recipes()["rare_digits"]
+    shown = [name for seed in range(300) for name in recipes.compose_image(recipe, np.random.default_rng(seed))[1]]
     counts = [shown.count(name) for name in recipe.classes]
     assert counts[0] == max(counts) > 10 * counts[-1] > 0
 
 
 def test_no_collection_that_is_kept_back_is_compared_unasked():
-    assert len(recipes.KEPT_BACK) == 4 and not set(recipes.KEPT_BACK) & set(recipes.COLLECTIONS)
+    assert len(recipes.KEPT_BACK_NAMES) == 4 and not set(recipes.KEPT_BACK_NAMES) & set(recipes.COLLECTION_NAMES)
 
 
 def test_two_collections_of_one_name_are_refused(tmp_path):
     (tmp_path / "suits").mkdir()
     with pytest.raises(AnnotatorError, match=r"same name: suits, suits"):
-        measure([tmp_path / "suits"], made=("suits",), options=Options(("an",), work=tmp_path / "work"))
+        measure_collections([tmp_path / "suits"], made=("suits",), options=Options(("an",), work=tmp_path / "work"))
 
 
 def test_what_is_best_on_a_collection_alone_is_not_chosen_for_it():
     # Of three collections, the second setting is far better on the first and a little worse on the others.
     scores = np.array([[0.5, 0.5, 0.5], [0.9, 0.45, 0.45]])
-    assert left_out_choices(scores) == [0, 1, 1]
-    assert left_out_choices(np.array([[0.5], [0.9]])) == [0]  # there are no others to choose on
+    assert choose_left_out_settings(scores) == [0, 1, 1]
+    assert choose_left_out_settings(np.array([[0.5], [0.9]])) == [0]  # there are no others to choose on
 
 
 def test_the_present_constants_are_the_first_setting_and_among_what_is_drawn_from():
-    few, many = drawn_settings(3), drawn_settings(9)
+    few, many = draw_settings(3), draw_settings(9)
     assert few == many[:3] and few[0] == {}
     present = vars(Auto())
-    assert all(present[name] in values for name, values in SPACE.items())
+    assert all(present[name] in values for name, values in SEARCH_SPACE.items())
     for constants in many:
         Auto(**constants)  # refuses what makes no sense
 
@@ -68,7 +68,7 @@ def test_being_first_counts_both_figures_of_every_row():
                 "ece": 0.1, "rare": 2, "rare_honest": 1}  # fmt: skip
 
     # leads of 0.2, -0.1, 0 and 0.3
-    found = summary([row((0.7, 0.4), (0.5, 0.5)), row((0.5, 0.8), (0.5, 0.5))], "")
+    found = summarize_cells([row((0.7, 0.4), (0.5, 0.5)), row((0.5, 0.8), (0.5, 0.5))], "")
     assert found["cells"] == 4 and found["first"] == 0.75
     assert found["lead"] == pytest.approx(0.1) and found["worst"] == pytest.approx(-0.1)
     assert found["near"] == 0.75 and (found["rare"], found["honest"]) == (4, 0.5)
@@ -76,7 +76,7 @@ def test_being_first_counts_both_figures_of_every_row():
 
 def test_a_collection_there_is_not_is_refused_with_those_there_are(tmp_path):
     with pytest.raises(AnnotatorError, match=r"No collection is called 'digit'.*digits"):
-        measure(made=("digit",))
+        measure_collections(made=("digit",))
 
 
 @pytest.mark.slow

@@ -5,17 +5,17 @@ import uuid
 
 import pytest
 
-from annotator.benchmark.faults import compare
-from annotator.benchmark.faults.hands import WHOLE, Hands
-from annotator.benchmark.faults.measure import FAULTS, measure
-from annotator.benchmark.faults.people import Sent
-from annotator.cli.bench.speed import seeds
+from annotator.benchmark.faults import guarantee_checks
+from annotator.benchmark.faults.fault_measurement import FAULT_WEIGHTS, measure
+from annotator.benchmark.faults.hands import WHOLE_IMAGE_CLASS, Hands
+from annotator.benchmark.faults.simulated_pages import SentDecisions
+from annotator.cli.bench.speed import parse_seeds
 from annotator.errors import AnnotatorError
 from annotator.records import Batch, Decision
 from annotator.store.labels import decisions
 
 
-def sent_and_stored(db) -> Sent:
+def sent_and_stored(db) -> SentDecisions:
     """A label, a batch, an undo of each, and a flag, as people send them; all of it acknowledged."""
     names = [str(uuid.UUID(int=number)) for number in range(5)]
     shared = {"annotator": "Ann", "milliseconds": 1}
@@ -35,8 +35,8 @@ def sent_and_stored(db) -> Sent:
                 one["uuid"], one["action"], "Ann", "click", one.get("image"), one.get("class"), one.get("state"),
                 undoes=one.get("undoes"), note=one.get("note", ""),
             )  # fmt: skip
-        assert not decisions.decide(db, [given]).refused
-    return Sent({one["uuid"]: one for one in entries}, set(names))
+        assert not decisions.save(db, [given]).refused
+    return SentDecisions({one["uuid"]: one for one in entries}, set(names))
 
 
 def put(db, *statements: str) -> None:
@@ -68,9 +68,9 @@ AGAIN = """INSERT INTO decision (uuid, action, image_id, class_id, state, source
 )
 def test_a_decision_that_is_not_as_it_was_sent_is_seen(db, kind, statement):
     sent = sent_and_stored(db)
-    assert not any(compare.decisions_broken(db, sent).values())
+    assert not any(guarantee_checks.find_broken_decisions(db, sent).values())
     put(db, statement)
-    told = compare.decisions_broken(db, sent)
+    told = guarantee_checks.find_broken_decisions(db, sent)
     assert [name for name, every in told.items() if every] == [kind], told
 
 
@@ -78,25 +78,25 @@ def test_an_unacknowledged_decision_may_be_there_or_not(db):
     sent = sent_and_stored(db)
     sent.acknowledged.discard(str(uuid.UUID(int=4)))
     put(db, "DELETE FROM decision WHERE action = 'flag'")
-    assert not any(compare.decisions_broken(db, sent).values())
+    assert not any(guarantee_checks.find_broken_decisions(db, sent).values())
 
 
 def test_a_cell_in_two_hands_is_seen_until_one_lets_go():
     hands = Hands()
-    hands.take("a", [(1, WHOLE), (2, 5)])
-    hands.take("b", [(3, WHOLE), (2, 6)])
-    assert not hands.twice
-    hands.take("c", [(1, 4), (2, WHOLE), (2, 5)])
-    assert {(cell, other) for cell, _, other in hands.twice} == {
-        ((1, 4), "a"), ((2, WHOLE), "a"), ((2, WHOLE), "b"), ((2, 5), "a")
+    hands.take_cells("a", [(1, WHOLE_IMAGE_CLASS), (2, 5)])
+    hands.take_cells("b", [(3, WHOLE_IMAGE_CLASS), (2, 6)])
+    assert not hands.double_holdings
+    hands.take_cells("c", [(1, 4), (2, WHOLE_IMAGE_CLASS), (2, 5)])
+    assert {(cell, other) for cell, _, other in hands.double_holdings} == {
+        ((1, 4), "a"), ((2, WHOLE_IMAGE_CLASS), "a"), ((2, WHOLE_IMAGE_CLASS), "b"), ((2, 5), "a")
     }  # fmt: skip
-    before = len(hands.twice)
-    hands.keep("b", [(2, 6)])
-    hands.rename("d", "b")
-    hands.take("e", [(3, WHOLE)])
-    assert len(hands.twice) == before
-    hands.take("e", [(2, 6)])
-    assert ((2, 6), "e", "d") in hands.twice[before:]
+    before = len(hands.double_holdings)
+    hands.keep_cells("b", [(2, 6)])
+    hands.rename_page("d", "b")
+    hands.take_cells("e", [(3, WHOLE_IMAGE_CLASS)])
+    assert len(hands.double_holdings) == before
+    hands.take_cells("e", [(2, 6)])
+    assert ((2, 6), "e", "d") in hands.double_holdings[before:]
 
 
 def test_files_in_parts_are_seen(db, tmp_path):
@@ -104,24 +104,24 @@ def test_files_in_parts_are_seen(db, tmp_path):
     place = db.paths.selections / "odd.npy"
     place.parent.mkdir()
     place.write_bytes(b"\x93NUMPY\x01")
-    told = compare.files_broken(db, [tmp_path / "0.csv", tmp_path / "none.csv"])
+    told = guarantee_checks.find_broken_files(db, [tmp_path / "0.csv", tmp_path / "none.csv"])
     assert len(told) == 2 and "odd.npy" in told[0] and "0.csv has not 25 lines" in told[1]
 
 
 def test_seeds_are_one_or_several():
-    assert [*seeds("3")] == [3] and [*seeds("1..4")] == [1, 2, 3, 4]
+    assert [*parse_seeds("3")] == [3] and [*parse_seeds("1..4")] == [1, 2, 3, 4]
     for wrong in ("a", "4..1", "1..", ""):
         with pytest.raises(AnnotatorError, match="--seed takes"):
-            seeds(wrong)
+            parse_seeds(wrong)
 
 
 @pytest.mark.process
 @pytest.mark.slow
 def test_after_kills_every_acknowledged_decision_is_stored_once_and_all_else_agrees(tmp_path, monkeypatch):
     kills = 20
-    monkeypatch.setattr("annotator.benchmark.faults.measure.IMAGES", 400)
-    monkeypatch.setattr("annotator.benchmark.faults.measure.PAUSE", 0.4)
-    monkeypatch.setitem(FAULTS, "training", 0)  # which is waited for: that is for the long measurement
+    monkeypatch.setattr("annotator.benchmark.faults.fault_measurement.PROJECT_IMAGES", 400)
+    monkeypatch.setattr("annotator.benchmark.faults.fault_measurement.FAULT_PAUSE_SECONDS", 0.4)
+    monkeypatch.setitem(FAULT_WEIGHTS, "training", 0)  # which is waited for: that is for the long measurement
     result = measure(kills=kills, seeds=[5], work=tmp_path / "kept")
     figures = result["figures"]
     assert not result["broken"]

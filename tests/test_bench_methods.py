@@ -5,23 +5,23 @@ import math
 
 import numpy as np
 import pytest
-from pictured_sets import coloured
+from pictured_sets import colored
 from PIL import Image
 from typer.testing import CliRunner
 
-from annotator.benchmark.datasets import Part, load
-from annotator.benchmark.datasets.dataset import official
-from annotator.benchmark.methods import report, tune, work
+from annotator.benchmark.datasets import Part, load_dataset
+from annotator.benchmark.datasets.dataset import build_official_dataset
+from annotator.benchmark.first_named_class import RANDOM_NAMING
+from annotator.benchmark.methods import finished_results, methods_report, tune
 from annotator.benchmark.methods.cells import Cell, Trainings
-from annotator.benchmark.methods.data import everything
-from annotator.benchmark.methods.epochs import best_file, forget, state_file
-from annotator.benchmark.methods.finetune import Network, settings_of
-from annotator.benchmark.methods.measure import measure
-from annotator.benchmark.methods.options import Options
-from annotator.benchmark.methods.plot import draw
-from annotator.benchmark.methods.task import FIGURES, Choice, Task, Trained, task_of
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.comparison_plot import draw_comparison
+from annotator.benchmark.methods.data import join_parts
+from annotator.benchmark.methods.epochs import best_file, delete_files, state_file
+from annotator.benchmark.methods.finetune import Network, make_network_recipe
+from annotator.benchmark.methods.methods_comparison import measure_methods
+from annotator.benchmark.methods.task import REPORTED_FIGURES, Choice, Task, Trained, make_task
 from annotator.benchmark.methods.trainers import train_network
-from annotator.benchmark.naming import RANDOM
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from models.methods import METHODS
@@ -34,7 +34,7 @@ SMALL = "efficientnet_lite0"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return coloured(tmp_path_factory.mktemp("set"))
+    return colored(tmp_path_factory.mktemp("set"))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def options(kept):
 
 @pytest.fixture(scope="module")
 def result(folder, options):
-    return measure(*folder, options=options, command="annotator bench methods ...")
+    return measure_methods(*folder, options=options, command="annotator bench methods ...")
 
 
 def test_every_method_and_share_has_a_row_with_every_figure(result):
@@ -59,7 +59,7 @@ def test_every_method_and_share_has_a_row_with_every_figure(result):
         (name, share) for share in (0.4, 1.0) for name in ("an", "role+linear_init", "oracle")
     ]
     for row in result["rows"]:
-        for key in FIGURES:
+        for key in REPORTED_FIGURES:
             assert math.isfinite(row[key]) and row[f"{key}_std"] >= 0
             assert key == "seconds" or 0 <= row[key] <= 1
     setting = result["setting"]
@@ -75,31 +75,31 @@ def test_the_whole_truth_finds_more_than_single_labels(result):
 
 
 def test_what_is_finished_is_not_done_again_and_a_new_method_is(result, folder, options, capsys):
-    again = measure(*folder, options=options)
+    again = measure_methods(*folder, options=options)
     assert again["rows"] == result["rows"]
     assert capsys.readouterr().err.count("(done before)") == 12
     more = Options(("gr", "an"), shares=(1.0,), seeds=2, backbone=SMALL, work=options.work)
-    rows = measure(*folder, options=more)["rows"]
+    rows = measure_methods(*folder, options=more)["rows"]
     said = capsys.readouterr().err
     assert said.count("(done before)") == 2 and "embedding" not in said
     assert rows[1] == result["rows"][3]
 
 
 def test_a_result_belongs_to_the_code_that_made_it():
-    modules = work.modules_of("em_apl", "linear")
+    modules = finished_results.find_modules("em_apl", "linear")
     assert {"models.methods.published.em_apl", "models.methods.base", "models.losses.entropy_maximization"} <= set(
         modules
     )
     assert {"models.linear.training", "models.statistics.metrics", "models.trainers.linear"} <= set(modules)
     assert "models.methods" not in modules and "models.methods.published.gr" not in modules
-    assert "models.finetune.fit_network" in work.modules_of("an", "finetune")
-    assert work.sources_of("an", "linear") != work.sources_of("em_apl", "linear")
+    assert "models.finetune.fit_network" in finished_results.find_modules("an", "finetune")
+    assert finished_results.hash_sources("an", "linear") != finished_results.hash_sources("em_apl", "linear")
 
 
 @pytest.mark.slow
 def test_without_a_split_all_images_train_and_the_last_epoch_counts_as_in_a_project(folder, tmp_path):
     options = Options(("an", "em_apl", "auto"), shares=(0.75,), seeds=2, backbone=SMALL, work=tmp_path, no_split=True)
-    result = measure(*folder, options=options, command="bench")
+    result = measure_methods(*folder, options=options, command="bench")
     setting = result["setting"]
     assert (setting["train"], setting["val"], setting["test"]) == (30, 0, 0)
     # 56 labels in 120 cells; 22 images (of 30, rounded to even) were clicked once.
@@ -109,42 +109,46 @@ def test_without_a_split_all_images_train_and_the_last_epoch_counts_as_in_a_proj
         assert 0 < row["hidden_ap"] <= 1 and row["hidden_ap_std"] >= 0 and 0 <= row["precision_100"] <= 1
         assert row["epoch"] == [METHODS[row["method"]].epochs] * 2
         assert not {"test_map", "ece", "val_map"} & set(row), "there are no images to measure them on"
-    assert "test mAP" not in report.text(result) and "| `auto` |" in report.markdown(result)
-    draw(result, tmp_path / "points.png")
+    assert "test mAP" not in methods_report.format_text(result) and "| `auto` |" in methods_report.format_markdown(
+        result
+    )
+    draw_comparison(result, tmp_path / "points.png")
     for options in (Options(trials=2, no_split=True), Options(regime="finetune", no_split=True)):
         with pytest.raises(AnnotatorError, match="no validation images"):
-            options.checked()
+            options.check_and_resolve()
 
 
 @pytest.mark.slow
 def test_tuning_spends_the_same_budget_on_every_method_and_begins_with_its_defaults(result, folder, kept, capsys):
     chosen = Options(("an", "role"), shares=(1.0,), seeds=1, trials=3, backbone=SMALL, work=kept)
-    rows = measure(*folder, options=chosen)["rows"]
+    rows = measure_methods(*folder, options=chosen)["rows"]
     assert [len(row["trial_scores"]) for row in rows] == [3, 3]
     assert capsys.readouterr().err.count("trial:") == 6
     for row in rows:
-        best = tune.trials(row["method"], 3)[int(np.argmax(row["trial_scores"]))]
+        best = tune.draw_trials(row["method"], 3)[int(np.argmax(row["trial_scores"]))]
         assert row["chosen"]["lr"] == best.lr and row["chosen"]["parameters"] == best.parameters
 
 
 @pytest.mark.slow
 def test_a_method_taken_as_it_is_gets_no_trials_and_reports_its_own_constants(result, folder, kept, capsys):
-    assert [name for name, method in METHODS.items() if method.as_it_is] == ["auto"] and not METHODS["auto"].tunable
+    assert [name for name, method in METHODS.items() if method.skips_validation] == ["auto"] and not METHODS[
+        "auto"
+    ].tunable
     chosen = Options(("auto", "an"), shares=(0.4,), seeds=1, trials=3, epochs=2, backbone=SMALL, work=kept)
-    auto, an = measure(*folder, options=chosen)["rows"]
+    auto, an = measure_methods(*folder, options=chosen)["rows"]
     said = capsys.readouterr().err
     assert said.count("trial: an has") == 3 and "[5/5]" in said  # two results and three trials
     assert "trial: auto" not in said and "embedding" not in said
     assert auto["trial_scores"] == [] and Choice(**auto["chosen"]) == Choice() and len(an["trial_scores"]) == 3
-    assert auto["epoch"] == [2] and all(math.isfinite(auto[key]) for key in (*FIGURES, "val_map"))
+    assert auto["epoch"] == [2] and all(math.isfinite(auto[key]) for key in (*REPORTED_FIGURES, "val_map"))
 
 
 def test_trials_are_alike_for_all_methods_and_a_larger_budget_begins_like_a_smaller_one():
     for name, method in METHODS.items():
-        some = tune.trials(name, 8)
-        assert some[0] == Choice() and some[:4] == tune.trials(name, 4)
+        some = tune.draw_trials(name, 8)
+        assert some[0] == Choice() and some[:4] == tune.draw_trials(name, 4)
         assert [(one.lr, one.epochs, one.batch) for one in some] == [
-            (one.lr, one.epochs, one.batch) for one in tune.trials("an", 8)
+            (one.lr, one.epochs, one.batch) for one in tune.draw_trials("an", 8)
         ]
         for one in some[1:]:
             assert set(one.parameters) == set(method.tunable)
@@ -152,19 +156,19 @@ def test_trials_are_alike_for_all_methods_and_a_larger_budget_begins_like_a_smal
 
 
 def test_tuning_takes_the_best_and_passes_over_what_a_method_refuses(tmp_path):
-    choices = tune.trials("an", 4)
-    best, scores = tune.best_of(choices, [0.2, 0.5, 0.0, 0.5])
+    choices = tune.draw_trials("an", 4)
+    best, scores = tune.choose_best(choices, [0.2, 0.5, 0.0, 0.5])
     assert scores == [0.2, 0.5, 0.0, 0.5] and best == choices[1]
 
     def refuses(*what):
         raise ValueError("these two do not go together")
 
-    trainings = Trainings(refuses, {(1.0, RANDOM): [None]})
-    refused = trainings.result(Cell("trial", "an", 1.0, 0, best), tmp_path)
+    trainings = Trainings(refuses, {(1.0, RANDOM_NAMING): [None]})
+    refused = trainings.compute_result(Cell("trial", "an", 1.0, 0, best), tmp_path)
     assert refused == {"refused": "these two do not go together", "val_map": 0.0}
     for cell in (Cell("trial", "an", 1.0, 0, Choice()), Cell("result", "an", 1.0, 0, best)):
         with pytest.raises(ValueError, match="do not go together"):
-            trainings.result(cell, tmp_path)
+            trainings.compute_result(cell, tmp_path)
 
 
 def test_hidden_positives_of_images_without_any_label_count():
@@ -172,37 +176,37 @@ def test_hidden_positives_of_images_without_any_label_count():
     labels = np.array([[1, 0, 0], [0, 0, 0]], np.int8)
     task = Task(truth, np.array([0, 1]), np.array([2]), np.array([3]), labels, False)
     probabilities = np.array([[0.9, 0.2, 0.3], [0.4, 0.8, 0.1], [0.5, 0.5, 0.5], [0.1, 0.7, 0.2]])
-    figures = task.figures(Trained(lambda rows: probabilities[rows], 1, 0.5, 0.1))
+    figures = task.compute_figures(Trained(lambda rows: probabilities[rows], 1, 0.5, 0.1))
     # Unanswered: .2 (there), .3, .4, .8 (there), .1 (there): all but the one cell that was marked.
     assert figures["hidden_ap"] == pytest.approx(average_precision([0.2, 0.3, 0.4, 0.8, 0.1], [1, 0, 0, 1, 1]))
-    assert figures["precision_100"] == pytest.approx(3 / 5) and task.chance() == pytest.approx(3 / 5)
+    assert figures["precision_100"] == pytest.approx(3 / 5) and task.compute_chance() == pytest.approx(3 / 5)
     assert figures["test_map"] == 1.0 and figures["ece"] == pytest.approx((0.1 + 0.3 + 0.2) / 3)
-    assert task.labelled.tolist() == [0]
-    assert task.labels_for(True).tolist() == [[1, 1, -1]] and task.labels_for(False).tolist() == [[1, 0, 0]]
+    assert task.labeled_places.tolist() == [0]
+    assert task.get_labels(True).tolist() == [[1, 1, -1]] and task.get_labels(False).tolist() == [[1, 0, 0]]
 
 
 def test_a_set_of_the_papers_keeps_its_labels_from_seed_to_seed_and_counts_empty_classes(folder):
     chance = np.random.default_rng(3)
     train, test = (Part((folder[1],) * rows, chance.random((rows, 6)) < 0.5) for rows in (40, 10))
-    paper = official("voc", tuple("abcdef"), train, test, None, ())
-    tasks = [task_of(paper, 1.0, seed) for seed in (0, 1)]
+    paper = build_official_dataset("voc", tuple("abcdef"), train, test, None, ())
+    tasks = [make_task(paper, 1.0, seed) for seed in (0, 1)]
     np.testing.assert_array_equal(tasks[0].labels, paper.observed)
     np.testing.assert_array_equal(tasks[1].labels, paper.observed)
     assert tasks[0].empty_as_zero and len(tasks[0].train) == 32
-    some = [task_of(paper, 0.25, seed) for seed in (0, 1)]
-    assert [len(task.labelled) for task in some] == [8, 8] and (some[0].labels != some[1].labels).any()
-    own = [task_of(load("folder", *folder), 1.0, seed) for seed in (0, 1)]
+    some = [make_task(paper, 0.25, seed) for seed in (0, 1)]
+    assert [len(task.labeled_places) for task in some] == [8, 8] and (some[0].labels != some[1].labels).any()
+    own = [make_task(load_dataset("folder", *folder), 1.0, seed) for seed in (0, 1)]
     assert (own[0].labels != own[1].labels).any() and not own[0].empty_as_zero
 
 
 def test_a_table_and_a_picture_name_every_method(result, tmp_path):
-    text, markdown = report.text(result), report.markdown(result)
+    text, markdown = methods_report.format_text(result), methods_report.format_markdown(result)
     for name in ("an", "role+linear_init", "oracle"):
         assert name in text and f"| `{name}` |" in markdown
     assert "`annotator bench methods ...`" in markdown and "Labels on 40 %" in markdown
-    draw(result, tmp_path / "curves.png")
+    draw_comparison(result, tmp_path / "curves.png")
     one = result | {"rows": [row for row in result["rows"] if row["share"] == 1.0]}
-    draw(one, tmp_path / "points.svg")
+    draw_comparison(one, tmp_path / "points.svg")
     assert Image.open(tmp_path / "curves.png").size[0] > 500
     assert (tmp_path / "points.svg").read_text().startswith("<?xml")
 
@@ -246,7 +250,7 @@ def test_everything_wrong_with_the_options_is_told_at_once(tmp_path):
         ("em_appl",), "liner", (0.0, 2.0), 0, trials=0, work=tmp_path, clicks=("salent",), strengths=(11.0,)
     )
     with pytest.raises(AnnotatorError) as caught:
-        wrong.checked()
+        wrong.check_and_resolve()
     told = str(caught.value)
     for part in (
         "Did you mean 'em_apl'",
@@ -262,10 +266,13 @@ def test_everything_wrong_with_the_options_is_told_at_once(tmp_path):
 
 
 def test_all_methods_are_those_that_can_be_trained_in_the_regime(tmp_path):
-    assert "auto" not in Options(("all",), "finetune", work=tmp_path).checked().methods
-    assert "auto" in Options(("all",), work=tmp_path).checked().methods
-    with_texts = Options(("all",), backbone="open_clip:PE-Core-T-16-384/meta", work=tmp_path).checked()
-    assert set(with_texts.methods) - set(Options(("all",), work=tmp_path).checked().methods) == {"vlpl", "gr+names"}
+    assert "auto" not in Options(("all",), "finetune", work=tmp_path).check_and_resolve().methods
+    assert "auto" in Options(("all",), work=tmp_path).check_and_resolve().methods
+    with_texts = Options(("all",), backbone="open_clip:PE-Core-T-16-384/meta", work=tmp_path).check_and_resolve()
+    assert set(with_texts.methods) - set(Options(("all",), work=tmp_path).check_and_resolve().methods) == {
+        "vlpl",
+        "gr+names",
+    }
 
 
 @pytest.mark.parametrize(
@@ -279,7 +286,7 @@ def test_all_methods_are_those_that_can_be_trained_in_the_regime(tmp_path):
 def test_data_that_do_not_go_together_are_refused(folder, tmp_path, words, told):
     known = {"images": folder[0], "truth": folder[1], "root": tmp_path, "dataset": "voc"}
     with pytest.raises(AnnotatorError, match=told):
-        measure(**{key: known[key] for key in words}, options=Options(work=tmp_path))
+        measure_methods(**{key: known[key] for key in words}, options=Options(work=tmp_path))
 
 
 @pytest.fixture(scope="module")
@@ -348,8 +355,8 @@ def test_one_class_and_more_classes_than_images_give_figures_that_are_numbers(od
     for truth, share in (("image,labels\n" + "".join(rows), 1.0), ((odd / "one_class.csv").read_text(), 0.5)):
         (tmp_path / "truth.csv").write_text(truth)
         chosen = Options(("an", "opml_sp"), shares=(share,), seeds=1, epochs=2, backbone=SMALL, work=tmp_path)
-        for row in measure(folder[0], tmp_path / "truth.csv", options=chosen)["rows"]:
-            assert all(math.isfinite(row[key]) for key in (*FIGURES, "val_map")), row
+        for row in measure_methods(folder[0], tmp_path / "truth.csv", options=chosen)["rows"]:
+            assert all(math.isfinite(row[key]) for key in (*REPORTED_FIGURES, "val_map")), row
 
 
 def test_the_command_prints_json_and_writes_what_it_is_asked_for(folder, kept, tmp_path, result):
@@ -386,7 +393,7 @@ def test_the_command_tells_what_is_wrong_without_a_traceback(folder, tmp_path, w
 @pytest.mark.slow
 def test_a_method_that_reads_maps_is_given_maps(folder, kept):
     maps = Options(("lagc",), seeds=1, epochs=2, backbone=SMALL, work=kept)
-    [row] = measure(*folder, options=maps)["rows"]
+    [row] = measure_methods(*folder, options=maps)["rows"]
     assert 0 < row["hidden_ap"] <= 1 and row["epoch"][0] in (1, 2)
 
 
@@ -395,15 +402,15 @@ def test_end_to_end_training_makes_a_row(folder, kept):
     chosen = Options(
         ("an",), "finetune", seeds=1, backbone=SMALL, epochs=1, size=64, device="cpu", linear_init=True, work=kept
     )
-    found = measure(*folder, options=chosen)
+    found = measure_methods(*folder, options=chosen)
     assert found["setting"]["regime"] == "finetune" and 0 < found["rows"][0]["test_map"] <= 1
     assert not list(kept.glob("*.state")) and not list(kept.glob("*.best"))
 
 
 @pytest.mark.slow
 def test_end_to_end_training_goes_on_after_a_kill_with_the_same_result(folder, tmp_path):
-    dataset = load("folder", *folder)
-    task, paths = task_of(dataset, 0.4, 0), everything(dataset).paths
+    dataset = load_dataset("folder", *folder)
+    task, paths = make_task(dataset, 0.4, 0), join_parts(dataset).paths
     network = Network(SMALL, 64, "cpu", epochs=2)
 
     class Killed(Task):
@@ -420,14 +427,16 @@ def test_end_to_end_training_goes_on_after_a_kill_with_the_same_result(folder, t
     assert (cut.epoch, cut.val_map) == (whole.epoch, whole.val_map)
     np.testing.assert_array_equal(cut.probabilities(task.test), whole.probabilities(task.test))
     assert state_file(tmp_path / "cut-0.4").exists() and best_file(tmp_path / "cut-0.4").exists()
-    forget(tmp_path / "cut-0.4")
+    delete_files(tmp_path / "cut-0.4")
     assert not list(tmp_path.glob("cut*"))
 
 
 def test_a_set_of_the_papers_gets_their_settings():
-    cub = settings_of("gr", Choice(), Network("resnet50", 448, "cpu", "cub"))
+    cub = make_network_recipe("gr", Choice(), Network("resnet50", 448, "cpu", "cub"))
     published = METHODS["gr"].published["cub"]
     assert cub == published and published.parameters["q3"] == 1.5
-    changed = settings_of("gr", Choice(2.0, 0.5, 4, {"q3": 1.0}), Network("resnet50", 448, "cpu", "cub", epochs=6))
+    changed = make_network_recipe(
+        "gr", Choice(2.0, 0.5, 4, {"q3": 1.0}), Network("resnet50", 448, "cpu", "cub", epochs=6)
+    )
     assert (changed.lr, changed.epochs, changed.batch) == (2 * published.lr, 3, 4)
     assert changed.parameters == published.parameters | {"q3": 1.0}

@@ -10,13 +10,13 @@ import torchvision
 from PIL import Image
 from torch import nn
 
-from annotator.benchmark.datasets import load
-from annotator.benchmark.methods import cole, report, tune, work
-from annotator.benchmark.methods.finetune import Network, settings_of
-from annotator.benchmark.methods.images import ComparedImages
-from annotator.benchmark.methods.measure import measure
-from annotator.benchmark.methods.options import Options
-from annotator.benchmark.methods.task import Choice, task_of
+from annotator.benchmark.datasets import load_dataset
+from annotator.benchmark.methods import cole, finished_results, methods_report, tune
+from annotator.benchmark.methods.compared_images import ComparedImages
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.finetune import Network, make_network_recipe
+from annotator.benchmark.methods.methods_comparison import measure_methods
+from annotator.benchmark.methods.task import Choice, make_task
 from annotator.benchmark.methods.trainers import train_on_frozen
 from annotator.errors import AnnotatorError
 from models.methods import METHODS
@@ -66,9 +66,9 @@ def test_whole_networks_begin_with_the_first_weights_of_torchvision_as_in_the_pa
 
 def test_networks_are_trained_in_the_precision_of_their_paper():
     def precision(name, device, **chosen):
-        return settings_of(name, Choice(), Network(SMALL, 64, device, **chosen)).precision
+        return make_network_recipe(name, Choice(), Network(SMALL, 64, device, **chosen)).precision
 
-    trainable = [name for name in METHODS if not Options(regime="finetune").unmet(name)]
+    trainable = [name for name in METHODS if not Options(regime="finetune").find_obstacle(name)]
     on_gpu = {name: precision(name, "cuda") for name in trainable}
     assert on_gpu.pop("lagc") == "fp16"
     assert set(on_gpu.values()) == {"fp32"}
@@ -94,7 +94,7 @@ def test_networks_are_trained_in_the_precision_of_their_paper():
 )
 def test_what_does_not_go_together_is_told(options, told):
     with pytest.raises(AnnotatorError, match=told):
-        options.checked()
+        options.check_and_resolve()
 
 
 @pytest.mark.slow
@@ -102,17 +102,17 @@ def test_the_report_names_network_and_precision(folder, tmp_path):
     chosen = Options(
         ("an",), "finetune", seeds=1, backbone=SMALL, epochs=1, size=64, device="cpu", work=tmp_path, precision="bf16"
     )
-    result = measure(*folder, options=chosen)
-    assert f"Regime finetune, {SMALL}, bf16, 1 seeds" in report.text(result)
-    other = measure(*folder, options=replace(chosen, precision=None))
-    assert f"Regime finetune, {SMALL}, precision of each paper, 1 seeds" in report.markdown(other)
+    result = measure_methods(*folder, options=chosen)
+    assert f"Regime finetune, {SMALL}, bf16, 1 seeds" in methods_report.format_text(result)
+    other = measure_methods(*folder, options=replace(chosen, precision=None))
+    assert f"Regime finetune, {SMALL}, precision of each paper, 1 seeds" in methods_report.format_markdown(other)
 
 
 # -- the linear protocol of Cole et al.
 
 
 def test_the_grid_is_that_of_the_paper():
-    tried = [cole.settings_of(choice) for choice in cole.grid()]
+    tried = [cole.make_linear_recipe(choice) for choice in cole.make_grid()]
     assert [(settings.lr, settings.batch) for settings in tried] == [
         (pytest.approx(rate), batch) for rate in (1e-2, 1e-3, 1e-4, 1e-5) for batch in (8, 16)
     ]
@@ -122,24 +122,24 @@ def test_the_grid_is_that_of_the_paper():
 def test_changed_constants_are_those_of_every_choice():
     changed = Options(("an_ls",), trials=3, changed=("an_ls.negative=0.3",))
     for options in (changed, replace(changed, trials=1, protocol="cole")):
-        choices = tune.candidates("an_ls", options)
+        choices = tune.list_candidates("an_ls", options)
         assert len(choices) > 2 and {choice.parameters["negative"] for choice in choices} == {0.3}
 
 
 def test_a_linear_classifier_is_trained_as_a_bare_loop_trains_it(folder, tmp_path):
     """One batch of all images makes their order irrelevant, so that a loop of PyTorch can be held against it."""
-    dataset = load("folder", *folder)
+    dataset = load_dataset("folder", *folder)
     fixed = cole.FixedFeatures(dataset, Options(backbone=SMALL, size=64, device="cpu", work=tmp_path))
-    task = task_of(dataset, 1.0, 0)
-    trained = fixed.train("an", Choice(0.1, batch=len(task.labelled)), task, 3, tmp_path / "training")
+    task = make_task(dataset, 1.0, 0)
+    trained = fixed.train("an", Choice(0.1, batch=len(task.labeled_places)), task, 3, tmp_path / "training")
     torch.manual_seed(3)
     classifier = nn.Linear(fixed.features.shape[1], task.truth.shape[1])
     optimiser = torch.optim.Adam(classifier.parameters(), lr=1e-3)
     features = torch.from_numpy(fixed.features)
-    marked = torch.from_numpy(task.labels_for(False) == 1)
+    marked = torch.from_numpy(task.get_labels(False) == 1)
     maps = []
     for epoch in range(1, 26):
-        p = torch.sigmoid(classifier(features[task.train[task.labelled]]))
+        p = torch.sigmoid(classifier(features[task.train[task.labeled_places]]))
         loss = -torch.where(marked, torch.log(p + 1e-5), torch.log(1 - p + 1e-5)).mean()
         optimiser.zero_grad()
         loss.backward()
@@ -154,16 +154,19 @@ def test_a_linear_classifier_is_trained_as_a_bare_loop_trains_it(folder, tmp_pat
 
 def test_the_best_of_eight_settings_is_chosen_on_validation_images(folder, tmp_path, capsys):
     chosen = Options(("an", "role"), seeds=2, epochs=2, backbone=SMALL, size=64, work=tmp_path, protocol="cole")
-    result = measure(*folder, options=chosen)
+    result = measure_methods(*folder, options=chosen)
     assert capsys.readouterr().err.count("trial:") == 16
     for row in result["rows"]:
-        best = cole.grid()[int(np.argmax(row["trial_scores"]))]
+        best = cole.make_grid()[int(np.argmax(row["trial_scores"]))]
         assert len(row["trial_scores"]) == 8 and (row["chosen"]["lr"], row["chosen"]["batch"]) == (best.lr, best.batch)
     assert result["setting"]["searched"] == {"lr": [1e-2, 1e-3, 1e-4, 1e-5], "batches": [8, 16]}
-    assert "protocol of Cole et al. at 64 pixels, the best of 8 settings on validation mAP" in report.text(result)
-    assert measure(*folder, options=chosen)["rows"] == result["rows"]
+    assert (
+        "protocol of Cole et al. at 64 pixels, the best of 8 settings on validation mAP"
+        in methods_report.format_text(result)
+    )
+    assert measure_methods(*folder, options=chosen)["rows"] == result["rows"]
     assert capsys.readouterr().err.count("(done before)") == 20
-    assert "annotator.benchmark.methods.cole" in work.modules_of("an", "linear", "cole")
+    assert "annotator.benchmark.methods.cole" in finished_results.find_modules("an", "linear", "cole")
 
 
 # -- classes that nobody marked
@@ -171,9 +174,9 @@ def test_the_best_of_eight_settings_is_chosen_on_validation_images(folder, tmp_p
 
 @pytest.mark.parametrize("of_papers", [True, False])
 def test_a_class_that_nobody_marked_is_scored_on_a_set_of_the_papers_only(folder, tmp_path, of_papers):
-    dataset = load("folder", *folder)
+    dataset = load_dataset("folder", *folder)
     options = Options(backbone=SMALL, device="cpu", work=tmp_path)
-    task = task_of(dataset, 1.0, 0)
+    task = make_task(dataset, 1.0, 0)
     labels = task.labels.copy()
     labels[:, 0] = 0
     task = replace(task, labels=labels, empty_as_zero=of_papers)

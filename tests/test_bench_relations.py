@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from annotator.benchmark.relations import KINDS, measure
+from annotator.benchmark.relation_savings import KINDS_PER_GROUP, measure
 
 
 @pytest.mark.slow
@@ -27,7 +27,7 @@ def test_relations_save_actions_and_probabilities_obey_them(tmp_path):
             rows.writerow([f"{number:02}.png", "|".join(names[place] for place in shown)])
     result = measure(tmp_path / "photos", tmp_path / "truth.csv")
     figures, ratios = result["figures"], result["ratios"]
-    groups = -(-len(names) // KINDS)
+    groups = -(-len(names) // KINDS_PER_GROUP)
     assert figures["classes"] == len(names) + groups + 1 + 3 + 2 and figures["relations"] == len(names) + groups + 2
     assert figures["cells_that_break_a_relation"] == 0
     assert ratios["form_actions_without_over_with"] > 1.3 and ratios["autopilot_actions_without_over_with"] > 1.05

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from annotator.benchmark.scale import measure as scale
-from annotator.benchmark.scale import report, room
-from annotator.benchmark.scale.files import write_photos
-from annotator.benchmark.scale.growth import growth
-from annotator.benchmark.scale.measure import STEPS, measure
-from annotator.cli.bench.speed import whole_numbers
+from annotator.benchmark.scale import room, scale_measurement, scale_report
+from annotator.benchmark.scale.growth import extrapolate_growth
+from annotator.benchmark.scale.photo_files import write_photos
+from annotator.benchmark.scale.scale_measurement import REPORTED_STEPS, measure
+from annotator.cli.bench.speed import parse_image_counts
 from annotator.errors import AnnotatorError
 from annotator.store.pictures.decoding import check_image
-from annotator.store.pictures.jpeg import whole_jpeg
+from annotator.store.pictures.jpeg import parse_whole_jpeg
 
 
 def _left() -> set[Path]:
@@ -34,9 +33,9 @@ def test_a_project_goes_through_all_steps_and_its_figures_are_kept(tmp_path, mon
     (size,) = result["sizes"]
     values = size["figures"] | size["ratios"]
     assert all(math.isfinite(value) for value in values.values())
-    assert all(values[f"{step}_seconds"] > 0 for step in STEPS)
+    assert all(values[f"{step}_seconds"] > 0 for step in REPORTED_STEPS)
     if Path("/proc/self/status").exists():
-        assert all(values[f"{step}_resident_mb"] >= values[f"{step}_peak_mb"] > 5 for step in STEPS)
+        assert all(values[f"{step}_resident_mb"] >= values[f"{step}_peak_mb"] > 5 for step in REPORTED_STEPS)
     assert values["register_over_floor"] > 1 and values["register_unchanged_seconds"] > 0
     assert values["train_labeled_images"] == 1000 and values["train_unbiased_answers"] > 500
     for name in ("first", "next"):
@@ -49,10 +48,10 @@ def test_a_project_goes_through_all_steps_and_its_figures_are_kept(tmp_path, mon
     assert min(parts) > 0 and sum(parts) <= values["project_mb"] + 0.01
     assert not _left()
     # Not measured again: no step exists any more.
-    monkeypatch.setattr(scale, "STEP", "nowhere")
+    monkeypatch.setattr(scale_measurement, "STEP_MODULE", "nowhere")
     assert measure((1000,), 5, work=tmp_path / "work") == result == json.loads(json.dumps(result))
-    ((headings, rows),) = report.tables(result)
-    assert headings[0] == "1,000 images" and [row[0] for row in rows] == list(STEPS)
+    ((headings, rows),) = scale_report.build_tables(result)
+    assert headings[0] == "1,000 images" and [row[0] for row in rows] == list(REPORTED_STEPS)
 
 
 @pytest.mark.slow
@@ -75,7 +74,7 @@ def test_photos_have_the_size_that_was_asked_for_and_differ(tmp_path, kilobytes)
     assert all(abs(len(content) - 1000 * kilobytes) < 200 + 30 * kilobytes for content in contents)
     facts = [check_image(io.BytesIO(content)) for content in contents]
     first, second = (fact.capture.captured_at for fact in facts[:2])
-    assert first and second == first + 60 and whole_jpeg(contents[0])
+    assert first and second == first + 60 and parse_whole_jpeg(contents[0])
     with Image.open(io.BytesIO(contents[0])) as image:
         assert image.size == (facts[0].width, facts[0].height)
         image.load()
@@ -88,24 +87,24 @@ def test_what_the_disk_cannot_hold_is_refused_with_the_numbers_before_anything_i
     ):
         measure((1000, 10**12))
     assert _left() == before
-    bare = room.needed_bytes(1000, 5, 100, ["photos", "register"])
-    assert 100_000_000 < bare < room.needed_bytes(1000, 5, 100, ["photos", "register", "embed", "train"])
+    bare = room.compute_needed_bytes(1000, 5, 100, ["photos", "register"])
+    assert 100_000_000 < bare < room.compute_needed_bytes(1000, 5, 100, ["photos", "register", "embed", "train"])
 
 
 def test_sizes_and_steps_that_make_no_sense_are_refused():
     with pytest.raises(AnnotatorError, match=r"No step is called 'fly'. There is: register, embed"):
         measure((1000,), steps=["fly", "train"])
-    assert whole_numbers("1000, 250000") == (1000, 250000)
+    assert parse_image_counts("1000, 250000") == (1000, 250000)
     for wrong in ("", "999", "1e6", "1000,x", "-5000"):
         with pytest.raises(AnnotatorError, match="--images takes whole numbers of at least 1,000"):
-            whole_numbers(wrong)
+            parse_image_counts(wrong)
 
 
 def test_a_line_is_foretold_by_a_line_and_what_grows_faster_by_its_exponent():
     sizes = [1000, 2000, 4000]
-    line = growth(sizes, [3 + 0.01 * size for size in sizes], 100_000)
+    line = extrapolate_growth(sizes, [3 + 0.01 * size for size in sizes], 100_000)
     assert line["predicted"] == pytest.approx(1003) and line["a_million"] == pytest.approx(10_000)
-    square = growth(sizes, [size**2 for size in sizes], 100_000)
+    square = extrapolate_growth(sizes, [size**2 for size in sizes], 100_000)
     assert square["exponent"] == pytest.approx(2) and square["predicted"] == pytest.approx(1e10)
-    assert growth(sizes, [5, 5, 5], 10**7)["predicted"] == pytest.approx(5)
-    assert growth(sizes, [5, 4, 3], 10**7)["a_million"] == 0
+    assert extrapolate_growth(sizes, [5, 5, 5], 10**7)["predicted"] == pytest.approx(5)
+    assert extrapolate_growth(sizes, [5, 4, 3], 10**7)["a_million"] == 0

@@ -8,40 +8,39 @@ import pytest
 from served import Served
 
 from annotator.benchmark.harness.bulk import make_bulk_project
-from annotator.benchmark.store import ROWS, measure
-from annotator.queues import annotate
-from annotator.records import Wanted
+from annotator.benchmark.store import ROUTE_REQUESTS, measure
+from annotator.queues import image_queue
+from annotator.records import WantedImages
 from annotator.snapshot import rankings
-from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.images import images
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
+from annotator.store.labels import decisions, project_counts
 
 
 def test_a_made_up_project_is_consistent(tmp_path):
     made = make_bulk_project(tmp_path, 400, 5)
     db = made.db
-    counts = overview.image_counts(db)
+    counts = project_counts.count_images_by_stage(db)
     assert counts["all"] == 400 and counts["complete"] == 12
     assert 400 - counts["without_decision"] == 120
-    assert overview.labels_by_state(db)["present"] == db.value("SELECT count(*) FROM label WHERE state = 1")
-    assert images.in_working_order(db)[120 : 120 + len(made.files)].tolist() == sorted(
-        made.files, key=lambda image_id: images.images(db, [image_id])[image_id].sha256
+    assert project_counts.count_labels_by_state(db)["present"] == db.value("SELECT count(*) FROM label WHERE state = 1")
+    assert images.load_ids_in_working_order(db)[120 : 120 + len(made.file_ids)].tolist() == sorted(
+        made.file_ids, key=lambda image_id: images.load_images(db, [image_id])[image_id].sha256
     )
-    assert all(images.image_path(db, image_id).exists() for image_id in made.files)
+    assert all(images.find_image_path(db, image_id).exists() for image_id in made.file_ids)
     found = read_predictions(db)
-    assert 0 < decisions.newest_decision(db) - found.run.last_decision_id <= 120
+    assert 0 < decisions.get_newest_decision_id(db) - found.run.last_decision_id <= 120
     kept = rankings.load(db.paths.run(found.run.id))
     again = rankings.build(db, found.run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
     assert all(np.array_equal(getattr(kept, name), getattr(again, name)) for name in vars(again))
-    assert annotate.next_work(db, Wanted("review", "tab", "Ann", (), 3)).items
+    assert image_queue.lease_next_work(db, WantedImages("review", "tab", "Ann", (), 3)).items
 
 
 @pytest.mark.slow
 @pytest.mark.process
 def test_every_route_is_timed_at_both_sizes():
     result = measure(images=400, classes=4, requests=2)
-    for row in ROWS:
+    for row in ROUTE_REQUESTS:
         for size in ("small", "large"):
             assert result["figures"][f"{row}_{size}_p95_ms"] >= result["figures"][f"{row}_{size}_p50_ms"] > 0
         assert result["ratios"][f"{row}_p95_large_over_small"] > 0

@@ -5,21 +5,21 @@ import json
 import numpy as np
 import pytest
 import torch
-from pictured_sets import coloured, pictured
+from pictured_sets import colored, pictured
 from tiny_sets import make_voc, whole
 from typer.testing import CliRunner
 
 from annotator.benchmark.datasets import Part
-from annotator.benchmark.datasets.dataset import DataSet, official
-from annotator.benchmark.methods import report
-from annotator.benchmark.methods.options import Options
-from annotator.benchmark.methods.supervision import Supervision, observed_in_validation, training_labels
-from annotator.benchmark.methods.task import Task, Trained, task_of
+from annotator.benchmark.datasets.dataset import DataSet, build_official_dataset
+from annotator.benchmark.methods import methods_report
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.supervision import Supervision, draw_training_labels, draw_validation_positives
+from annotator.benchmark.methods.task import Task, Trained, make_task
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from models.labels import ABSENT, PRESENT
 from models.methods import METHODS, make_method
-from models.protocol import single_positive
+from models.single_positive_sampling import sample_single_positives
 from models.statistics.metrics import precision_and_recall_at, wasserstein_distance
 
 pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
@@ -34,7 +34,7 @@ def voc(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return coloured(tmp_path_factory.mktemp("set"))
+    return colored(tmp_path_factory.mktemp("set"))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_a_changed_constant_is_what_is_trained(voc, kept):
     smoothed = ("--methods", "an_ls", "--set", "an_ls.positive=0")
     changed = compared(voc, kept, *smoothed, "--set", "an_ls.negative=0")
     assert changed["rows"][0]["chosen"]["parameters"] == {"positive": 0.0, "negative": 0.0}
-    assert "Changed constants: an_ls.positive=0, an_ls.negative=0." in report.text(changed)
+    assert "Changed constants: an_ls.positive=0, an_ls.negative=0." in methods_report.format_text(changed)
     figures = ("test_map", "hidden_ap", "ece", "val_map")
     assert [changed["rows"][0][key] for key in figures] == [plain[key] for key in figures]
     half = compared(voc, kept, *smoothed)["rows"][0]
@@ -68,7 +68,7 @@ def test_a_changed_constant_is_what_is_trained(voc, kept):
 def test_everything_wrong_with_changed_constants_is_told_at_once(tmp_path):
     words = ("gr", "grr.q3=1", "an.eps=0", "gr.q4=1", "em.alpha=much", "gr.sigma=-1")
     with pytest.raises(AnnotatorError) as caught:
-        Options(("gr", "em"), changed=words, work=tmp_path).checked()
+        Options(("gr", "em"), changed=words, work=tmp_path).check_and_resolve()
     told = str(caught.value)
     assert "'gr' is not of the form NAME.PARAMETER=VALUE" in told
     assert "no method is called 'grr'. Did you mean 'gr'" in told
@@ -76,33 +76,33 @@ def test_everything_wrong_with_changed_constants_is_told_at_once(tmp_path):
     assert "no parameter is called 'q4'" in told and "q1, q2, q3" in told
     assert "alpha = 'much' must be a number" in told
     with pytest.raises(AnnotatorError, match="must both be positive"):
-        Options(("gr",), changed=("gr.sigma=-1",), work=tmp_path).checked()
+        Options(("gr",), changed=("gr.sigma=-1",), work=tmp_path).check_and_resolve()
 
 
 def paper_set(images: int = 60, classes: int = 6) -> DataSet:
     chance = np.random.default_rng(3)
     train, test = (Part((None,) * rows, chance.random((rows, classes)) < 0.5) for rows in (images, 10))
-    return official("voc", tuple("abcdef")[:classes], train, test, None, ())
+    return build_official_dataset("voc", tuple("abcdef")[:classes], train, test, None, ())
 
 
 def test_further_labels_of_a_set_of_the_papers_are_those_that_their_code_draws():
     dataset = paper_set()
     rows = dataset.official_rows[0]
     for positives, negatives in ((2, 0), (1, 1), (-1, 0), (3, -1)):
-        drawn = training_labels(dataset, 1.0, 0, supervision=Supervision("single", positives, negatives))
+        drawn = draw_training_labels(dataset, 1.0, 0, supervision=Supervision("single", positives, negatives))
         shows = dataset.train.truth.any(1)
-        assert np.array_equal(drawn[shows], single_positive(whole(dataset), positives, negatives)[rows][shows])
-    full = training_labels(dataset, 1.0, 0, supervision=Supervision("full"))
+        assert np.array_equal(drawn[shows], sample_single_positives(whole(dataset), positives, negatives)[rows][shows])
+    full = draw_training_labels(dataset, 1.0, 0, supervision=Supervision("full"))
     assert np.array_equal(full == PRESENT, dataset.train.truth) and np.array_equal(full == ABSENT, ~dataset.train.truth)
-    half = training_labels(dataset, 0.5, 0, supervision=Supervision("full"))
+    half = draw_training_labels(dataset, 0.5, 0, supervision=Supervision("full"))
     assert (half != 0).all(1).sum() == round(0.5 * len(rows)) and not half[(half == 0).any(1)].any()
 
 
 def test_further_labels_of_a_folder_leave_the_first_and_are_as_many_as_asked():
     dataset = paper_set()
     plain = DataSet(*(getattr(dataset, name) for name in ("name", "classes", "train", "val", "test")), None, None)
-    one = training_labels(plain, 0.5, 4)
-    more = training_labels(plain, 0.5, 4, supervision=Supervision("single", 2, 1))
+    one = draw_training_labels(plain, 0.5, 4)
+    more = draw_training_labels(plain, 0.5, 4, supervision=Supervision("single", 2, 1))
     told, truth = (one == PRESENT).any(1), plain.train.truth
     assert (more[one == PRESENT] == PRESENT).all() and not more[~told].any()
     assert np.array_equal((more == PRESENT)[told].sum(1), np.minimum(truth[told].sum(1), 2))
@@ -112,11 +112,11 @@ def test_further_labels_of_a_folder_leave_the_first_and_are_as_many_as_asked():
 
 def test_each_method_of_the_first_table_is_told_as_many_absences_as_its_row_says():
     dataset = paper_set()
-    task = task_of(dataset, 1.0, 0, absences={METHODS[name].known_absences for name in ("an", "iu", "iun")})
-    truth = task.truth[task.train[task.labelled]]
-    labels = {name: task.labels_for(False, METHODS[name].known_absences) for name in ("an", "iu", "iun")}
+    task = make_task(dataset, 1.0, 0, absences={METHODS[name].known_absences for name in ("an", "iu", "iun")})
+    truth = task.truth[task.train[task.labeled_places]]
+    labels = {name: task.get_labels(False, METHODS[name].known_absences) for name in ("an", "iu", "iun")}
     for given in labels.values():
-        assert np.array_equal(given == PRESENT, task.labels[task.labelled] == PRESENT)
+        assert np.array_equal(given == PRESENT, task.labels[task.labeled_places] == PRESENT)
     assert not (labels["an"] == ABSENT).any() and np.array_equal(labels["iun"] == ABSENT, ~truth)
     assert np.array_equal((labels["iu"] == ABSENT).sum(1), np.minimum((~truth).sum(1), 1))
     assert METHODS["bce_ls"].full_labels and not METHODS["pr"].known_absences
@@ -131,7 +131,7 @@ def test_validation_by_observed_labels_takes_all_else_for_absent():
     # The one observed positive of the first class ranks last of three, that of the second in the middle.
     assert task.val_map(probabilities) == pytest.approx((1 / 3 + 1 / 2) / 2)
     dataset = paper_set()
-    drawn = observed_in_validation(dataset, 0)
+    drawn = draw_validation_positives(dataset, 0)
     assert (drawn.sum(1) == dataset.val.truth.any(1)).all() and dataset.val.truth[drawn].all()
 
 
@@ -139,15 +139,15 @@ def test_without_validation_the_last_epoch_counts(voc, kept):
     row = compared(voc, kept, "--methods", "an", "--validate", "none")["rows"][0]
     assert row["epoch"] == [2] and "val_map" not in row and 0 < row["test_map"] <= 1
     with pytest.raises(AnnotatorError, match="tuning needs validation images"):
-        Options(("an",), validate="none", trials=2, work=kept).checked()
+        Options(("an",), validate="none", trials=2, work=kept).check_and_resolve()
 
 
 def test_with_full_labels_nothing_is_hidden_and_every_loss_learns_from_absences(voc, kept):
     result = compared(voc, kept, "--methods", "focal,asl,zlpr,opml,bce_ls", "--labels", "full")
     for row in result["rows"]:
         assert "hidden_ap" not in row and 0 < row["test_map"] <= 1
-    assert "Known of a labeled training image: all labels." in report.text(result)
-    assert "| `zlpr` |" in report.markdown(result)
+    assert "Known of a labeled training image: all labels." in methods_report.format_text(result)
+    assert "| `zlpr` |" in methods_report.format_markdown(result)
 
 
 def test_measures_that_are_asked_for_are_figures_and_columns(folder, voc, kept):
@@ -160,7 +160,9 @@ def test_measures_that_are_asked_for_are_figures_and_columns(folder, voc, kept):
         assert row["wasserstein"] == pytest.approx(best, abs=1e-5)
     # No image of this set's validation part has an unseen positive.
     assert "wasserstein" not in compared(voc, kept, "--methods", "an", "--measures", asked)["rows"][0]
-    assert "recall@3" in report.text(result) and "recall@K: the share" in report.markdown(result)
+    assert "recall@3" in methods_report.format_text(result) and "recall@K: the share" in methods_report.format_markdown(
+        result
+    )
 
 
 def test_unknown_words_about_labels_are_told_at_once(tmp_path):
@@ -168,7 +170,7 @@ def test_unknown_words_about_labels_are_told_at_once(tmp_path):
         ("an",), labels="fill", positives=0, negatives=-2, validate="obsreved", measures=("recall@0",), work=tmp_path
     )
     with pytest.raises(AnnotatorError) as caught:
-        wrong.checked()
+        wrong.check_and_resolve()
     for part in ("'full'", "positives is 0", "negatives is -2", "'observed'", "no measure is called 'recall@0'"):
         assert part in str(caught.value), part
     done = CliRunner().invoke(app, ["bench", "methods", "--positives", "two"])
@@ -178,8 +180,8 @@ def test_unknown_words_about_labels_are_told_at_once(tmp_path):
 def test_rows_to_compare_with_take_part_only_when_they_are_named(tmp_path):
     yardsticks = {name for name, method in METHODS.items() if method.yardstick}
     assert {"iun", "iu", "pr", "ent_min", "l1r", "l2r", "bce_ls", "an_ls+linear_init", "gr_learned"} == yardsticks
-    assert not yardsticks & set(Options(work=tmp_path).checked().methods)
-    assert Options(("iun",), work=tmp_path).checked().methods == ("iun",)
+    assert not yardsticks & set(Options(work=tmp_path).check_and_resolve().methods)
+    assert Options(("iun",), work=tmp_path).check_and_resolve().methods == ("iun",)
 
 
 @pytest.mark.parametrize(("name", "cost"), [("l1r", 0.1 * (1 + 2 + 3)), ("l2r", 0.05 * (1 + 4 + 9))])
@@ -197,7 +199,7 @@ def test_learned_curves_begin_where_the_schedule_begins_and_have_a_gradient():
     loss = learned.loss(logits, torch.arange(2))
     assert loss.item() == pytest.approx(moved.loss_function(logits, labels).item(), rel=1e-6)
     loss.backward()
-    (group,) = learned.learned()
+    (group,) = learned.parameter_groups()
     assert [tuple(curve.shape) for curve in group["params"]] == [(3,)] * 4
     assert all(curve.grad.abs().sum() > 0 for curve in group["params"])
 
@@ -206,7 +208,7 @@ def test_an_ls_in_two_stages_freezes_the_backbone_first_and_then_starts_afresh()
     method = make_method("an_ls+linear_init")
     method.begin(torch.zeros(2, 2, dtype=torch.int8), None, 35, torch.Generator())
     assert [method.freezes_backbone(epoch) for epoch in (1, 25, 26)] == [True, True, False]
-    assert [epoch for epoch in range(1, 36) if method.starts_afresh(epoch)] == [26]
+    assert [epoch for epoch in range(1, 36) if method.restarts_optimizer(epoch)] == [26]
     published = METHODS["an_ls+linear_init"].published
     assert {name: (one.linear_lr, one.linear_batch) for name, one in published.items()} == {
         "voc": (1e-4, 8), "coco": (1e-4, 8), "nus": (1e-4, 16), "cub": (1e-4, 8)
@@ -220,7 +222,7 @@ def test_figures_of_test_images_follow_the_measures_of_the_task():
         truth, rows[:1], rows[1:1], rows[1:], np.array([[1, 0, 0]], np.int8), False, measures=("recall@1", "train_map")
     )
     probabilities = np.array([[0.9, 0.2, 0.3], [0.4, 0.8, 0.1], [0.6, 0.5, 0.5]])
-    figures = task.figures(Trained(lambda rows: probabilities[rows], 1, 0.5, 0.1))
+    figures = task.compute_figures(Trained(lambda rows: probabilities[rows], 1, 0.5, 0.1))
     assert figures["recall@1"] == pytest.approx((1 / 2 + 0) / 2) and figures["train_map"] == 1.0
     assert "wasserstein" not in figures
 

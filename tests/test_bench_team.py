@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from annotator.benchmark.faults.hands import WHOLE, Hands
-from annotator.benchmark.faults.people import Sent
+from annotator.benchmark.faults.hands import WHOLE_IMAGE_CLASS, Hands
+from annotator.benchmark.faults.simulated_pages import SentDecisions
 from annotator.benchmark.harness import projects
-from annotator.benchmark.team.freed import Freed
-from annotator.benchmark.team.measure import measure
+from annotator.benchmark.team.lease_expiry import LeaseExpiry
+from annotator.benchmark.team.team_measurement import measure
 from annotator.benchmark.team.teammates import Teammate
 from annotator.errors import AnnotatorError
 from annotator.store.people import leases
@@ -18,19 +18,21 @@ from annotator.store.people import leases
 def test_an_image_of_somebody_who_vanished_is_in_two_hands_only_while_it_is_leased(
     tmp_path, monkeypatch, lease_seconds, twice
 ):
-    for module in ("annotator.store.people.leases", "annotator.benchmark.team.freed"):
+    for module in ("annotator.store.people.leases", "annotator.benchmark.team.lease_expiry"):
         monkeypatch.setattr(f"{module}.LEASE_SECONDS", lease_seconds)
-    monkeypatch.setattr("annotator.benchmark.team.freed.WAITING", 1.0)  # enough to see that the long lease goes on
+    # enough to see that the long lease goes on
+    monkeypatch.setattr("annotator.benchmark.team.lease_expiry.MAX_WAIT_SECONDS", 1.0)
     db, hands = projects.make_project(tmp_path, 30, 2), Hands()
-    gone = Teammate(0, "Ann", 1, {}, [1], 1000.0, Sent(), hands)  # its first decision is due long after it has gone
+    # its first decision is due long after it has gone
+    gone = Teammate(0, "Ann", 1, {}, [1], 1000.0, SentDecisions(), hands)
     gone.asked_at = time.monotonic()
-    cells = [(image, WHOLE) for image in leases.take_next(db, gone.holder, "Ann", [], 1)]
-    hands.take(gone.holder, cells)
+    cells = [(image, WHOLE_IMAGE_CLASS) for image in leases.lease_next_images(db, gone.holder, "Ann", [], 1)]
+    hands.take_cells(gone.holder, cells)
     gone.start()
-    freed = Freed(db, hands, [gone])
-    assert (freed.seconds() is None) == bool(twice)
-    hands.take("a colleague", cells)
-    assert len(hands.twice) == twice
+    freed = LeaseExpiry(db, hands, [gone])
+    assert (freed.wait_for_seconds() is None) == bool(twice)
+    hands.take_cells("a colleague", cells)
+    assert len(hands.double_holdings) == twice
 
 
 @pytest.mark.slow

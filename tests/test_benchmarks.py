@@ -16,9 +16,9 @@ from served import until
 
 from annotator.benchmark import freshness, heatmaps, interface
 from annotator.benchmark.boxes import read_boxes
-from annotator.benchmark.harness import browser, processes, projects
+from annotator.benchmark.harness import browser, child_processes, projects
 from annotator.benchmark.harness.scratch import scratch_folder
-from annotator.benchmark.interface import annotate, bursts, gallery, presses
+from annotator.benchmark.interface import annotate_rows, bursts, gallery_rows, presses
 from annotator.errors import AnnotatorError
 
 
@@ -52,7 +52,7 @@ def numbers(result, name):
 @pytest.mark.slow
 @pytest.mark.process
 def test_the_first_page_is_timed_from_the_start_of_the_server(monkeypatch):
-    monkeypatch.setattr("annotator.benchmark.interface.others.STARTS", 1)
+    monkeypatch.setattr("annotator.benchmark.interface.grid_review_rows.SERVER_STARTS", 1)
     values = numbers(interface.measure(keys=10, rows=["first-page"]), "interface")
     assert 0 < values["floor_first_page_p50_seconds"] < values["annotate_first_page_p50_seconds"]
 
@@ -67,7 +67,7 @@ def test_heat_maps_are_counted_as_hits_where_they_point_into_a_box(folder, tmp_p
     boxes.write_text("\n".join(rows) + "\n")
     values = numbers(heatmaps.measure(images, truth, boxes, labels=[9], backbone="efficientnet_lite0"), "heatmaps")
     # 18 labels, 9 of them clicked.
-    assert values["labels_9_maps"] == 9 == sum(values[f"positives_{low}_maps"] for low in heatmaps.BINS)
+    assert values["labels_9_maps"] == 9 == sum(values[f"positives_{low}_maps"] for low in heatmaps.POSITIVE_BINS)
     assert values["hit_share"] == values["centre_share"] == pytest.approx(values["labels_9_hits"] / 9, abs=1e-4)
     share = values["centre_share"]
     assert 0 < share < 1 and values["random_share"] == pytest.approx(share + (1 - share) / 64**2, abs=1e-3)
@@ -89,19 +89,19 @@ def test_all_lines_of_boxes_that_cannot_be_used_are_told_at_once(tmp_path):
 def test_a_click_is_a_true_label_and_one_an_image():
     there = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]], bool)
     for seed in range(20):
-        labels = heatmaps.clicks(there, 2, np.random.default_rng(seed))
+        labels = heatmaps.draw_clicks(there, 2, np.random.default_rng(seed))
         assert labels.sum() == 2 and labels.sum(1).max() == 1
         assert there[labels == 1].all()
 
 
 @pytest.mark.slow
 @pytest.mark.process
-@pytest.mark.parametrize("files", [freshness.FILES, 0])
+@pytest.mark.parametrize("files", [freshness.MAX_IMAGE_FILES, 0])
 def test_freshness_waits_for_probabilities_that_have_seen_the_decision_and_for_a_training(files, monkeypatch):
-    monkeypatch.setattr(freshness, "FILES", files)
+    monkeypatch.setattr(freshness, "MAX_IMAGE_FILES", files)
     values = numbers(freshness.measure(240, 3, answers=3, repetitions=1), "freshness")
     assert (values["images"], values["classes"], values["answers"]) == (240, 3, 3)
-    for kind in freshness.KINDS:
+    for kind in freshness.DECISION_KINDS:
         fast, slow = (values[f"{kind}_to_published_{name}_seconds"] for name in ("p50", "max"))
         assert 0 < values["bare_matrix_product_seconds"] < fast <= slow and values[f"{kind}_to_published_count"] == 3
     assert values["refills_until_gone_max"] == 1
@@ -121,17 +121,19 @@ def test_interface_measures_annotate_beside_both_floors_and_accounts_for_every_k
     in_order(values, "floor_key", "floor_picture_first_key", "annotate_key", "floor_click", "annotate_click")
     assert values["annotate_key_p95_over_floor"] > 0 and values["annotate_key_p50_over_floor_picture_first"] > 0
     assert not [name for name in values if "grid" in name or "people" in name]
-    assert values["burst_keys"] == annotate.BURST
+    assert values["burst_keys"] == annotate_rows.BURST_KEYS
     accounted_for(values, "burst")
 
 
 @pytest.mark.slow
 @pytest.mark.browser
 def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own(monkeypatch):
-    monkeypatch.setattr("annotator.benchmark.interface.others.GRIDS_IN_HAND", 12)
+    monkeypatch.setattr("annotator.benchmark.interface.grid_review_rows.GRIDS_IN_HAND", 12)
     values = numbers(interface.measure(keys=3, rows=["grid", "review"]), "interface")
     in_order(values, "floor_enter", "grid_enter", "floor_accept", "review_accept", "floor_heatmap", "review_heatmap")
-    assert values["grid_enter_p50_frames"] == pytest.approx(values["grid_enter_p50_ms"] / presses.FRAME, abs=0.01)
+    assert values["grid_enter_p50_frames"] == pytest.approx(
+        values["grid_enter_p50_ms"] / presses.FRAME_MILLISECONDS, abs=0.01
+    )
     assert values["review_heatmap_p50_frames"] > 0 and values["grid_enter_p50_over_floor"] > 0
     accounted_for(values, "grid_burst")
     accounted_for(values, "review_burst")
@@ -140,8 +142,14 @@ def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own
 @pytest.mark.slow
 @pytest.mark.browser
 def test_interface_measures_the_gallery_beside_a_plain_list_of_the_same_pictures(monkeypatch):
-    for name, value in {"IMAGES": 1000, "FILES": 60, "BATCH": 30, "STEPS": 8, "JUMPS": 2}.items():
-        monkeypatch.setattr(gallery, name, value)
+    for name, value in {
+        "LISTED_IMAGES": 1000,
+        "IMAGE_FILES": 60,
+        "BATCH_CELLS": 30,
+        "WHEEL_STEPS": 8,
+        "SCROLL_BAR_JUMPS": 2,
+    }.items():
+        monkeypatch.setattr(gallery_rows, name, value)
     values = numbers(interface.measure(keys=3, rows=["gallery"]), "interface")
     for page in ("floor", "gallery"):
         in_order(values, f"{page}_scroll_frame", f"{page}_jump", f"{page}_batch_30")
@@ -153,7 +161,7 @@ def test_interface_measures_the_gallery_beside_a_plain_list_of_the_same_pictures
 @pytest.mark.slow
 @pytest.mark.browser
 def test_interface_measures_four_people_at_once_and_a_long_quick_pace(monkeypatch):
-    monkeypatch.setattr(annotate, "LONG", 480)
+    monkeypatch.setattr(annotate_rows, "PACED_IMAGES", 480)
     values = numbers(interface.measure(keys=3, rows=["people", "pace"]), "interface")
     in_order(values, "floor_key_4_people", "annotate_key_4_people", "floor_pace", "annotate_pace")
     assert 20 <= values["pace_images"] <= 28
@@ -185,12 +193,12 @@ def test_a_burst_counts_wrong_lost_and_doubled_decisions():
     burst = bursts.Burst(
         pressed=[(1, "a"), (2, "b"), (3, "c"), (None, "d")],
         decided=[(1, "a"), (1, "a"), (2, "c")],
-        apart=[20.0, 20.0, 20.0],
+        pause_milliseconds=[20.0, 20.0, 20.0],
     )
-    assert burst.on_the_right_image == 1
-    assert burst.lost == 3
-    assert burst.doubled == 1
-    assert burst.figures("it")["it_decisions"] == 3
+    assert burst.right_image_count == 1
+    assert burst.lost_count == 3
+    assert burst.doubled_count == 1
+    assert burst.build_figures("it")["it_decisions"] == 3
 
 
 def test_images_of_a_benchmark_are_all_different_and_can_be_read(tmp_path):
@@ -202,13 +210,13 @@ def test_images_of_a_benchmark_are_all_different_and_can_be_read(tmp_path):
 
 
 def test_a_browser_that_is_named_but_not_there_is_an_error(monkeypatch):
-    monkeypatch.setenv(browser.VARIABLE, "/nowhere/chromium")
+    monkeypatch.setenv(browser.CHROMIUM_VARIABLE, "/nowhere/chromium")
     with pytest.raises(AnnotatorError, match="names '/nowhere/chromium'"):
         browser.find_chromium()
 
 
 def test_without_any_browser_it_is_said_how_to_get_one(monkeypatch, tmp_path):
-    monkeypatch.delenv(browser.VARIABLE, raising=False)
+    monkeypatch.delenv(browser.CHROMIUM_VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(browser, "MAC_PLACES", ())
     with pytest.raises(AnnotatorError, match="playwright install chromium"):
@@ -221,14 +229,14 @@ def test_without_any_browser_it_is_said_how_to_get_one(monkeypatch, tmp_path):
 def test_a_process_that_ends_too_early_is_an_error_with_its_last_words():
     with (
         pytest.raises(AnnotatorError, match="no-such-command"),
-        processes.python("annotator", "no-such-command") as child,
+        child_processes.run_module("annotator", "no-such-command") as child,
     ):
-        processes.wait_for(lambda: child.poll() is not None, "its end")
+        child_processes.wait_for(lambda: child.poll() is not None, "its end")
 
 
 @pytest.mark.process
 def test_a_process_is_ended_even_after_an_error():
-    with pytest.raises(RuntimeError), processes.python("http.server", "--bind", "127.0.0.1", "0") as child:
+    with pytest.raises(RuntimeError), child_processes.run_module("http.server", "--bind", "127.0.0.1", "0") as child:
         raise RuntimeError
     assert child.returncode is not None
 
@@ -257,16 +265,16 @@ def run_on(pids: set[int]) -> set[int]:
 BENCH = """
 import sys, time
 from annotator.benchmark import freshness
-from annotator.benchmark.harness import processes
-from annotator.benchmark.harness.browser import chromium
+from annotator.benchmark.harness import child_processes as processes
+from annotator.benchmark.harness.browser import open_chromium
 kind = sys.argv[1]
 if kind == "worker":
     freshness.measure(240, 3, answers=100_000, repetitions=1)
 elif kind == "server":
-    with processes.server("http.server", "--bind", "127.0.0.1"):
+    with processes.run_server("http.server", "--bind", "127.0.0.1"):
         time.sleep(600)
 else:
-    with chromium() as browser:
+    with open_chromium() as browser:
         browser.new_page()
         time.sleep(600)
 """
@@ -341,16 +349,12 @@ def test_a_label_that_comes_back_otherwise_fails_the_measurement_of_data(tmp_pat
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text("[annotator.formats]\nwrong = wrong:WRONG\n")
     (tmp_path / "site" / "wrong.py").write_text(
-        "from dataclasses import replace\n"
-        "from annotator.exchange.formats.csv_table import CSV\n"
-        "from annotator.exchange.formats.format import Lost\n"
-        "from annotator.exchange.formats.view import ABSENT, PRESENT, Columns\n"
-        "def write(view, out):\n"
-        "    (block,) = view.blocks()\n"
-        "    row, column = (block.states == PRESENT).nonzero()\n"
-        "    block.states[row[0], column[0]] = ABSENT\n"
-        "    CSV.write(replace(view, columns=Columns(long=True), blocks=lambda: iter([block])), out)\n"
-        "WRONG = replace(CSV, name='wrong', write=write, lost=Lost(unsure=False, provenance=False))\n"
+        "from dataclasses import replace\nfrom annotator.exchange.formats.csv_table import CSV\nfrom "
+        "annotator.exchange.formats.format import FormatLosses\nfrom annotator.exchange.formats.export_view import "
+        "STATE_ABSENT, STATE_PRESENT, TableColumns\ndef write(view, out):\n    (block,) = view.blocks()\n    row, "
+        "column = (block.states == STATE_PRESENT).nonzero()\n    block.states[row[0], column[0]] = STATE_ABSENT\n    "
+        "CSV.write(replace(view, columns=TableColumns(long=True), blocks=lambda: iter([block])), out)\nWRONG = "
+        "replace(CSV, name='wrong', write=write, lost=FormatLosses(unsure=False, provenance=False))\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), *sys.path]))
     words = ("bench", "data", "--images", 50, "--classes", 4, "--formats", "wrong", "--json")

@@ -12,10 +12,9 @@ from test_roles import ask, browser_cookie, served_to_roles
 
 from annotator.records import Batch, Decision
 from annotator.snapshot import image_map
-from annotator.store.classes import changes as class_changes
+from annotator.store.classes import class_changes
 from annotator.store.database.database import Database
-from annotator.store.labels import decisions
-from annotator.store.labels import overlap as readings
+from annotator.store.labels import decisions, image_overlap
 from annotator.store.networks import configuration
 from annotator.store.people import blindness
 
@@ -74,15 +73,15 @@ def label_event(db: Database, image: int) -> None:
 
 def test_an_image_that_waits_for_somebodys_blind_answer_shows_them_nothing_before_and_all_after(shared):
     db, image, cells = Database(shared.project), 3, [(3, 1, 1, None), (3, 2, -1, None)]
-    image_map.save_map(db.paths.map(configuration.backbone(db)), np.arange(1, 7), np.full((6, 2), 0.5))
+    image_map.save_map(db.paths.map(configuration.get_backbone(db)), np.arange(1, 7), np.full((6, 2), 0.5))
     heatmap = db.paths.heatmap(9, image, 1)
     heatmap.parent.mkdir(parents=True)
     heatmap.write_bytes(b"drawn")
-    readings.choose(db, 2, 1.0)
+    image_overlap.set_overlap(db, 2, 1.0)
     class_changes.edit(db, "owner", {2: {"examples": [image]}})
     said = Batch("of-ann-1", "Ann", "reading", cells)
     notes = [Decision(f"ann-{kind}", kind, "Ann", "click", image, note="a heron?") for kind in ("flag", "comment")]
-    assert not decisions.decide(db, [said, *notes]).refused
+    assert not decisions.save(db, [said, *notes]).refused
     label_event(db, image)
     nothing = {"labels": [0], "flags": {None}, "comments": {0}, "history": 0, "events": {0}}
     nothing |= {"found": {False}, "example": {False}, "on the map": [0, 0], "heat map": False}
@@ -90,23 +89,23 @@ def test_an_image_that_waits_for_somebodys_blind_answer_shows_them_nothing_befor
     everything |= {"found": {True}, "example": {True}, "on the map": [1, 3], "heat map": True}
     assert shown_of(shared, "annotator", image) == nothing
     assert shown_of(shared, "reviewer", image) == everything
-    assert not decisions.decide(db, [Batch("of-ben-1", "annotator", "reading", cells)]).refused
+    assert not decisions.save(db, [Batch("of-ben-1", "annotator", "reading", cells)]).refused
     everything["history"] += 2
     assert shown_of(shared, "annotator", image) == everything
-    assert not decisions.decide(db, [Decision("of-ben-2", "undo", "annotator", "reading", undoes="of-ben-1:0")]).refused
+    assert not decisions.save(db, [Decision("of-ben-2", "undo", "annotator", "reading", undoes="of-ben-1:0")]).refused
     shown = shown_of(shared, "annotator", image)
     # It waits again, for somebody else, and is no example meanwhile but where it was chosen as one.
     assert shown == everything | {"example": {True, False}}, "what was shown is never hidden again"
-    assert image not in readings.next_for(db, "annotator", (), 9)
-    readings.choose(db, 1, 0)
+    assert image not in image_overlap.find_next_images(db, "annotator", (), 9)
+    image_overlap.set_overlap(db, 1, 0)
     assert shown_of(shared, "annotator", image) == everything, "nobody is asked any more"
 
 
 def test_pages_say_why_an_image_shows_nothing(browser, shared):
     db, words = Database(shared.project), "Answers are hidden while this image waits for a blind answer"
-    readings.choose(db, 2, 1.0)
+    image_overlap.set_overlap(db, 2, 1.0)
     ((image, name),) = db.tuples("SELECT image_id, name FROM reading JOIN image ON id = image_id WHERE due > 0 LIMIT 1")
-    assert not decisions.decide(db, [Batch("of-ann-3", "Ann", "reading", [(image, 1, 1, None)])]).refused
+    assert not decisions.save(db, [Batch("of-ann-3", "Ann", "reading", [(image, 1, 1, None)])]).refused
     page = open_page(browser, shared, "x", "/gallery")
     page.context.add_cookies([browser_cookie(shared, "annotator")])
     page.goto(f"{shared.address}/gallery")
@@ -118,15 +117,15 @@ def test_pages_say_why_an_image_shows_nothing(browser, shared):
     expect(page.get_by_role("dialog").get_by_role("status")).to_have_text(f"{words}.")
     expect(page.locator(".history li")).to_have_count(0)
     assert page.troubles == []
-    readings.choose(db, 1, 0)
+    image_overlap.set_overlap(db, 1, 0)
 
 
 def test_the_certificate_and_its_groups_are_not_shown_to_a_person_who_is_still_to_answer_blind(browser, shared):
     db = Database(shared.project)
     with db.writing() as sql:
         sql.execute("INSERT INTO attribute SELECT id, 'site', 'pond', NULL FROM image")
-    readings.choose(db, 2, 1.0)
-    assert blindness.waits_for(db, "annotator")
+    image_overlap.set_overlap(db, 2, 1.0)
+    assert blindness.has_hidden_images(db, "annotator")
     page = open_page(browser, shared, "x", "/gallery")
     by_a_fact = page.get_by_role("heading", name="By a fact of the images")
     page.context.add_cookies([browser_cookie(shared, "reviewer")])
@@ -136,4 +135,4 @@ def test_the_certificate_and_its_groups_are_not_shown_to_a_person_who_is_still_t
     page.goto(f"{shared.address}/certificate")
     expect(page.get_by_text("Hidden until you have given your blind answers.")).to_be_visible(timeout=60_000)
     expect(by_a_fact).to_have_count(0)
-    readings.choose(db, 1, 0)
+    image_overlap.set_overlap(db, 1, 0)

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.linear.blocks import in_blocks
-from models.linear.lbfgs import minimised
+from models.linear.blocks import run_in_blocks
+from models.linear.lbfgs import minimize
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ def test_every_row_is_worked_on_once_and_torch_has_its_threads_again(two_threads
         assert block.stop - block.start <= size and torch.get_num_threads() == 1
         counts[block] += 1
 
-    in_blocks(rows, size, work)
+    run_in_blocks(rows, size, work)
     assert (counts == 1).all() and torch.get_num_threads() == 2
 
 
 def test_a_caller_with_one_thread_gets_one(two_threads):
     torch.set_num_threads(1)
     names = set()
-    in_blocks(100, 1, lambda block: names.add(threading.current_thread().name))
+    run_in_blocks(100, 1, lambda block: names.add(threading.current_thread().name))
     assert names == {threading.current_thread().name}
 
 
@@ -49,12 +49,12 @@ def test_what_goes_wrong_in_any_thread_ends_the_pass_and_is_raised(two_threads, 
 
     arguments = {"work": lambda block: None, "tell": lambda: None} | {where: fail}
     with pytest.raises(LookupError, match="told"):
-        in_blocks(100_000, 1, **arguments)
+        run_in_blocks(100_000, 1, **arguments)
     assert len(done) < 100_000 and not any(thread.name.startswith("blocks") for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize("steps", [1, 5, 40])
-def test_steps_of_the_optimiser_are_those_of_torch(steps):
+def test_steps_of_the_optimizer_are_those_of_torch(steps):
     generator = torch.Generator().manual_seed(steps)
     rows, answers = torch.randn(60, 12, generator=generator), torch.rand(60, generator=generator).round()
 
@@ -79,4 +79,4 @@ def test_steps_of_the_optimiser_are_those_of_torch(steps):
         return value.item(), point.grad
 
     optimiser.step(closure)
-    np.testing.assert_array_equal(minimised(objective, torch.zeros(12), steps).numpy(), theirs.detach().numpy())
+    np.testing.assert_array_equal(minimize(objective, torch.zeros(12), steps).numpy(), theirs.detach().numpy())

@@ -7,11 +7,11 @@ import torch
 
 from models.labels import PRESENT
 from models.methods import make_method
-from models.methods.published.boostlu import BoostedMap, boosted
+from models.methods.published.boostlu import BoostedMap, boost_positive_scores
 
 
 def test_only_positive_scores_are_boosted():
-    assert boosted(torch.tensor([-2.0, 0.0, 0.5]), 5.0).tolist() == [-2.0, 0.0, 2.5]
+    assert boost_positive_scores(torch.tensor([-2.0, 0.0, 0.5]), 5.0).tolist() == [-2.0, 0.0, 2.5]
 
 
 def test_a_logit_is_the_mean_of_a_boosted_map():
@@ -25,7 +25,7 @@ def test_a_logit_is_the_mean_of_a_boosted_map():
 
 
 def test_without_boosting_it_is_a_linear_classifier_on_pooled_features():
-    network = make_method("boostlu", alpha=1.0).network(6, 3, torch.Generator().manual_seed(0))
+    network = make_method("boostlu", alpha=1.0).build_network(6, 3, torch.Generator().manual_seed(0))
     generator = torch.Generator().manual_seed(1)
     maps = torch.randn(4, 6, 5, 5, generator=generator)
     with torch.no_grad():

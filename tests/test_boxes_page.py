@@ -15,8 +15,8 @@ from served import Served, until
 from test_autopilot_page import flown
 from test_review import reviewed
 
-from annotator.exchange.predictions import outside_predictions
-from annotator.exchange.predictions.outside_predictions import Choices
+from annotator.exchange.predictions import prediction_import
+from annotator.exchange.predictions.prediction_import import PredictionOptions
 from annotator.store.database.database import Database
 
 pytestmark = pytest.mark.browser
@@ -33,7 +33,9 @@ def detect(served: Served, folder: Path, count: int) -> None:
     images = [{"file": f"{number:03}.jpg", "detections": DETECTIONS} for number in range(count)]
     path = folder / "md.json"
     path.write_text(json.dumps({"images": images, "detection_categories": {"1": "fox"}}))
-    with outside_predictions.prepare(Database(served.project), path, "MD", Choices(), "Ann") as plan:
+    with prediction_import.prepare_predictions(
+        Database(served.project), path, "MD", PredictionOptions(), "Ann"
+    ) as plan:
         plan.apply()
 
 

@@ -11,8 +11,8 @@ from person import decided, looked, on_screen, open_page, served_photos, wait_fo
 from playwright.sync_api import expect
 from served import PAGES_ALONE, Served, until
 
-from annotator.benchmark.harness.browser import let_in, open_by_menu
-from annotator.exchange.setup import set_up
+from annotator.benchmark.harness.browser import open_by_menu, sign_in_context
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
@@ -38,7 +38,7 @@ def many(tmp_path_factory) -> Iterator[Served]:
 
 def test_the_name_is_asked_once_and_survives_a_reload(browser, many):
     context = browser.new_context()
-    let_in(context, many.project, many.address)
+    sign_in_context(context, many.project, many.address)
     page = context.new_page()
     page.goto(f"{many.address}/annotate")
     expect(page.get_by_label("Your name")).to_be_focused(timeout=60_000)
@@ -193,7 +193,7 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     page.keyboard.press("Backspace")
     undone = answers.pop()
     wait_until_saved(page, 5)
-    labels = {(one.image_id, one.class_id): one for one in decisions.all_labels(db)}
+    labels = {(one.image_id, one.class_id): one for one in decisions.load_all_labels(db)}
     assert [labels[image_id, class_id].state for image_id, class_id, _ in answers] == [state for *_, state in answers]
     assert {labels[image_id, class_id].source for image_id, class_id, _ in answers} == {"suggestion"}
     assert undone[:2] not in labels
@@ -214,15 +214,15 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     part = page.request.get(served.address + link.get_attribute("href"), headers={"range": "bytes=2-3"})
     assert (part.status, part.body()) == (206, b"\x03\x04")
     rows = list(csv.DictReader((tmp_path / "labels.csv").open(newline="")))
-    ids = {image.name: image.id for image in images.all_images(db)}
-    names = {one.name: one.id for one in classes.all_classes(db)}
+    ids = {image.name: image.id for image in images.load_all_images(db)}
+    names = {one.name: one.id for one in classes.load_active_classes(db)}
     exported = {(ids[row["image"]], names[name]): row[name] for row in rows for name in names if row[name]}
     assert exported == {cell: str(int(one.state == 1)) for cell, one in labels.items() if one.state != 0}
     assert page.troubles == []
 
 
 def test_a_project_without_classes_asks_for_them_first(browser, photos, tmp_path, processes):
-    set_up(tmp_path / "bare", images_folder=photos)
+    set_up_project(tmp_path / "bare", images_folder=photos)
     served = Served(tmp_path / "bare", processes, python=PAGES_ALONE)
     page = open_page(browser, served, "Ann")
     page.get_by_label("One class per line").fill("fox\nimage\n")

@@ -9,12 +9,12 @@ from in_events import in_events
 from made_features import add_features
 
 from annotator.records import Batch, Decision
-from annotator.snapshot.predictions import read_predictions
-from annotator.store.features.cache import FeatureCache, open_features
+from annotator.snapshot.run_predictions import read_predictions
+from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.labels import decisions
 from annotator.worker.training import calibrate
 from annotator.worker.training.train import train
-from models.statistics.calibration import Calibration, raw_logits
+from models.statistics.calibration import Calibration, to_logits
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def cache(db) -> FeatureCache:
 
 def label(db, image_id: int, class_id: int, state: int) -> None:
     one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 def answer_grid(db, class_id: int, images: range, wrong: bool = False) -> None:
@@ -40,7 +40,7 @@ def answer_grid(db, class_id: int, images: range, wrong: bool = False) -> None:
     states = [1 if (image_id >> (class_id - 1) & 1) != wrong else -1 for image_id in images]
     chances = [float(found.probabilities[image_id - 1, class_id - 1]) for image_id in images]
     cells = list(zip(images, [class_id] * len(images), states, chances, strict=True))
-    assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", "grid", cells, run_id=found.run.id)]).refused
+    assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ann", "grid", cells, run_id=found.run.id)]).refused
 
 
 def trained(db, cache):
@@ -57,12 +57,14 @@ def test_a_run_is_calibrated_once_enough_logged_predictions_were_answered(db, ca
         answer_grid(db, class_id, range(5, 25), wrong=True)
     run = trained(db, cache)
     assert len(run.calibration["slopes"]) == 3
-    assert calibrate.LOWEST <= run.threshold <= calibrate.HIGHEST
-    answers = calibrate.answered_before(db, "gr", "x", [1, 2, 3])
+    assert calibrate.MIN_THRESHOLD <= run.threshold <= calibrate.MAX_THRESHOLD
+    answers = calibrate.load_logged_answers(db, "gr", "x", [1, 2, 3])
     assert len(answers.logits) == 40, "labels that were not answers to a prediction are not counted"
-    assert calibrate.answered_before(db, "an", "x", [1, 2, 3]).logits.size == 0, "of another method, nothing"
+    assert calibrate.load_logged_answers(db, "an", "x", [1, 2, 3]).logits.size == 0, "of another method, nothing"
     pretend_adapted(db, "x", "y", np.arange(5, 15))
-    assert len(calibrate.answered_before(db, "gr", "x", [1, 2, 3]).logits) == 20, "of images it was fitted to, nothing"
+    assert len(calibrate.load_logged_answers(db, "gr", "x", [1, 2, 3]).logits) == 20, (
+        "of images it was fitted to, nothing"
+    )
 
 
 def test_answers_about_an_event_of_which_the_run_knew_another_image_do_not_calibrate(db, cache):
@@ -71,10 +73,10 @@ def test_answers_about_an_event_of_which_the_run_knew_another_image_do_not_calib
     trained(db, cache)
     answer_grid(db, 1, range(5, 25))
     in_events(db, 10)  # images 1 to 10, 11 to 20, 21 to 24
-    assert len(calibrate.answered_before(db, "gr", "x", [1, 2, 3]).logits) == 14
+    assert len(calibrate.load_logged_answers(db, "gr", "x", [1, 2, 3]).logits) == 14
     trained(db, cache)
     answer_grid(db, 2, range(11, 25))
-    assert len(calibrate.answered_before(db, "gr", "x", [1, 2, 3]).logits) == 14, "of the second run, none"
+    assert len(calibrate.load_logged_answers(db, "gr", "x", [1, 2, 3]).logits) == 14, "of the second run, none"
 
 
 def test_the_model_is_not_believed_more_than_people_found_it_right(db, cache):
@@ -83,10 +85,10 @@ def test_the_model_is_not_believed_more_than_people_found_it_right(db, cache):
     trained(db, cache)
     rng = np.random.default_rng(1)
     given = rng.normal(0, 3, (400, 2)).astype(np.float32)
-    answers = calibrate.Answers(given.ravel(), np.tile([0, 1], 400), rng.random(800) < 0.5)
+    answers = calibrate.LoggedAnswers(given.ravel(), np.tile([0, 1], 400), rng.random(800) < 0.5)
     chances = 1 / (1 + np.exp(-given))
-    found = calibrate.calibration_of(answers, chances, np.ones(chances.shape, bool))
-    told = calibrate.calibrated(found, chances)
+    found = calibrate.fit_run_calibration(answers, chances, np.ones(chances.shape, bool))
+    told = calibrate.apply_calibration(found, chances)
     assert told.std() < chances.std() / 2
     for column in (0, 1):
         assert (np.diff(told[np.argsort(chances[:, column]), column]) >= 0).all()
@@ -100,11 +102,11 @@ def test_answers_to_a_calibrated_run_are_turned_back_into_what_its_model_said(db
         answer_grid(db, class_id, range(5, 25))
     run = trained(db, cache)
     answer_grid(db, 3, range(5, 25))
-    answers = calibrate.answered_before(db, "gr", "x", [1, 2, 3])
+    answers = calibrate.load_logged_answers(db, "gr", "x", [1, 2, 3])
     told = read_predictions(db).probabilities[4:24, 2].astype(np.float32)
     back = Calibration.from_dict(run.calibration).invert(np.clip(told, 5e-4, 1 - 5e-4), np.full(20, 2))
     np.testing.assert_allclose(np.sort(answers.logits[answers.columns == 2]), np.sort(back), atol=1e-3)
-    assert not np.allclose(back, raw_logits(told), atol=1e-2), "it was calibrated"
+    assert not np.allclose(back, to_logits(told), atol=1e-2), "it was calibrated"
 
 
 def test_what_was_taken_back_is_no_answer(db, cache):
@@ -113,4 +115,4 @@ def test_what_was_taken_back_is_no_answer(db, cache):
     trained(db, cache)
     answer_grid(db, 1, range(5, 25))
     decisions.undo(db)
-    assert not len(calibrate.answered_before(db, "gr", "x", [1, 2, 3]).logits)
+    assert not len(calibrate.load_logged_answers(db, "gr", "x", [1, 2, 3]).logits)

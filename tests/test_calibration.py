@@ -8,14 +8,14 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from models.statistics.calibration import (
-    BELIEF,
     CALIBRATIONS,
-    IDENTITY,
-    LINES,
-    ROUNDS,
-    SPREAD,
+    CLASS_PRIOR_STD,
+    CLASS_PRIOR_WEIGHT,
+    EM_ROUNDS,
+    LINE_BOUNDS,
+    POOLED_PRIOR_STD,
     Calibration,
-    fit,
+    fit_calibration,
 )
 from models.statistics.metrics import expected_calibration_error
 
@@ -30,7 +30,9 @@ def answers(rng, n: int, classes: int, slope: float = 1.0, shift: float = 0.0):
 
 def fitted(kind: str, found, n_classes: int, weights: np.ndarray | None = None) -> Calibration:
     logits, classes, present = found
-    return fit(kind, logits, classes, present, np.ones(len(logits)) if weights is None else weights, n_classes)
+    return fit_calibration(
+        kind, logits, classes, present, np.ones(len(logits)) if weights is None else weights, n_classes
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,20 +113,22 @@ def _line_by_scipy(logits: np.ndarray, present: np.ndarray) -> tuple[float, floa
             values = np.exp(line[0]) * (logits - middle) + line[1] + middle
             return np.sum(np.logaddexp(0, values) - present * values) + np.sum(((line - centre) / deviation) ** 2) / 2
 
-        bounds = list(zip(*LINES, strict=True))
+        bounds = list(zip(*LINE_BOUNDS, strict=True))
         tries = [minimize(cost, [start, 0.0], bounds=bounds, tol=1e-14) for start in (-3.0, -1.0, 0.5)]
         return min(tries, key=lambda tried: tried.fun).x
 
-    pooled = each = centre = least(np.zeros(2), np.array(IDENTITY))
-    spread = np.square(SPREAD)
-    for _ in range(ROUNDS):
+    pooled = each = centre = least(np.zeros(2), np.array(POOLED_PRIOR_STD))
+    spread = np.square(CLASS_PRIOR_STD)
+    for _ in range(EM_ROUNDS):
         each = least(centre, np.sqrt(spread))
         turned = np.exp(each[0]) * (logits - middle)
         chances = expit(turned + each[1] + middle)
         derivatives = np.stack([turned, np.ones(len(turned))])
         covariance = np.linalg.inv((derivatives * chances * (1 - chances)) @ derivatives.T + np.diag(1 / spread))
-        centre = (BELIEF * pooled + each) / (BELIEF + 1)
-        spread = (BELIEF * np.square(SPREAD) + (each - centre) ** 2 + covariance.diagonal()) / (BELIEF + 1)
+        centre = (CLASS_PRIOR_WEIGHT * pooled + each) / (CLASS_PRIOR_WEIGHT + 1)
+        spread = (CLASS_PRIOR_WEIGHT * np.square(CLASS_PRIOR_STD) + (each - centre) ** 2 + covariance.diagonal()) / (
+            CLASS_PRIOR_WEIGHT + 1
+        )
     slope = np.exp(each[0])
     return slope, each[1] + middle * (1 - slope)
 
@@ -139,7 +143,7 @@ def test_the_order_within_a_class_is_kept_and_the_way_back_leads_to_the_same_log
     flat = np.tile(np.arange(3), 500)
     np.testing.assert_allclose(found.invert(told.ravel(), flat), given.ravel(), atol=1e-4)
     np.testing.assert_array_equal(found.apply(given[:, [2]], [2])[:, 0], told[:, 2])
-    again = Calibration.from_dict(json.loads(json.dumps(found.as_dict())))
+    again = Calibration.from_dict(json.loads(json.dumps(found.to_dict())))
     np.testing.assert_allclose(again.apply(given), told, atol=1e-3)
 
 
@@ -165,7 +169,7 @@ def test_answers_about_likely_cells_alone_leave_unlikely_ones_to_the_model():
     shown = np.argsort(-logits)[:100]
     answered = (logits[shown], np.zeros(100, int), rng.random(100) < 0.5)
     anchors = np.quantile(logits, np.linspace(0.01, 0.99, 20))[None]
-    found = fit("isotonic", *answered, np.ones(100), 1, anchors)
+    found = fit_calibration("isotonic", *answered, np.ones(100), 1, anchors)
     told = found.apply(logits[:, None])[:, 0]
     assert abs(told[shown].mean() - 0.5) < 0.1
     assert abs(np.delete(told - expit(logits), shown).mean()) < 0.06
@@ -174,11 +178,11 @@ def test_answers_about_likely_cells_alone_leave_unlikely_ones_to_the_model():
 def test_what_cannot_be_fitted_is_refused():
     ones = np.ones(2)
     with pytest.raises(ValueError, match=r"No calibration is called 'beta'. There is: platt, temperature, isotonic"):
-        fit("beta", ones, ones, ones, ones, 2)
+        fit_calibration("beta", ones, ones, ones, ones, 2)
     with pytest.raises(ValueError, match="must be finite"):
-        fit("platt", ones * np.nan, ones, ones, ones, 2)
+        fit_calibration("platt", ones * np.nan, ones, ones, ones, 2)
     with pytest.raises(ValueError, match="Classes run from 1 to 1; there are 1"):
-        fit("platt", ones, ones, ones, ones, 1)
+        fit_calibration("platt", ones, ones, ones, ones, 1)
 
 
 def test_a_saturated_probability_has_a_finite_logit():

@@ -5,15 +5,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models.backbones.cam import colour, heat_map
-from models.backbones.networks import Backbone
+from models.backbones.cam import color_heat_map, compute_heat_map
+from models.backbones.frozen_backbone import Backbone
 from models.backbones.pretrained import Pretrained
 
 SIDE = 64
 HALF = (0.0, 0.0, 0.0)
 
 
-class Colours(nn.Module):
+class Colors(nn.Module):
     """A network whose features are the mean red, green and blue: where its evidence lies is known."""
 
     num_features = 3
@@ -29,8 +29,8 @@ class Colours(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def colours():
-    return Backbone("colours", Pretrained(Colours(), "timm", SIDE, HALF, (1.0, 1.0, 1.0), "bilinear"))
+def colors():
+    return Backbone("colours", Pretrained(Colors(), "timm", SIDE, HALF, (1.0, 1.0, 1.0), "bilinear"))
 
 
 @pytest.fixture
@@ -41,43 +41,43 @@ def image():
     return pixels
 
 
-def test_the_heat_map_lights_up_where_the_evidence_is(colours, image):
-    heat = heat_map(colours, torch.eye(3), torch.zeros(3), image, 0)
+def test_the_heat_map_lights_up_where_the_evidence_is(colors, image):
+    heat = compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, 0)
     assert heat.shape == (SIDE, SIDE) and heat.dtype == np.float32
     assert heat[:12, :12].min() > 0.9 and heat[32:, 32:].max() < 0.01
     assert heat.min() >= 0 and heat.max() <= 1
 
 
-def test_several_classes_at_once_equal_one_by_one_and_run_the_trunk_once(colours, image):
+def test_several_classes_at_once_equal_one_by_one_and_run_the_trunk_once(colors, image):
     runs = []
-    hook = colours.trunk.register_forward_hook(lambda *_: runs.append(1))
-    together = heat_map(colours, torch.eye(3), torch.zeros(3), image, [1, 0])
+    hook = colors.trunk.register_forward_hook(lambda *_: runs.append(1))
+    together = compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, [1, 0])
     hook.remove()
     assert together.shape == (2, SIDE, SIDE) and len(runs) == 1
     assert together[0, 60, 60] > 0.9 and together[1, 4, 4] > 0.9
     for place, index in enumerate([1, 0]):
-        assert np.array_equal(together[place], heat_map(colours, torch.eye(3), torch.zeros(3), image, index))
+        assert np.array_equal(together[place], compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, index))
 
 
-def test_a_class_without_evidence_gives_zeros(colours, image):
+def test_a_class_without_evidence_gives_zeros(colors, image):
     against = -torch.eye(3)
-    assert not heat_map(colours, against, torch.zeros(3), image, 0).any()
-    assert not heat_map(colours, torch.zeros(3, 3), torch.zeros(3), image, [0, 1]).any()
-    assert heat_map(colours, torch.eye(3), torch.zeros(3), image, []).shape == (0, SIDE, SIDE)
+    assert not compute_heat_map(colors, against, torch.zeros(3), image, 0).any()
+    assert not compute_heat_map(colors, torch.zeros(3, 3), torch.zeros(3), image, [0, 1]).any()
+    assert compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, []).shape == (0, SIDE, SIDE)
 
 
-def test_it_works_inside_inference_mode_and_leaves_no_gradients(colours, image):
+def test_it_works_inside_inference_mode_and_leaves_no_gradients(colors, image):
     with torch.inference_mode():
-        heat = heat_map(colours, torch.eye(3), torch.zeros(3), image, 0)
+        heat = compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, 0)
     assert heat.max() > 0.9
-    assert not any(parameter.requires_grad for parameter in colours.trunk.parameters())
+    assert not any(parameter.requires_grad for parameter in colors.trunk.parameters())
 
 
-def test_wrong_class_or_head_is_refused(colours, image):
+def test_wrong_class_or_head_is_refused(colors, image):
     with pytest.raises(ValueError, match="Class index 3 is out of range: the head knows 3 classes"):
-        heat_map(colours, torch.eye(3), torch.zeros(3), image, [0, 3])
+        compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, [0, 3])
     with pytest.raises(ValueError, match="has 3 features"):
-        heat_map(colours, torch.zeros(2, 5), torch.zeros(2), image, 0)
+        compute_heat_map(colors, torch.zeros(2, 5), torch.zeros(2), image, 0)
 
 
 SMALL_SWIN = {"img_size": 56, "embed_dim": 24, "depths": (1, 1), "num_heads": (2, 4)}
@@ -97,7 +97,7 @@ def test_every_kind_of_network_has_a_heat_map(name, size, options):
     network = timm.create_model(name, pretrained=False, num_classes=10, **options)
     backbone = Backbone(name, Pretrained(network.eval(), "timm", size, HALF, (1.0, 1.0, 1.0), "bilinear"))
     picture = torch.randint(0, 256, (3, size, size), dtype=torch.uint8)
-    heats = heat_map(backbone, torch.randn(4, backbone.dimensions), torch.zeros(4), picture, [0, 1, 2, 3])
+    heats = compute_heat_map(backbone, torch.randn(4, backbone.dimensions), torch.zeros(4), picture, [0, 1, 2, 3])
     assert heats.shape == (4, size, size) and np.isfinite(heats).all()
     assert heats.min() >= 0 and heats.max() <= 1 and heats.any()
 
@@ -109,15 +109,15 @@ def test_a_torchvision_network_loses_its_classifier_and_has_a_heat_map():
     backbone = Backbone("resnet18", source)
     assert backbone.dimensions == 512
     picture = torch.randint(0, 256, (3, 64, 64), dtype=torch.uint8)
-    assert heat_map(backbone, torch.randn(2, 512), torch.zeros(2), picture, 1).shape == (64, 64)
+    assert compute_heat_map(backbone, torch.randn(2, 512), torch.zeros(2), picture, 1).shape == (64, 64)
 
 
-def test_colour_is_small_see_through_where_cold_and_brighter_where_hot():
+def test_color_is_small_see_through_where_cold_and_brighter_where_hot():
     heat = np.tile(np.linspace(0, 1, 260, dtype=np.float32), (130, 1))
-    picture = colour(heat)
+    picture = color_heat_map(heat)
     assert picture.shape == (80, 160, 4) and picture.dtype == np.uint8
     assert (np.diff(picture[0, :, 3].astype(int)) >= 0).all() and picture[0, 0, 3] < 3
     assert picture[0, -1, :3].sum() > picture[0, 80, :3].sum() > picture[0, 0, :3].sum()
-    assert colour(np.zeros((20, 30), np.float32)).shape == (20, 30, 4)
+    assert color_heat_map(np.zeros((20, 30), np.float32)).shape == (20, 30, 4)
     with pytest.raises(ValueError, match=r"One heat map is \(H, W\)"):
-        colour(np.zeros((2, 3, 4), np.float32))
+        color_heat_map(np.zeros((2, 3, 4), np.float32))

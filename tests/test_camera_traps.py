@@ -11,26 +11,26 @@ import pytest
 from conftest import draw
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.exports.choices import Choices as ExportChoices
-from annotator.exchange.exports.export import export
-from annotator.exchange.formats.camtrap_dp_writing import DEPLOYMENT, MEDIUM, OBSERVATION
-from annotator.exchange.imports import importing
-from annotator.exchange.reading.reading import Reading
-from annotator.queues import annotate
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export_writer import export_data_set
+from annotator.exchange.formats.camtrap_dp_writer import DEPLOYMENT_COLUMNS, MEDIA_COLUMNS, OBSERVATION_COLUMNS
+from annotator.exchange.imports import import_plan
+from annotator.exchange.reading.reading_options import ReadingOptions
+from annotator.queues import image_queue
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.imports import imports
+from annotator.store.imports import past_imports
 from annotator.store.labels import event_labels
 from annotator.store.runs import prediction_sources
 
 STATES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
 
 
-def bring(project, source, **choices) -> importing.Plan:
+def bring(project, source, **choices) -> import_plan.ImportPlan:
     """Import a source; the plan with what was previewed and done."""
-    with importing.prepare(project, source, importing.Choices(**choices), by="Ann") as plan:
+    with import_plan.prepare_import(project, source, import_plan.ImportOptions(**choices), by="Ann") as plan:
         plan.apply()
     return plan
 
@@ -53,7 +53,7 @@ def facts_of(project, image) -> dict[str, str]:
 def events_of(project, image) -> list[tuple[str, str]]:
     """(Event, class) of the labels of the events of an image."""
     db = Database(project)
-    return [(one.event, one.class_name) for one in event_labels.of_image(db, images.names_to_ids(db)[image])]
+    return [(one.event, one.class_name) for one in event_labels.load_for_image(db, images.load_ids_by_name(db)[image])]
 
 
 def write_table(path, rows) -> None:
@@ -118,7 +118,7 @@ def test_a_label_of_a_sequence_is_no_label_of_its_images_and_empty_is_no_class(t
     assert events_of(tmp_path / "project", "4.jpg") == []
     assert plan.done
     assert plan.done.imported.event_labels == plan.preview.event_labels == 2
-    assert any("1 annotation of sequences left out" in sentence for sentence in plan.said)
+    assert any("1 annotation of sequences left out" in sentence for sentence in plan.sentences)
     facts = facts_of(tmp_path / "project", "2.jpg")
     assert facts == {
         "location": "7",
@@ -132,10 +132,10 @@ def test_a_label_of_a_sequence_is_no_label_of_its_images_and_empty_is_no_class(t
 
 def test_labels_of_events_come_once_and_go_with_their_import(tmp_path, lila):
     plan = bring(tmp_path / "project", lila, images=tmp_path / "photos")
-    assert not bring(tmp_path / "project", lila).preview.changes
+    assert not bring(tmp_path / "project", lila).preview.has_changes
     db = Database(tmp_path / "project")
     assert plan.done
-    assert imports.undo(db, plan.done.imported.id, "Ann").event_labels == 1 + 1
+    assert past_imports.undo(db, plan.done.imported.id, "Ann").event_labels == 1 + 1
     assert event_labels.count(db) == 0
     assert db.value("SELECT count(*) FROM event_image") == 0
     assert bring(tmp_path / "project", lila).preview.event_labels == 2
@@ -145,11 +145,11 @@ def test_labels_of_events_come_once_and_go_with_their_import(tmp_path, lila):
 def test_a_sentence_says_of_how_many_images_an_event_was_labeled(tmp_path, lila):
     bring(tmp_path / "project", lila, images=tmp_path / "photos")
     db = Database(tmp_path / "project")
-    words = {name: event_labels.of_image(db, image_id) for name, image_id in images.names_to_ids(db).items()}
-    assert words["0.jpg"][0].in_words() == (
+    words = {name: event_labels.load_for_image(db, image_id) for name, image_id in images.load_ids_by_name(db).items()}
+    assert words["0.jpg"][0].format_sentence() == (
         "Source: this burst of 2 images was labeled deer; not every image of it need show it."
     )
-    assert words["2.jpg"][0].in_words() == "Source: this burst of 2 images was labeled empty."
+    assert words["2.jpg"][0].format_sentence() == "Source: this burst of 2 images was labeled empty."
 
 
 def test_an_export_gives_images_the_labels_of_their_event_only_when_asked_and_says_so(tmp_path, lila, annotator):
@@ -171,8 +171,8 @@ def test_labels_of_events_are_scores_of_their_images_when_asked(tmp_path, lila, 
         "event labels: a score of 6 cells on 4 images" in annotator("predictions", "project", "--event-labels").stdout
     )
     db = Database(tmp_path / "project")
-    (source,) = prediction_sources.sources(db)
-    ids, columns = images.names_to_ids(db), [class_.id for class_ in classes.all_classes(db)]
+    (source,) = prediction_sources.load_sources(db)
+    ids, columns = images.load_ids_by_name(db), [class_.id for class_ in classes.load_active_classes(db)]
     scores = np.load(db.paths.predictions(source.id, source.version) / "scores.npy")
     order = np.load(db.paths.predictions(source.id, source.version) / "image_ids.npy").tolist()
     of = {name: scores[order.index(image_id)] for name, image_id in ids.items() if image_id in order}
@@ -184,8 +184,8 @@ def test_labels_of_events_are_scores_of_their_images_when_asked(tmp_path, lila, 
 def test_annotate_shows_what_the_burst_was_labeled(tmp_path, lila):
     bring(tmp_path / "project", lila, images=tmp_path / "photos")
     db = Database(tmp_path / "project")
-    ids = images.names_to_ids(db)
-    shown = {item.image.name: item.events for item in annotate.items(db, [ids["0.jpg"], ids["4.jpg"]])}
+    ids = images.load_ids_by_name(db)
+    shown = {item.image.name: item.events for item in image_queue.load_items(db, [ids["0.jpg"], ids["4.jpg"]])}
     assert shown == {
         "0.jpg": ["Source: this burst of 2 images was labeled deer; not every image of it need show it."],
         "4.jpg": (),
@@ -196,7 +196,9 @@ def test_pseudonyms_hide_who_labeled_an_event(tmp_path, package):
     rows = [*OBSERVED, observed(1, "", "animal", "Cervus elaphus", event="e1", level="event")]
     write_table(package / "observations.csv", rows)
     bring(tmp_path / "project", package)
-    export(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", ExportChoices(pseudonyms=True), lossy=True)
+    export_data_set(
+        Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", Choices(pseudonyms=True), lossy=True
+    )
     assert [row["classifiedBy"] for row in table(tmp_path / "out" / "observations.csv")] == ["annotator elsewhere"]
 
 
@@ -212,12 +214,14 @@ def test_a_category_called_empty_is_asked_about_where_nothing_else_speaks_of_cam
             }
         )
     )
-    choices = importing.Choices(images=tmp_path / "photos")
-    with importing.prepare(tmp_path / "asked", path, choices, by="Ann") as plan:
-        assert [(one.field, one.value, one.is_sure) for one in plan.decided] == [("empty_label", "Empty", False)]
-    bring(tmp_path / "class", path, images=tmp_path / "photos", reading=Reading(empty_label=("none",)))
+    choices = import_plan.ImportOptions(images=tmp_path / "photos")
+    with import_plan.prepare_import(tmp_path / "asked", path, choices, by="Ann") as plan:
+        assert [(one.field, one.value, one.is_sure) for one in plan.interpretations] == [
+            ("empty_label", "Empty", False)
+        ]
+    bring(tmp_path / "class", path, images=tmp_path / "photos", reading=ReadingOptions(empty_label=("none",)))
     assert labels_of(tmp_path / "class") == {"a.jpg": {"Empty": "present"}}
-    bring(tmp_path / "nothing", path, images=tmp_path / "photos", reading=Reading(empty_label=("empty",)))
+    bring(tmp_path / "nothing", path, images=tmp_path / "photos", reading=ReadingOptions(empty_label=("empty",)))
     assert labels_of(tmp_path / "nothing") == {"a.jpg": {"car": "absent"}}
 
 
@@ -302,7 +306,7 @@ def test_a_camtrap_dp_gives_labels_by_media_blanks_events_and_scores_that_are_no
     assert facts_of(tmp_path / "project", "media/5.jpg")["observationType"] == "unclassified"
     origin = "SELECT DISTINCT annotator, decided_at FROM origin"
     assert Database(tmp_path / "project").tuples(origin) == [("Eva", 1717200000.0)]
-    said = " ".join(plan.said)
+    said = " ".join(plan.sentences)
     assert "1 observation left out: media.csv has no medium of that id (the first: 'm99')" in said
     assert "1 video or sound left out" in said
 
@@ -328,12 +332,12 @@ def test_any_file_of_a_package_and_its_zip_are_read_as_the_package(tmp_path, pac
 
 
 def test_classes_are_called_by_their_vernacular_names_where_a_person_says_so(tmp_path, package):
-    reading = Reading(label_columns=("vernacularNames.eng",))
+    reading = ReadingOptions(label_columns=("vernacularNames.eng",))
     plan = bring(tmp_path / "project", package, reading=reading)
     assert labels_of(tmp_path / "project")["media/2.jpg"] == {"red fox": "present", "human": "present"}
-    assert [one.others for one in plan.decided] == [("scientificName",)]
+    assert [one.others for one in plan.interpretations] == [("scientificName",)]
     with pytest.raises(AnnotatorError, match=r"It has: scientificName, vernacularNames\.eng"):
-        bring(tmp_path / "other", package, reading=Reading(label_columns=("vernacularNames.deu",)))
+        bring(tmp_path / "other", package, reading=ReadingOptions(label_columns=("vernacularNames.deu",)))
 
 
 def test_a_package_with_missing_tables_or_columns_is_refused_with_their_names(tmp_path, package):
@@ -366,7 +370,7 @@ def test_ids_that_are_there_twice_and_text_that_is_no_utf_8_are_named_by_line(tm
 
 def test_written_and_read_again_a_package_says_the_same(tmp_path, package):
     bring(tmp_path / "project", package)
-    export(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", ExportChoices(images="copy"), lossy=True)
+    export_data_set(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", Choices(images="copy"), lossy=True)
     (tmp_path / "out" / "provenance.csv").unlink()
     (tmp_path / "out" / "notes.csv").unlink()
     bring(tmp_path / "again", tmp_path / "out")
@@ -381,7 +385,7 @@ def test_written_and_read_again_a_package_says_the_same(tmp_path, package):
 
 def test_observations_are_written_with_who_classified_them_and_blanks_are_observations(tmp_path, package):
     bring(tmp_path / "project", package)
-    export(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", lossy=True)
+    export_data_set(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", lossy=True)
     names = {row["mediaID"]: row["fileName"] for row in table(tmp_path / "out" / "media.csv")}
     rows = table(tmp_path / "out" / "observations.csv")
     shown = {
@@ -438,7 +442,7 @@ def test_frictionless_finds_a_written_package_valid(tmp_path, package):
     """The rules of Camtrap DP 1.0.2 on columns, their order, and cells that must not be empty; keys that must match."""
     frictionless = pytest.importorskip("frictionless")
     bring(tmp_path / "project", package)
-    export(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", ExportChoices(images="copy"), lossy=True)
+    export_data_set(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", Choices(images="copy"), lossy=True)
     document = json.loads((tmp_path / "out" / "datapackage.json").read_text())
     needed = ("resources", "profile", "created", "contributors", "project", "spatial", "temporal", "taxonomic")
     assert set(needed) <= document.keys()
@@ -446,10 +450,12 @@ def test_frictionless_finds_a_written_package_valid(tmp_path, package):
     assert document["spatial"] == {"type": "MultiPoint", "coordinates": [[4.7, 51.5]]}
     start = ("deploymentID", "deploymentStart", "deploymentEnd", "latitude", "longitude")
     schemas = {
-        "deployments": _schema(DEPLOYMENT, start, ("latitude", "longitude")),
-        "media": _schema(MEDIUM, ("mediaID", "deploymentID", "timestamp", "filePath", "filePublic", "fileMediatype")),
+        "deployments": _schema(DEPLOYMENT_COLUMNS, start, ("latitude", "longitude")),
+        "media": _schema(
+            MEDIA_COLUMNS, ("mediaID", "deploymentID", "timestamp", "filePath", "filePublic", "fileMediatype")
+        ),
         "observations": _schema(
-            OBSERVATION,
+            OBSERVATION_COLUMNS,
             ("observationID", "deploymentID", "eventStart", "eventEnd", "observationLevel", "observationType"),
             ("classificationProbability",),
         ),
@@ -518,7 +524,7 @@ def test_a_database_of_timelapse_gives_its_choices_and_flags_and_nothing_for_def
     facts = facts_of(tmp_path / "project", "S1/RCNX0000.JPG")
     assert facts == {"DateTime": "2024-05-01 06:12:00", "Weather": "sunny", "Count": "2"}
     assert facts_of(tmp_path / "project", "S1/RCNX0001.JPG")["DeleteFlag"] == "true"
-    assert "1 row left out" in " ".join(plan.said)
+    assert "1 row left out" in " ".join(plan.sentences)
     assert traps.read_bytes() == before
     assert [file.name for file in traps.parent.iterdir() if file.is_file()] == [traps.name]
 
@@ -535,14 +541,14 @@ def test_which_choice_names_the_class_is_asked_where_none_is_called_so(tmp_path)
     path = timelapse(
         tmp_path / "a.ddb", [("a.jpg", "", "fox", "rain")], template, ("File", "RelativePath", "One", "Two")
     )
-    with importing.prepare(tmp_path / "project", path, importing.Choices(), by="Ann") as plan:
-        (asked,) = [one for one in plan.decided if not one.is_sure]
+    with import_plan.prepare_import(tmp_path / "project", path, import_plan.ImportOptions(), by="Ann") as plan:
+        (asked,) = [one for one in plan.interpretations if not one.is_sure]
         assert (asked.field, asked.others) == ("label_columns", ["One", "Two"])
-    bring(tmp_path / "project", path, reading=Reading(label_columns=("One",)))
+    bring(tmp_path / "project", path, reading=ReadingOptions(label_columns=("One",)))
     assert labels_of(tmp_path / "project") == {"a.jpg": {"fox": "present"}}
     assert facts_of(tmp_path / "project", "a.jpg") == {"Two": "rain"}
     with pytest.raises(AnnotatorError, match="has no column 'Three'"):
-        bring(tmp_path / "project", path, reading=Reading(label_columns=("Three",)))
+        bring(tmp_path / "project", path, reading=ReadingOptions(label_columns=("Three",)))
 
 
 def test_a_file_that_is_no_database_of_timelapse_is_refused_with_the_reason(tmp_path, traps):
@@ -600,7 +606,7 @@ def test_images_csv_of_wildlife_insights_tells_people_from_computers_and_blanks(
     }
     assert plan.preview.scores == 1
     assert facts_of(tmp_path / "project", "S1/IMG_0.JPG")["count of Vulpes vulpes"] == "2"
-    assert ("folder_column", "deployment_id") in [(one.field, one.value) for one in plan.decided]
-    reading = Reading(label_columns=("common_name",))
+    assert ("folder_column", "deployment_id") in [(one.field, one.value) for one in plan.interpretations]
+    reading = ReadingOptions(label_columns=("common_name",))
     bring(tmp_path / "common", tmp_path / "images.csv", images=tmp_path / "photos", reading=reading)
     assert labels_of(tmp_path / "common")["S1/IMG_0.JPG"] == {"Red Fox": "present", "Red Deer": "unsure"}

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image, TiffImagePlugin
 
 from annotator.store.images import images
-from annotator.store.images.registration import register
-from annotator.store.pictures import decoding as pixels
-from annotator.store.pictures.exif import capture_of
+from annotator.store.images.registration import register_folder
+from annotator.store.pictures import decoding
+from annotator.store.pictures.exif import extract_capture
 from annotator.store.pictures.files import list_files
-from annotator.worker.features.missing_files import MissingFiles
+from annotator.worker.features.missing_files import MissingFileWatcher
 
 NOON = 1_777_636_800.0  # 2026-05-01 12:00:00 UTC
 SAID = "2026:05:01 12:00:00"
@@ -41,14 +41,14 @@ def test_the_time_of_a_tiff_is_read_from_the_directory_it_points_at(tmp_path):
     start = path.stat().st_size
     with path.open("ab") as file:  # Pillow writes no such directory
         file.write(struct.pack("<HHHIII", 1, 0x9003, 2, len(SAID) + 1, start + 18, 0) + SAID.encode() + b"\0")
-    assert pixels.check_image(path).capture.captured_at == NOON
+    assert decoding.check_image(path).capture.captured_at == NOON
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
 def test_the_time_is_read_of_every_format_that_has_one(tmp_path, suffix):
     photo(tmp_path / f"a.{suffix}")
-    assert pixels.check_image(tmp_path / f"a.{suffix}").capture.captured_at == NOON
-    assert pixels.read_capture(tmp_path / f"a.{suffix}").captured_at == NOON
+    assert decoding.check_image(tmp_path / f"a.{suffix}").capture.captured_at == NOON
+    assert decoding.read_capture(tmp_path / f"a.{suffix}").captured_at == NOON
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_time_is_read_of_every_format_that_has_one(tmp_path, suffix):
 )
 def test_fractions_and_offsets_count_and_nonsense_is_no_time(tmp_path, said, expected):
     photo(tmp_path / "a.jpg", **said)
-    time = pixels.check_image(tmp_path / "a.jpg").capture.captured_at
+    time = decoding.check_image(tmp_path / "a.jpg").capture.captured_at
     assert time == (None if expected is None else pytest.approx(expected, abs=1e-6))
 
 
@@ -101,7 +101,7 @@ def test_a_hostile_block_takes_neither_the_image_nor_the_memory(name):
     image = Image.open(file)
     image.info["exif"] = b"Exif\0\0" + HOSTILE[name]
     tracemalloc.start()
-    assert capture_of(image).captured_at is None
+    assert extract_capture(image).captured_at is None
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
 
@@ -117,7 +117,7 @@ def test_no_damage_to_a_block_stops_the_registration_of_the_image(tmp_path):
         for _ in range(chance.randint(1, 12)):
             damaged[chance.randrange(start, end)] = chance.randrange(256)
         image = Image.open(io.BytesIO(damaged))
-        time = capture_of(image).captured_at
+        time = extract_capture(image).captured_at
         assert time is None or -2.3e9 < time < 7.3e9
         image.load()  # it reads on where it was
 
@@ -128,7 +128,7 @@ def test_a_new_image_has_its_time_at_once_and_one_of_an_older_version_gets_it_fr
     photo(folder / "dated.jpg")
     Image.fromarray(np.full((8, 8, 3), 7, np.uint8)).save(folder / "plain.jpg")
     Image.fromarray(np.full((8, 8, 3), 9, np.uint8)).save(folder / "away.jpg")
-    register(db, folder, list_files(folder, db.paths.project).paths)
+    register_folder(db, folder, list_files(folder, db.paths.project).paths)
 
     def times() -> dict:
         statement = "SELECT name, captured_at, capture_read FROM image WHERE id > 24"
@@ -138,7 +138,7 @@ def test_a_new_image_has_its_time_at_once_and_one_of_an_older_version_gets_it_fr
     with db.writing() as sql:  # as the step that added the columns leaves them
         sql.execute("UPDATE image SET captured_at = NULL, capture_read = 0")
     (folder / "away.jpg").rename(tmp_path / "away.jpg")
-    MissingFiles(db).read_capture_times()
+    MissingFileWatcher(db).read_capture_times()
     assert times() == {"dated.jpg": (NOON, 1), "plain.jpg": (None, 1), "away.jpg": (None, 0)}
     (tmp_path / "away.jpg").rename(folder / "away.jpg")
     assert images.read_capture_times(db, 0, 1) == 26 or times()["away.jpg"] == (None, 1)

@@ -11,27 +11,30 @@ from test_audit import answer, say
 from test_certificate_page import fine, shown, words
 from test_facts import give
 
-from annotator.benchmark.certified_groups import CONDITIONS, DRAWN_WHOLE, coverage
-from annotator.quality import audit
-from annotator.quality.certificate import certificate
-from annotator.quality.certificate_groups import certificate_by
-from annotator.snapshot import fact_groups, facts
+from annotator.benchmark.certified_groups import GROUP_CONDITIONS, WHOLE_EVENT_CONDITION, measure_group_coverage
+from annotator.quality import audit_sampling
+from annotator.quality.certificate_groups import compute_certificate_by
+from annotator.quality.certification import compute_certificate
+from annotator.snapshot import fact_groups, image_facts
 from annotator.store.database.database import Database
 
 PROJECTS = 40
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (number % 4 > 0)) for number, name in enumerate(CONDITIONS)]
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (number % 4 > 0)) for number, name in enumerate(GROUP_CONDITIONS)],
 )
 def test_the_interval_of_a_group_holds_the_truth(name):
-    found = coverage(CONDITIONS[name], PROJECTS, seed=5)
+    found = measure_group_coverage(GROUP_CONDITIONS[name], PROJECTS, seed=5)
     assert min(found["recall"], found["shown"], found["precision"]) >= 0.95, found
     assert found["worst"] >= 0.87, "in every group, the smallest included, but for the chance of 40 projects"
 
 
 def test_counting_images_of_whole_events_as_if_drawn_one_by_one_would_not_hold():
-    assert coverage(DRAWN_WHOLE, PROJECTS, seed=5)["recall"] < 0.9, "then the tests above could not fail"
+    assert measure_group_coverage(WHOLE_EVENT_CONDITION, PROJECTS, seed=5)["recall"] < 0.9, (
+        "then the tests above could not fail"
+    )
 
 
 @pytest.fixture
@@ -39,13 +42,13 @@ def places(db: Database) -> Database:
     """24 images of two places, a few of none; 12 of 24 foxes are decided and an audit of all else is answered."""
     give(db, "site", {image_id: "pond" if image_id <= 14 else "wood" for image_id in range(1, 23)})
     say(db, [(image_id, 1) for image_id in range(1, 13)])
-    audit.draw(db, 60, seed=1)
+    audit_sampling.draw_audit(db, 60, seed=1)
     answer(db)
     return db
 
 
 def test_groups_add_up_to_the_certificate_and_each_image_is_in_one(places):
-    whole, parts = certificate(places).overall, certificate_by(places, "column:site").groups
+    whole, parts = compute_certificate(places).overall, compute_certificate_by(places, "column:site").groups
     assert {group.name for group in parts} == {"pond", "wood", "not known"}
     assert [sum(getattr(group, name) for group in parts) for name in ("people", "accepted", "unknown", "audited")] == [
         whole.people,
@@ -60,7 +63,7 @@ def test_groups_add_up_to_the_certificate_and_each_image_is_in_one(places):
 def test_a_group_without_an_answer_of_an_audit_has_no_figure(db):
     give(db, "site", {image_id: "pond" if image_id <= 12 else "wood" for image_id in range(1, 25)})
     say(db, [(image_id, class_id) for image_id in range(1, 12) for class_id in (1, 2, 3)])
-    groups = {group.name: group for group in certificate_by(db, "site").groups}
+    groups = {group.name: group for group in compute_certificate_by(db, "site").groups}
     assert {group.recall.reason for group in groups.values()} == {"not measured"}
     nothing = dict.fromkeys(("estimate", "low", "high")) | {"reason": "not measured"}
     assert groups["pond"].as_json()["recall"] == nothing
@@ -69,7 +72,7 @@ def test_a_group_without_an_answer_of_an_audit_has_no_figure(db):
 def test_a_group_whose_pairs_are_all_answered_needs_no_sample_and_others_still_do(db):
     give(db, "site", {image_id: "pond" if image_id <= 12 else "wood" for image_id in range(1, 25)})
     say(db, [(image_id, class_id) for image_id in range(1, 13) for class_id in (1, 2, 3)])
-    pond, wood = certificate_by(db, "site").groups
+    pond, wood = compute_certificate_by(db, "site").groups
     assert (pond.name, pond.recall.low, pond.recall.high, pond.recall.reason) == ("pond", 1, 1, "")
     assert (wood.name, wood.recall.reason, wood.precision.reason) == (
         "wood",
@@ -82,10 +85,10 @@ def test_relabels_lower_the_precision_of_their_own_group_alone(db):
     give(db, "site", {image_id: "pond" if image_id <= 12 else "wood" for image_id in range(1, 25)})
     cells = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, cells, states=[1] * len(cells))
-    audit.draw(db, 72, seed=1)
-    asked = [(one.image_id, one.class_id) for one in audit.open_cells(db)]
+    audit_sampling.draw_audit(db, 72, seed=1)
+    asked = [(one.image_id, one.class_id) for one in audit_sampling.load_open_cells(db)]
     say(db, asked, "audit", states=[-1 if image_id <= 12 else 1 for image_id, _ in asked])
-    precision = {group.name: group.precision for group in certificate_by(db, "site").groups}
+    precision = {group.name: group.precision for group in compute_certificate_by(db, "site").groups}
     assert precision["wood"].low > 0.75 > precision["pond"].high
 
 
@@ -93,21 +96,21 @@ def test_audits_of_events_say_nothing_of_groups(db):
     in_events(db, 4)
     give(db, "site", {image_id: "pond" if image_id <= 12 else "wood" for image_id in range(1, 25)})
     say(db, [(image_id, 1) for image_id in range(1, 13)])
-    audit.draw(db, 30, seed=1, by_event=True)
+    audit_sampling.draw_audit(db, 30, seed=1, by_event=True)
     answer(db)
-    assert {group.audited for group in certificate_by(db, "site").groups} == {0}
+    assert {group.audited for group in compute_certificate_by(db, "site").groups} == {0}
 
 
 def test_of_more_places_than_are_named_the_smallest_are_one_group(db):
     give(db, "site", {image_id: f"site {image_id // 2}" for image_id in range(1, 25)})
-    names = [group.name for group in certificate_by(db, "site", most=5).groups]
+    names = [group.name for group in compute_certificate_by(db, "site", max_groups=5).groups]
     assert len(names) == 5 and "other (9 values)" in names
 
 
 def test_every_interval_of_many_is_said_to_hold_on_its_own(places):
-    found = certificate_by(places, "site")
-    told = " ".join(found.in_words())
-    assert len(found.measured) > 1 and "95 % confidence on its own" in told and "by chance" in told
+    found = compute_certificate_by(places, "site")
+    told = " ".join(found.format_sentences())
+    assert len(found.measured_groups) > 1 and "95 % confidence on its own" in told and "by chance" in told
     assert found.as_json()["simultaneous"] is False
 
 
@@ -116,7 +119,7 @@ def test_the_command_prints_a_line_for_each_group_and_its_json_has_all(places, a
     text = annotator("certificate", project, "--by", "site").stdout
     assert all(name in text for name in ("site", "pond", "wood", "not known", "recall if people's answers are right"))
     found = json.loads(annotator("certificate", project, "--by", "site", "--json").stdout)
-    assert found == certificate_by(places, "site").as_json()
+    assert found == compute_certificate_by(places, "site").as_json()
     assert "There is no fact 'lens'" in annotator("certificate", project, "--by", "lens", code=1).stderr
     assert "Camera is known of none of 24 images" in annotator("certificate", project, "--by", "camera", code=1).stderr
 
@@ -125,8 +128,8 @@ def test_the_page_draws_the_groups_of_a_chosen_fact_lowest_first_or_by_name(plac
     test = shown(places)
     assert not any(one.proto.id.endswith("chart_by_fact") for one in test.get("arrow_vega_lite_chart"))
     test = fine(test.selectbox(key="certificate_fact").set_value("column:site").run())
-    found = certificate_by(places, "site")
-    assert all(sentence in words(test) for sentence in found.in_words())
+    found = compute_certificate_by(places, "site")
+    assert all(sentence in words(test) for sentence in found.format_sentences())
     assert names_in(test) == [group.name for group in found.groups]
     test = fine(test.segmented_control(key="certificate_order").set_value("By name").run())
     assert names_in(test) == ["pond", "wood", "not known"]
@@ -140,17 +143,23 @@ def names_in(test: AppTest) -> list[str]:
 
 def test_numbers_without_edges_are_in_quarters_and_times_in_days_months_or_years():
     number, time = (
-        facts.Fact("n", "N", facts.Kind.NUMBER, facts.measured("sharpness"), facts.short),
-        facts.BY_NAME["captured"],
+        image_facts.Fact(
+            "n",
+            "N",
+            image_facts.FactKind.NUMBER,
+            image_facts.make_measure_reader("sharpness"),
+            image_facts.format_number,
+        ),
+        image_facts.FACTS_BY_NAME["captured"],
     )
-    quarters = fact_groups.grouped(number, np.array([*range(8), np.nan]), 9)
+    quarters = fact_groups.group_values(number, np.array([*range(8), np.nan]), 9)
     assert np.bincount(quarters.codes[:8]).tolist() == [2, 2, 2, 2] and quarters.codes[8] == -1
-    assert fact_groups.grouped(number, np.ones(3), 9).labels == ["1"], "of one value there is one group"
+    assert fact_groups.group_values(number, np.ones(3), 9).labels == ["1"], "of one value there is one group"
     seconds = np.array(["2026-01-31", "2026-02-01", "2026-02-28"], "datetime64[s]").astype(float)
     for most, labels in ((60, "2026-01-31"), (9, "2026-01"), (1, "2026")):
-        assert fact_groups.grouped(time, seconds, most).labels[0] == labels
-    months = fact_groups.grouped(time, np.append(seconds, np.nan), 9)
+        assert fact_groups.group_values(time, seconds, most).labels[0] == labels
+    months = fact_groups.group_values(time, np.append(seconds, np.nan), 9)
     assert months.codes.tolist() == [0, 1, 1, -1]
-    assert months.given == ["2026-01-01..2026-01-31", "2026-02-01..2026-02-28"]
+    assert months.filter_values == ["2026-01-01..2026-01-31", "2026-02-01..2026-02-28"]
     ages = np.array(["1949-07-01", "1987-01-01", "2026-05-05"], "datetime64[s]").astype(float)
-    assert fact_groups.grouped(time, ages, 9).labels[::8] == ["1940 to 1949", "2020 to 2029"]
+    assert fact_groups.group_values(time, ages, 9).labels[::8] == ["1940 to 1949", "2020 to 2029"]

@@ -13,16 +13,15 @@ from test_audit import answer, say
 from test_auto_accept import answer_audit, many
 from test_grid import publish
 
-from annotator.quality import audit, auto_accept, auto_accept_sample, guarantee, rule_out
-from annotator.quality.certificate import certificate, stamp
+from annotator.quality import audit_sampling, auto_accept, auto_accept_sample, guarantee, rule_out
+from annotator.quality.certification import compute_certificate, get_change_key
 from annotator.quality.guarantee import Guarantee
 from annotator.records import Batch, Decision
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, auto_accepted, decisions
-from annotator.ui.access import context
-from annotator.ui.charts import certificate as charts
-from annotator.ui.charts import theme
+from annotator.ui.access import served_project
+from annotator.ui.charts import certificate_charts, theme
 
 __all__ = ["many"]  # a fixture
 SCRIPT = """
@@ -32,7 +31,7 @@ one.page()
 
 
 def shown(db: Database, page: str = "certificate") -> AppTest:
-    context.open_project(db.paths.project)
+    served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT.format(page), default_timeout=30)
     test.session_state["name"] = "Ann"
     return fine(test.run())
@@ -72,10 +71,10 @@ def test_without_decisions_and_audits_it_claims_nothing_and_says_what_is_lacking
 
 def test_an_audit_is_drawn_and_waits_to_be_answered(db):
     test = shown(db)
-    assert test.number_input(key="audit_cells").value == audit.default_size(db)
+    assert test.number_input(key="audit_cells").value == audit_sampling.get_default_size(db)
     test.number_input(key="audit_cells").set_value(12)
     test = fine(button(test, "Start an audit").click().run())
-    assert len(audit.open_cells(db)) == 12
+    assert len(audit_sampling.load_open_cells(db)) == 12
     assert "12 pairs to check" in words(test)
     [link] = [link for link in test.page_link if link.proto.page == "grid"]
     assert link.proto.query_string == "audit=1"
@@ -88,7 +87,9 @@ def test_where_there_are_events_an_audit_may_draw_them_and_their_recall_stands_b
     test.number_input(key="audit_cells").set_value(18)
     test.checkbox(key="audit_events").check()
     fine(button(test, "Start an audit").click().run())
-    assert audits.audits(db)[0].by_event and len(audit.open_cells(db)) == 72, "all images of six events, of each class"
+    assert audits.load_audits(db)[0].by_event and len(audit_sampling.load_open_cells(db)) == 72, (
+        "all images of six events, of each class"
+    )
     answer(db)
     test = shown(db)
     assert "Of events, each counted once: 100 %" in words(test) and "24 images in 6 events" in words(test)
@@ -97,9 +98,9 @@ def test_where_there_are_events_an_audit_may_draw_them_and_their_recall_stands_b
 
 def test_an_answered_audit_shows_the_certificate_in_full(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
-    audit.draw(db, 60, seed=1)
+    audit_sampling.draw_audit(db, 60, seed=1)
     answer(db)
-    test, found = shown(db), certificate(db)
+    test, found = shown(db), compute_certificate(db)
     for phrase in (found.headline(), found.conditions(), "Every audit question has been answered"):
         assert phrase in words(test)
     names = re.findall(r'scope="row">(.*?)<', table(test))
@@ -118,13 +119,13 @@ def test_recall_of_everything_answered_is_shown_with_what_it_assumes(db):
 
 def test_a_class_without_enough_audit_answers_is_counted_and_not_drawn(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
-    audit.draw(db, 60, seed=1)
-    say(db, [(one.image_id, 1) for one in audit.open_cells(db) if one.class_id == 1], "audit")
+    audit_sampling.draw_audit(db, 60, seed=1)
+    say(db, [(one.image_id, 1) for one in audit_sampling.load_open_cells(db) if one.class_id == 1], "audit")
     test = shown(db)
     assert "Not drawn, with too few audit answers: 2 classes." in words(test)
     [chart] = test.get("vega_lite_chart")
     rows = json.loads(chart.proto.spec)["layer"][1]["encoding"]["y"]["sort"]
-    assert [name.strip(theme.JOINER) for name in rows] == ["fox"]
+    assert [name.strip(theme.WORD_JOINER) for name in rows] == ["fox"]
 
 
 def test_another_target_is_another_sentence(db):
@@ -148,35 +149,35 @@ def test_a_class_with_markup_in_its_name_is_text(db):
 
 
 def test_the_stamp_changes_with_all_that_a_certificate_rests_on(db):
-    seen = [stamp(db)]
+    seen = [get_change_key(db)]
 
     def changed() -> bool:
-        seen.append(stamp(db))
+        seen.append(get_change_key(db))
         return seen[-1] not in seen[:-1]
 
-    assert stamp(db) == seen[0]
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", 1, 1, 1)])
+    assert get_change_key(db) == seen[0]
+    decisions.save(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", 1, 1, 1)])
     assert changed()
-    audit.draw(db, 6)
+    audit_sampling.draw_audit(db, 6)
     assert changed()
     classes.add_classes(db, [("lynx", "")])
     assert changed()
-    auto_accept.choose(db, Guarantee())
+    auto_accept.set_guarantee(db, Guarantee())
     assert changed()
 
 
 def test_auto_accept_is_off_until_it_is_turned_on_and_says_what_is_lacking(db):
     publish(db, np.full((24, 3), 0.4))
     test = shown(db)
-    assert not test.toggle(key="accept_on").value and guarantee.chosen(db) is None
+    assert not test.toggle(key="accept_on").value and guarantee.get_guarantee(db) is None
     assert "99 % cannot be shown for one class here" in words(test) and "about 340 audit answers" in words(test)
     fine(test.segmented_control(key="accept_precision").set_value(0.95).run())
-    assert "95 % cannot be shown for one class here" in words(test) and guarantee.chosen(db) is None
+    assert "95 % cannot be shown for one class here" in words(test) and guarantee.get_guarantee(db) is None
     fine(test.toggle(key="accept_on").set_value(True).run())
-    assert guarantee.chosen(db) == Guarantee(0.95)
+    assert guarantee.get_guarantee(db) == Guarantee(0.95)
     assert "Auto-accept is on; still needed" in words(test)
     fine(test.checkbox(key="accept_absent").set_value(True).run())
-    assert guarantee.chosen(db) == Guarantee(0.95, absent=True)
+    assert guarantee.get_guarantee(db) == Guarantee(0.95, absent=True)
 
 
 def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
@@ -185,41 +186,41 @@ def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
     test = shown(many)
     fine(test.segmented_control(key="accept_precision").set_value(0.95).run())
     fine(button(test, "Start the check").click().run())
-    assert len(audits.audits(many)) == 1
+    assert len(audits.load_audits(many)) == 1
 
 
 def test_what_is_accepted_is_listed_and_taken_back_as_one(many):
-    auto_accept_sample.draw(many, Guarantee(0.98))
+    auto_accept_sample.draw_audit(many, Guarantee(0.98))
     answer_audit(many)
-    auto_accept.choose(many, Guarantee(0.98))
-    [held] = auto_accepted.acceptances(many)
+    auto_accept.set_guarantee(many, Guarantee(0.98))
+    [held] = auto_accepted.load_acceptances(many)
     test = shown(many)
     assert f"{held.cells:,} answers accepted" in words(test) and test.toggle(key="accept_on").value
     fine(button(test, "Undo").click().run())
-    assert auto_accepted.counts(many)["present"] == 0 and guarantee.chosen(many) is None
+    assert auto_accepted.count_accepted(many)["present"] == 0 and guarantee.get_guarantee(many) is None
     assert not test.toggle(key="accept_on").value
     assert "1 removed" in [one.label for one in test.expander]
 
 
 def test_a_class_that_was_ruled_out_is_listed_apart_and_its_undo_leaves_auto_accept_on(many):
-    auto_accept.choose(many, Guarantee(0.98))
+    auto_accept.set_guarantee(many, Guarantee(0.98))
     drawn = [(image_id, 2, -1, None) for image_id in range(1, 289)]
-    assert not decisions.decide(many, [Batch(str(uuid.uuid4()), "Ann", "sample", drawn)]).refused
-    ruled = rule_out.rule_out(many, 2, "*Ann*")
+    assert not decisions.save(many, [Batch(str(uuid.uuid4()), "Ann", "sample", drawn)]).refused
+    ruled = rule_out.rule_out_class(many, 2, "*Ann*")
     test = shown(many)
     told = "after 288 random images: 'heron', 912 images, at most 1.0 % of all show it (95 %)."
     assert f"Ruled out by *Ann* {told}" in words(test) and f"Ruled out by a person {told}" in words(test)
     assert "answers accepted" not in words(test)
     fine(test.button(key=f"take_back_{ruled.batch}").click().run())
-    assert auto_accepted.accepted_cells(many) == {} and guarantee.chosen(many) == Guarantee(0.98)
+    assert auto_accepted.load_accepted_cells(many) == {} and guarantee.get_guarantee(many) == Guarantee(0.98)
     assert test.toggle(key="accept_on").value and told not in words(test)
 
 
 def test_somebody_else_turning_it_on_is_not_undone_by_a_page_that_was_open(db):
     test = shown(db)
-    auto_accept.choose(db, Guarantee(0.995))
+    auto_accept.set_guarantee(db, Guarantee(0.995))
     fine(test.segmented_control(key="target").set_value(0.9).run())
-    assert guarantee.chosen(db) == Guarantee(0.995)
+    assert guarantee.get_guarantee(db) == Guarantee(0.995)
     assert test.toggle(key="accept_on").value and test.segmented_control(key="accept_precision").value == 0.995
 
 
@@ -234,10 +235,10 @@ def test_the_chart_of_eighty_classes_has_a_row_for_each_and_leaves_out_unknown_e
         [
             {"class": f"class {number}", "kind": kind, "estimate": None if number else 0.5, "low": 0.2, "high": 0.9}
             for number in range(80)
-            for kind in (charts.KINDS[0], charts.KINDS[2])
+            for kind in (certificate_charts.INTERVAL_KINDS[0], certificate_charts.INTERVAL_KINDS[2])
         ]
     )
-    drawn = json.loads(charts.certified(table, 0.98, theme.DARK).to_json())
+    drawn = json.loads(certificate_charts.build_interval_chart(table, 0.98, theme.DARK_PALETTE).to_json())
     assert drawn["height"] > 80 * 24
     assert [one["mark"]["type"] for one in drawn["layer"]] == ["rule", "rule", "point"]
     assert drawn["layer"][2]["transform"] == [{"filter": "isValid(datum.estimate)"}]

@@ -23,11 +23,10 @@ from playwright.sync_api import Route, expect
 from served import Served
 
 from annotator.records import Decision
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.store.classes import class_changes, classes
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.ui.parts import class_adding
+from annotator.ui.parts import page_classes
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def app(project) -> Iterator[Asked]:
 
 
 def names(db) -> list[str]:
-    return [class_.name for class_ in classes.all_classes(db)]
+    return [class_.name for class_ in classes.load_active_classes(db)]
 
 
 def test_two_people_who_add_one_name_get_one_class(app, db):
@@ -49,7 +48,7 @@ def test_two_people_who_add_one_name_get_one_class(app, db):
 
 def test_what_may_be_a_surprise_is_said_before_anything_is_added(app, db):
     one = Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=1)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
     status, answer = app.post("/api/classes/add", {"name": "Fox"})
     assert (
         status == 200
@@ -64,7 +63,7 @@ def test_names_that_no_class_can_have_and_what_the_owner_forbids_are_refused(app
     for name, says in (("image", "first column"), ("", "blank"), ("a|b", "'|'")):
         status, answer = app.post("/api/classes/add", {"name": name})
         assert (status, says in answer["error"]) == (409, True), answer
-    class_adding.allow(db, False)
+    page_classes.set_adding_allowed(db, False)
     status, answer = app.post("/api/classes/add", {"name": "owl"})
     assert status == 409 and "Classes page" in answer["error"]
     assert names(db) == ["fox", "heron", "deer"]

@@ -7,14 +7,9 @@ import pytest
 
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT, UNSURE, Batch, Decision
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
-from annotator.store.classes import history as class_history
-from annotator.store.classes import wording as class_words
+from annotator.store.classes import change_descriptions, class_changes, class_history, classes
 from annotator.store.images import selections
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
-from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.labels import decisions, disagreed_cells, project_counts
 from annotator.store.upkeep import consistency
 
 FOX, HERON, DEER = 1, 2, 3
@@ -23,17 +18,17 @@ FOX, HERON, DEER = 1, 2, 3
 def answer(db, image_id: int, class_id: int, state: int | None, by: str = "Ann") -> str:
     name = str(uuid.uuid4())
     action = "clear" if state is None else "label"
-    saved = decisions.decide(db, [Decision(name, action, by, "click", image_id, class_id, state)])
+    saved = decisions.save(db, [Decision(name, action, by, "click", image_id, class_id, state)])
     assert saved.saved == [name], saved
     return name
 
 
 def done(db, image_id: int, by: str = "Ann") -> None:
-    assert not decisions.decide(db, [Decision(str(uuid.uuid4()), "done", by, "done", image_id)]).refused
+    assert not decisions.save(db, [Decision(str(uuid.uuid4()), "done", by, "done", image_id)]).refused
 
 
 def labels(db, class_id: int) -> dict[int, int]:
-    return {label.image_id: label.state for label in decisions.all_labels(db) if label.class_id == class_id}
+    return {label.image_id: label.state for label in decisions.load_all_labels(db) if label.class_id == class_id}
 
 
 def everything(db) -> dict[str, list]:
@@ -61,7 +56,7 @@ def test_an_edit_changes_all_that_is_said_of_classes_at_once_and_is_undone_as_on
         "the-edit",
     )
     assert change is not None
-    fox, heron, deer = classes.all_classes(db)
+    fox, heron, deer = classes.load_active_classes(db)
     assert (fox.name, fox.key, fox.synonyms, fox.colour) == ("heron", "2", ("reynard", "vixen"), "#ff8800")
     assert (heron.name, heron.heading, heron.examples, heron.position) == ("fox", "birds", (4, 2), 7)
     assert (heron.key, deer.key) == ("", "3"), "a key that is given away is lost by the class that had it"
@@ -69,7 +64,7 @@ def test_an_edit_changes_all_that_is_said_of_classes_at_once_and_is_undone_as_on
     assert class_changes.edit(db, "Ann", {DEER: {"name": "deer"}}) is None
     class_history.undo_change(db, "Bob")
     assert everything(db) == before
-    assert [(one.kind, one.annotator, one.undone_by) for one in class_history.history(db)[:2]] == [
+    assert [(one.kind, one.annotator, one.undone_by) for one in class_history.load_changes(db)[:2]] == [
         ("undo", "Bob", None),
         ("edit", "Ann", change.id + 1),
     ]
@@ -119,21 +114,21 @@ def test_an_archived_class_is_gone_and_comes_back_with_every_answer(db):
         answer(db, 3, class_id, ABSENT)
     answer(db, 4, DEER, PRESENT)
     before = everything(db)
-    assert annotator_disagreement.count(db) == 1 and overview.image_counts(db)["complete"] == 2
+    assert disagreed_cells.count(db) == 1 and project_counts.count_images_by_stage(db)["complete"] == 2
     class_changes.archive(db, "Ann", [DEER])
-    assert not labels(db, DEER) and annotator_disagreement.count(db) == 0
-    assert [row["class"] for row in overview.labels_by_class(db)] == ["fox", "heron"]
-    assert overview.image_counts(db) == {
+    assert not labels(db, DEER) and disagreed_cells.count(db) == 0
+    assert [row["class"] for row in project_counts.list_label_counts_by_class(db)] == ["fox", "heron"]
+    assert project_counts.count_images_by_stage(db) == {
         "all": 24, "without_decision": 21, "skipped": 0, "incomplete": 0, "complete": 3,
     }  # fmt: skip
     late = answer(db, 5, DEER, PRESENT)  # by a page that still shows it
     done(db, 6)
-    assert not labels(db, DEER) and consistency.problems(db) == []
+    assert not labels(db, DEER) and consistency.find_problems(db) == []
     class_changes.restore(db, "Ann", [DEER])
     assert labels(db, DEER) == {1: ABSENT, 2: ABSENT, 4: PRESENT, 5: PRESENT}, "image 6 was done without deer"
-    assert annotator_disagreement.count(db) == 1 and consistency.problems(db) == []
-    decisions.decide(db, [Decision("back", "undo", "Ann", "click", undoes=late)])
-    decisions.decide(db, [Decision("back-2", "undo", "Ann", "click")])
+    assert disagreed_cells.count(db) == 1 and consistency.find_problems(db) == []
+    decisions.save(db, [Decision("back", "undo", "Ann", "click", undoes=late)])
+    decisions.save(db, [Decision("back-2", "undo", "Ann", "click")])
     assert everything(db) == before
 
 
@@ -152,21 +147,23 @@ def test_merging_two_names_of_one_thing_joins_their_answers_and_its_undo_parts_t
                 answer(db, image_id, class_id, state, "Ann" if class_id == FOX else "Bob")
     class_changes.edit(db, "Ann", {HERON: {"synonyms": ["egret"]}})
     before = everything(db)
-    assert class_changes.preview(db, [HERON], FOX, same=True) == class_changes.MergePreview(2, 1, 1, 1)
-    assert class_changes.preview(db, [HERON], FOX, same=False) == class_changes.MergePreview(2, 0, 1, 1)
+    assert class_changes.preview_merge(db, [HERON], FOX, same=True) == class_changes.MergePreview(2, 1, 1, 1)
+    assert class_changes.preview_merge(db, [HERON], FOX, same=False) == class_changes.MergePreview(2, 0, 1, 1)
     change = class_changes.merge(db, "Cy", [HERON], FOX, same=True, uuid="the-merge")
     assert change.decisions == 4
     assert labels(db, FOX) == {1: PRESENT, 2: PRESENT, 3: PRESENT, 4: ABSENT, 5: UNSURE, 6: ABSENT}
     assert classes.find_class(db, "heron").synonyms == ("egret", "heron")
-    assert annotator_disagreement.newest(db, 9).tolist() == [[2, FOX]], "Ann said that there is none: people settle it"
-    assert consistency.problems(db) == []
+    assert disagreed_cells.load_newest_cells(db, 9).tolist() == [[2, FOX]], (
+        "Ann said that there is none: people settle it"
+    )
+    assert consistency.find_problems(db) == []
     assert class_changes.merge(db, "Cy", [HERON], FOX, same=True, uuid="the-merge") == change
     with pytest.raises(AnnotatorError, match="no decision by Cy"):
         decisions.undo(db, "Cy")
-    decisions.decide(db, [Decision("u", "undo", "Cy", "click", undoes="the-merge")])
+    decisions.save(db, [Decision("u", "undo", "Cy", "click", undoes="the-merge")])
     assert labels(db, FOX)[3] == PRESENT, "a merge is taken back as a whole only"
     class_history.undo_change(db, "Cy")
-    assert everything(db) == before and consistency.problems(db) == []
+    assert everything(db) == before and consistency.find_problems(db) == []
 
 
 def test_a_kind_of_a_class_says_present_only(db):
@@ -183,40 +180,40 @@ def test_answers_of_pages_that_still_show_a_merged_class_count_for_the_class_tha
     answer(db, 2, FOX, PRESENT)
     class_changes.merge(db, "Ann", [HERON], FOX, same=True)
     sent = Decision("late", "label", "Bob", "click", 3, HERON, PRESENT)
-    assert decisions.decide(db, [sent, sent]).saved == ["late", "late"], "resent, it is recognised"
+    assert decisions.save(db, [sent, sent]).saved == ["late", "late"], "resent, it is recognised"
     answer(db, 1, HERON, PRESENT, "Bob")
     answer(db, 2, HERON, ABSENT, "Bob")
     assert labels(db, FOX) == {1: PRESENT, 2: PRESENT, 3: PRESENT}
-    assert annotator_disagreement.newest(db, 9).tolist() == [[1, FOX]]
+    assert disagreed_cells.load_newest_cells(db, 9).tolist() == [[1, FOX]]
     answer(db, 3, HERON, ABSENT, "Bob")
     assert labels(db, FOX)[3] == ABSENT, "whoever said present may take it back"
     answer(db, 3, HERON, None, "Bob")
     assert 3 not in labels(db, FOX)
     cells = [(4, FOX, ABSENT, None), (4, HERON, PRESENT, None), (4, DEER, ABSENT, None)]
-    assert decisions.decide(db, [Batch("grid", "Bob", "grid", cells)]).saved == ["grid"]
-    assert labels(db, FOX)[4] == PRESENT and overview.image_counts(db)["complete"] == 1
+    assert decisions.save(db, [Batch("grid", "Bob", "grid", cells)]).saved == ["grid"]
+    assert labels(db, FOX)[4] == PRESENT and project_counts.count_images_by_stage(db)["complete"] == 1
     class_changes.merge(db, "Ann", [FOX], DEER, same=True)
     answer(db, 5, HERON, PRESENT, "Bob")
     assert labels(db, DEER) == {1: PRESENT, 2: PRESENT, 4: PRESENT, 5: PRESENT}
-    assert consistency.problems(db) == []
+    assert consistency.find_problems(db) == []
     class_changes.restore(db, "Ann", [HERON])
     assert labels(db, HERON) == {1: PRESENT, 2: ABSENT, 4: PRESENT, 5: PRESENT} and 5 not in labels(db, DEER)
-    assert consistency.problems(db) == []
+    assert consistency.find_problems(db) == []
 
 
 def test_a_split_class_has_the_images_of_the_old_one_to_go_through(db):
     for image_id in (2, 5, 9):
         answer(db, image_id, FOX, PRESENT)
     done(db, 2)
-    new_id, selection = class_changes.split(db, "Ann", FOX, "arctic fox")
+    new_id, selection = class_changes.split_class(db, "Ann", FOX, "arctic fox")
     assert selections.load(db, selection).tolist() == [2, 5, 9]
-    assert [one.name for one in classes.in_order(db)] == ["fox", "arctic fox", "heron", "deer"]
+    assert [one.name for one in classes.load_ordered_classes(db)] == ["fox", "arctic fox", "heron", "deer"]
     assert classes.find_class(db, "arctic fox").description == "Split off from fox."
-    assert not labels(db, new_id) and overview.image_counts(db)["complete"] == 0
+    assert not labels(db, new_id) and project_counts.count_images_by_stage(db)["complete"] == 0
     class_history.undo_change(db, "Ann")
-    assert overview.image_counts(db)["complete"] == 1
+    assert project_counts.count_images_by_stage(db)["complete"] == 1
     with pytest.raises(AnnotatorError, match="archived class: restore it"):
-        class_changes.split(db, "Ann", FOX, "arctic fox")
+        class_changes.split_class(db, "Ann", FOX, "arctic fox")
 
 
 def test_a_change_that_later_ones_rest_on_is_not_taken_back(db):
@@ -229,7 +226,7 @@ def test_a_change_that_later_ones_rest_on_is_not_taken_back(db):
         class_changes.merge(db, "Ann", [DEER], FOX, same=True)
     for _ in range(2):
         class_history.undo_change(db, "Ann")
-    assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer"]
+    assert [one.name for one in classes.load_active_classes(db)] == ["fox", "heron", "deer"]
     with pytest.raises(AnnotatorError, match="undone already"):
         class_history.undo_change(db, "Ann", first.id)
 
@@ -250,7 +247,7 @@ def test_the_history_calls_classes_as_they_were_called_then(db):
     class_changes.edit(db, "Ann", {FOX: {"name": "beast"}})
     class_history.undo_change(db, "Ann")
     class_changes.edit(db, "Ann", {FOX: {"name": "animal"}})
-    assert [words for _, words in class_words.history_in_words(db)] == [
+    assert [words for _, words in change_descriptions.describe_history(db)] == [
         "renamed 'red fox' to 'animal'",
         "undid change 4",
         "renamed 'red fox' to 'beast'",
@@ -261,7 +258,7 @@ def test_the_history_calls_classes_as_they_were_called_then(db):
 
 
 def test_the_change_that_added_the_first_classes_is_never_undone(db):
-    [first] = class_history.history(db)
+    [first] = class_history.load_changes(db)
     assert (first.kind, first.is_first, first.can_be_undone) == ("add", True, False)
     before = everything(db)
     with pytest.raises(AnnotatorError, match=f"Change {first.id} added the project's first classes"):
@@ -270,9 +267,9 @@ def test_the_change_that_added_the_first_classes_is_never_undone(db):
         class_history.undo_change(db, "Ann")
     assert everything(db) == before
     classes.add_classes(db, [("owl", "")], "Ann")
-    assert class_history.history(db)[0].can_be_undone
+    assert class_history.load_changes(db)[0].can_be_undone
     class_history.undo_change(db, "Ann")
-    assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer"]
+    assert [one.name for one in classes.load_active_classes(db)] == ["fox", "heron", "deer"]
 
 
 def change_at_random(db, rng: random.Random, alone: bool = True) -> None:
@@ -281,24 +278,24 @@ def change_at_random(db, rng: random.Random, alone: bool = True) -> None:
     alone    nobody else changes classes meanwhile
     """
     by, image_id = rng.choice(["Ann", "Bob", "Cy"]), rng.randint(1, 6)
-    ids = list(classes.names(db))
+    ids = list(classes.load_class_names(db))
     kind = rng.choices(["label", "clear", "done", "skip", "import", "undo", "class"], [40, 8, 8, 3, 4, 14, 12])[0]
     if kind == "undo":
-        decisions.decide(db, [Decision(str(rng.random()), "undo", by, "click")])
+        decisions.save(db, [Decision(str(rng.random()), "undo", by, "click")])
     elif kind in ("label", "import"):
         source, state = "import" if kind == "import" else "click", rng.choice([1, 1, -1, 0])
-        saved = decisions.decide(
-            db, [Decision(str(rng.random()), "label", by, source, image_id, rng.choice(ids), state)]
-        )
+        saved = decisions.save(db, [Decision(str(rng.random()), "label", by, source, image_id, rng.choice(ids), state)])
         assert not saved.refused
     elif kind == "clear":
         answer(db, image_id, rng.choice(ids), None, by)
     elif kind == "done":
         done(db, image_id, by)
     elif kind == "skip":
-        decisions.decide(db, [Decision(str(rng.random()), "skip", by, "click", image_id)])
+        decisions.save(db, [Decision(str(rng.random()), "skip", by, "click", image_id)])
     else:
-        active, gone = ([one.id for one in of(db)] for of in (classes.all_classes, classes.archived))
+        active, gone = (
+            [one.id for one in of(db)] for of in (classes.load_active_classes, classes.load_archived_classes)
+        )
         what = rng.choice(["merge", "merge", "archive", "restore", "restore", "undo", "undo", "split", "add"])
         try:
             if what == "merge" and len(active) > 2:
@@ -309,11 +306,11 @@ def change_at_random(db, rng: random.Random, alone: bool = True) -> None:
             elif what == "restore" and gone:
                 class_changes.restore(db, by, [rng.choice(gone)])
             elif what == "split" and active and len(ids) < 7:
-                class_changes.split(db, by, rng.choice(active), f"new {len(ids)}")
+                class_changes.split_class(db, by, rng.choice(active), f"new {len(ids)}")
             elif what == "add" and len(ids) < 7:
                 classes.add_classes(db, [(f"new {len(ids)}", "")], by)
             elif what == "undo":
-                held = [one.id for one in class_history.history(db, 6) if one.kind != "undo" and not one.undone_by]
+                held = [one.id for one in class_history.load_changes(db, 6) if one.kind != "undo" and not one.undone_by]
                 class_history.undo_change(db, by, rng.choice([None, *held]))
         except AnnotatorError as error:
             expected = ("later changes", "No change", "first classes")
@@ -326,5 +323,5 @@ def test_whatever_happens_labels_follow_from_the_decisions_and_the_classes(db, s
     for number in range(100):
         change_at_random(db, rng)
         if number % 10 == 9:
-            assert consistency.problems(db) == [], number
-    assert consistency.problems(db) == []
+            assert consistency.find_problems(db) == [], number
+    assert consistency.find_problems(db) == []

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Given
+from annotator.exchange.formats.contents import ImportedLabel
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
 from annotator.records import PRESENT
@@ -46,7 +46,7 @@ def test_the_folder_of_an_image_is_its_only_label(tmp_path_factory, paths, label
     items = {item.image: item for item in contents.items}
     assert sorted(items) == sorted(paths)
     for path, label, split in zip(paths, labels, splits, strict=True):
-        assert items[path].labels == ((Given(label, PRESENT),) if label else ())
+        assert items[path].labels == ((ImportedLabel(label, PRESENT),) if label else ())
         assert items[path].attributes == ({"split": split} if split else {})
         assert items[path].file == path
         assert not items[path].exhaustive
@@ -83,8 +83,8 @@ def test_torchvision_sees_the_same_classes_and_images(tmp_path_factory, names):
         (["thumbs/1.jpg", "heatmaps/2.jpg", "project.db"], None),
     ]
 )
-def test_class_folders_are_recognised_and_other_folders_are_not(tmp_path_factory, paths, words):
-    assert IMAGEFOLDER.recognise(make(tmp_path_factory.mktemp("set"), *paths)) == words
+def test_class_folders_are_recognized_and_other_folders_are_not(tmp_path_factory, paths, words):
+    assert IMAGEFOLDER.recognize(make(tmp_path_factory.mktemp("set"), *paths)) == words
 
 
 def test_a_folder_without_class_folders_says_how_they_look(tmp_path):
@@ -131,9 +131,9 @@ def yolo(root, data: str = "names:\n  0: cat\n  1: traffic light\n", **files: st
 def test_boxes_make_their_class_present_and_nothing_absent(tmp_path):
     root = yolo(tmp_path, a="1 0.5 0.5 1 1\n1 0.1 0.1 0.2 0.2\n", b="", c="0 0 0 1 0 1 1\n1.0 .1 .1 .1 .1\n")
     make(root, "images/train/d.jpg")
-    assert YOLO.recognise(root)
-    assert YOLO.recognise(root / "data.yaml")
-    assert IMAGEFOLDER.recognise(root) is None
+    assert YOLO.recognize(root)
+    assert YOLO.recognize(root / "data.yaml")
+    assert IMAGEFOLDER.recognize(root) is None
     expected = {"a": {"traffic light"}, "b": set(), "c": {"cat", "traffic light"}, "d": set()}
     for path in (root, root / "data.yaml"):
         assert labels_of(YOLO, path) == {f"images/train/{name}.jpg": labels for name, labels in expected.items()}

@@ -8,11 +8,10 @@ from streamlit.testing.v1 import AppTest
 
 from annotator.records import Decision
 from annotator.store.classes import classes
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
-from annotator.ui.access import context
+from annotator.store.labels import decisions, project_counts
+from annotator.ui.access import served_project
 from annotator.ui.parts import frame
-from annotator.ui.parts.class_form import read_lines
+from annotator.ui.parts.class_form import parse_lines
 
 SCRIPT = """
 from annotator.ui.pages import classes
@@ -23,7 +22,7 @@ classes.page()
 @pytest.fixture
 def add(db) -> Callable[[str], AppTest]:
     """Opens Classes and gives these lines to the form."""
-    context.open_project(db.paths.project)
+    served_project.open_project(db.paths.project)
 
     def given(lines: str) -> AppTest:
         test = AppTest.from_string(SCRIPT, default_timeout=30)
@@ -38,7 +37,7 @@ def add(db) -> Callable[[str], AppTest]:
 
 
 def names(db) -> list[str]:
-    return [one.name for one in classes.all_classes(db)]
+    return [one.name for one in classes.load_active_classes(db)]
 
 
 def told(test: AppTest) -> str:
@@ -58,14 +57,14 @@ def told(test: AppTest) -> str:
 def test_the_form_says_what_it_did_and_empties_its_box(add, db, lines, says, added):
     test = add(lines)
     for words in says:
-        assert frame.escaped(words) in told(test), told(test)
+        assert frame.escape_markdown(words) in told(test), told(test)
     assert names(db) == ["fox", "heron", "deer", *added]
     assert test.text_area(key="class_lines").value == ""
 
 
 def test_a_description_follows_a_bar_or_a_tab():
     lines = "fox | red | and quick\nheron\tgrey\n\n  deer  \nroe deer"
-    assert read_lines(lines) == [("fox", "red | and quick"), ("heron", "grey"), ("deer", ""), ("roe deer", "")]
+    assert parse_lines(lines) == [("fox", "red | and quick"), ("heron", "grey"), ("deer", ""), ("roe deer", "")]
 
 
 def test_an_empty_box_adds_nothing_and_says_so(add, db):
@@ -75,7 +74,7 @@ def test_an_empty_box_adds_nothing_and_says_so(add, db):
 
 def complete(db, image_id: int) -> None:
     one = Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=image_id)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 @pytest.mark.parametrize(("lines", "asks"), [("owl", "2 complete images become"), ("Fox", "looks like 'fox'")])
@@ -84,20 +83,20 @@ def test_it_asks_before_it_adds_what_may_be_a_surprise(add, db, lines, asks):
         complete(db, image_id)
     test = add(lines)
     assert any(asks in one.value for one in test.warning), test.warning
-    assert names(db) == ["fox", "heron", "deer"] and overview.image_counts(db)["complete"] == 2
+    assert names(db) == ["fox", "heron", "deer"] and project_counts.count_images_by_stage(db)["complete"] == 2
     test.button(key="classes_no").click().run()
     assert names(db) == ["fox", "heron", "deer"] and not test.warning
     test.text_area(key="class_lines").input(lines)
     next(one for one in test.button if one.label == "Add classes").click().run()
     test.button(key="classes_yes").click().run()
-    assert names(db) == ["fox", "heron", "deer", lines] and overview.image_counts(db)["complete"] == 0
+    assert names(db) == ["fox", "heron", "deer", lines] and project_counts.count_images_by_stage(db)["complete"] == 0
     assert "1 class" in told(test) and not test.warning
 
 
 def test_classes_that_are_there_already_reopen_nothing_and_are_not_asked_about(add, db):
     complete(db, 1)
     test = add("fox\nheron | grey")
-    assert not test.warning and overview.image_counts(db)["complete"] == 1
+    assert not test.warning and project_counts.count_images_by_stage(db)["complete"] == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store.gallery.class_states import OPEN, ClassStates, places_of
+from annotator.store.gallery.class_states import OPEN, ClassStates, locate_bits
 
 
 @pytest.mark.parametrize("count", [0, 1, 8, 1003])
@@ -14,16 +14,16 @@ def test_states_are_those_of_a_plain_array_after_any_changes(count):
     rows = chance.permutation(count)
     for state, some in zip((PRESENT, ABSENT, UNSURE), np.array_split(rows[: 3 * count // 4], 3), strict=True):
         plain[some] = state
-        packed.put(some, state)
+        packed.set_state(some, state)
     for round_ in range(5):
         changed = chance.permutation(len(plain))[: min(len(plain), 20)]
         plain[changed] = OPEN
-        packed.open(places_of(changed))
+        packed.clear(locate_bits(changed))
         answered, states = changed[::2], chance.choice([PRESENT, ABSENT, UNSURE], len(changed[::2]))
         plain[answered] = states
-        packed.put_few(answered, states)
+        packed.set_states(answered, states)
         if round_ == 2:
             plain = np.concatenate([plain, np.full(5, OPEN, np.int8)])
             packed.grow(len(plain))
         for state in (PRESENT, ABSENT, UNSURE, OPEN):
-            assert np.array_equal(packed.where(state), plain == state), (round_, state)
+            assert np.array_equal(packed.get_mask(state), plain == state), (round_, state)

@@ -3,14 +3,11 @@
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
-from annotator.store.classes import history as class_history
-from annotator.store.classes import wording as class_words
+from annotator.store.classes import change_descriptions, class_changes, class_history, classes
 
 
 def keys(db) -> dict[str, str]:
-    return {one.name: one.key for one in classes.all_classes(db)}
+    return {one.name: one.key for one in classes.load_active_classes(db)}
 
 
 def set_keys(db, given: dict[int, str]) -> None:
@@ -24,7 +21,7 @@ def test_classes_get_the_first_free_keys_and_none_when_all_are_taken(db):
     given = keys(db)
     assert (given["fox"], given["heron"], given["deer"]) == ("1", "", "q"), "those that had theirs keep them"
     assert (given["class 0"], given["class 1"], given["class 2"]) == ("2", "3", "4")
-    assert sorted(key for key in given.values() if key) == sorted(classes.KEYS)
+    assert sorted(key for key in given.values() if key) == sorted(classes.DEFAULT_KEYS)
     assert given["class 39"] == ""
 
 
@@ -85,24 +82,24 @@ def test_descriptions_have_a_bound_on_every_way_in(db):
     ],
 )
 def test_names_that_look_alike_are_warned_about(new, known, told):
-    assert classes.name_warnings(new, known) == told
+    assert classes.find_name_warnings(new, known) == told
 
 
 def test_a_name_given_twice_is_added_once_with_the_description_that_it_has(db):
     assert classes.add_classes(db, [("owl", ""), ("owl", "big eyes"), ("fox", "red"), ("owl", "")]) == ["owl"]
-    told = {one.name: one.description for one in classes.all_classes(db)}
+    told = {one.name: one.description for one in classes.load_active_classes(db)}
     assert told == {"fox": "red", "heron": "grey, with a long neck", "deer": "", "owl": "big eyes"}
 
 
 def test_a_description_that_adding_replaces_is_in_the_history_and_comes_back(db):
     classes.add_classes(db, [("heron", "white"), ("owl", "big eyes"), ("fox", "")], "Ann")
-    newest, added = class_history.history(db, 2)
+    newest, added = class_history.load_changes(db, 2)
     assert (newest.kind, newest.annotator, added.kind) == ("edit", "Ann", "add")
-    assert class_words.in_words(newest, classes.names(db)) == "description of 'heron': white"
+    assert change_descriptions.describe_change(newest, classes.load_class_names(db)) == "description of 'heron': white"
     class_history.undo_change(db, "Ann", newest.id)
     assert classes.find_class(db, "heron").description == "grey, with a long neck"
     assert classes.add_classes(db, [("heron", "grey, with a long neck")]) == []
-    assert class_history.history(db)[0].kind == "undo", "what changes nothing is not noted"
+    assert class_history.load_changes(db)[0].kind == "undo", "what changes nothing is not noted"
 
 
 def test_lists_show_classes_without_a_heading_first_and_then_heading_by_heading(db):
@@ -115,8 +112,8 @@ def test_lists_show_classes_without_a_heading_first_and_then_heading_by_heading(
             ("deer", "beasts", 5),
         ]:
             sql.execute("UPDATE class SET heading = ?, position = ? WHERE name = ?", [heading, position, name])
-    assert [one.name for one in classes.in_order(db)] == ["crow", "owl", "heron", "fox", "deer"]
-    assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer", "owl", "crow"]
+    assert [one.name for one in classes.load_ordered_classes(db)] == ["crow", "owl", "heron", "fox", "deer"]
+    assert [one.name for one in classes.load_active_classes(db)] == ["fox", "heron", "deer", "owl", "crow"]
 
 
 def test_a_synonym_stands_for_its_class_and_an_archived_class_for_none(db):
@@ -125,11 +122,11 @@ def test_a_synonym_stands_for_its_class_and_an_archived_class_for_none(db):
         sql.execute("UPDATE class SET archived = 1 WHERE name = 'deer'")
     assert classes.find_class(db, "egret").name == "heron"
     assert classes.add_classes(db, [("egret", "white")]) == []
-    assert [(one.name, one.description, one.synonyms) for one in classes.all_classes(db)] == [
+    assert [(one.name, one.description, one.synonyms) for one in classes.load_active_classes(db)] == [
         ("fox", "", ()),
         ("heron", "white", ("egret",)),
     ]
-    assert [one.name for one in classes.archived(db)] == ["deer"]
+    assert [one.name for one in classes.load_archived_classes(db)] == ["deer"]
     with pytest.raises(AnnotatorError, match="It is archived: annotator classes restore"):
         classes.find_class(db, "deer")
     with pytest.raises(AnnotatorError, match="'deer' is archived: restore it"):

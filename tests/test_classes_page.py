@@ -14,16 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from annotator.benchmark.harness.browser import open_by_menu
 from annotator.errors import AnnotatorError
-from annotator.queues import grid
+from annotator.queues import grid_queue
 from annotator.records import ABSENT, PRESENT, Decision, WantedGrids
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
-from annotator.store.classes import history as class_history
+from annotator.store.classes import class_changes, class_history, classes
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.ui.access import context
-from annotator.ui.pages import classes as classes_page
-from annotator.ui.parts import class_adding
+from annotator.ui.access import served_project
+from annotator.ui.pages.classes import build_rows, find_edits, save_changes
+from annotator.ui.parts import page_classes
 
 SCRIPT = """
 from annotator.ui.pages import classes
@@ -35,7 +33,7 @@ FOX, HERON, DEER = 1, 2, 3
 @pytest.fixture
 def page(db) -> Callable[[], AppTest]:
     """Opens the page for Ann."""
-    context.open_project(db.paths.project)
+    served_project.open_project(db.paths.project)
 
     def opened() -> AppTest:
         test = AppTest.from_string(SCRIPT, default_timeout=30)
@@ -65,28 +63,28 @@ def plain(elements) -> str:
 
 def answer(db, image_id: int, class_id: int, state: int) -> None:
     one = Decision(str(uuid.uuid4()), "label", "Ben", "click", image_id, class_id, state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 def labels(db, class_id: int) -> dict[int, int]:
-    return {label.image_id: label.state for label in decisions.all_labels(db) if label.class_id == class_id}
+    return {label.image_id: label.state for label in decisions.load_all_labels(db) if label.class_id == class_id}
 
 
 def names(db) -> list[str]:
-    return [class_.name for class_ in classes.in_order(db)]
+    return [class_.name for class_ in classes.load_ordered_classes(db)]
 
 
 def typed(shown, *rows: dict) -> list[dict]:
     """The rows of the table after somebody typed these fields into them."""
-    return [before | new for before, new in zip(classes_page.rows_of(shown), [*rows, *[{}] * len(shown)], strict=False)]
+    return [before | new for before, new in zip(build_rows(shown), [*rows, *[{}] * len(shown)], strict=False)]
 
 
 def test_what_is_edited_in_the_table_is_saved_as_one_change_and_undone_as_one(page, db):
-    shown = classes.in_order(db)
+    shown = classes.load_ordered_classes(db)
     fields = {"name": "red fox", "key": "3", "heading": "mammals", "synonyms": "fox | vixen", "description": None}
-    changes = classes_page.edits(shown, typed(shown, fields, {"place": 3}))
-    assert classes_page.save(db, "Ann", changes) == ["Saved.", "Key 3 moved from deer to red fox."]
-    fox, _, deer = classes.all_classes(db)
+    changes = find_edits(shown, typed(shown, fields, {"place": 3}))
+    assert save_changes(db, "Ann", changes) == ["Saved.", "Key 3 moved from deer to red fox."]
+    fox, _, deer = classes.load_active_classes(db)
     assert (fox.name, fox.key, fox.heading, fox.synonyms) == ("red fox", "3", "mammals", ("fox", "vixen"))
     assert deer.key == "" and names(db) == ["deer", "heron", "red fox"], "those without a heading come first"
     test = page()
@@ -95,34 +93,36 @@ def test_what_is_edited_in_the_table_is_saved_as_one_change_and_undone_as_one(pa
     test = press(test, "Undo 2")
     assert names(db) == ["fox", "heron", "deer"] and "Undid change 2" in told(test)
     assert not [one for one in test.button if one.label in ("Undo 1", "Undo 2")], "nor what added the first classes"
-    assert classes_page.save(db, "Ann", {}) == ["Nothing was changed."]
+    assert save_changes(db, "Ann", {}) == ["Nothing was changed."]
 
 
 @pytest.mark.parametrize(
     ("place", "order"), [(1, [DEER, FOX, HERON]), (2, [FOX, DEER, HERON]), (9, [FOX, HERON, DEER])]
 )
 def test_a_place_in_the_table_moves_the_class_there_and_the_others_along(db, place, order):
-    shown = classes.in_order(db)
-    changes = classes_page.edits(shown, typed(shown, {}, {}, {"place": place}))
+    shown = classes.load_ordered_classes(db)
+    changes = find_edits(shown, typed(shown, {}, {}, {"place": place}))
     class_changes.edit(db, "Ann", changes)
-    assert [class_.id for class_ in classes.in_order(db)] == order
+    assert [class_.id for class_ in classes.load_ordered_classes(db)] == order
 
 
 def test_everything_that_is_wrong_is_said_at_once_and_nothing_is_saved(db):
-    shown = classes.in_order(db)
+    shown = classes.load_ordered_classes(db)
     rows = typed(shown, {"key": "ab"}, {"name": "image"}, {"synonyms": "fox", "key": "ü!"})
-    before = classes.all_classes(db)
+    before = classes.load_active_classes(db)
     with pytest.raises(AnnotatorError) as error:
-        classes_page.save(db, "Ann", classes_page.edits(shown, rows))
+        save_changes(db, "Ann", find_edits(shown, rows))
     assert all(part in str(error.value) for part in ("'ab'", "'image'", "'ü!'"))
-    assert classes.all_classes(db) == before and len(class_history.history(db)) == 1, "that the classes were added"
+    assert classes.load_active_classes(db) == before and len(class_history.load_changes(db)) == 1, (
+        "that the classes were added"
+    )
 
 
 def test_what_was_typed_stays_when_others_change_classes_and_only_that_is_saved(db):
-    shown = classes.in_order(db)  # as the table was opened
+    shown = classes.load_ordered_classes(db)  # as the table was opened
     class_changes.edit(db, "Ben", {FOX: {"name": "red fox"}, HERON: {"key": "h"}})
-    classes_page.save(db, "Ann", classes_page.edits(shown, typed(shown, {"heading": "mammals"})))
-    fox, heron, _ = classes.all_classes(db)
+    save_changes(db, "Ann", find_edits(shown, typed(shown, {"heading": "mammals"})))
+    fox, heron, _ = classes.load_active_classes(db)
     assert (fox.name, fox.heading, heron.key) == ("red fox", "mammals", "h")
 
 
@@ -241,7 +241,9 @@ def test_the_address_after_a_split_opens_a_grid_of_the_images_with_the_other_cla
     offered = grid_at(asked)
     assert (offered["class"], offered["selection"]["count"]) == (new_id, 3)
     wanted = WantedGrids("tab", "Ann", offered["class"], 24, (), 2, selection=offered["selection"]["id"])
-    assert [[tile.image.id for tile in one.tiles] for one in grid.next_grids(db, wanted).items] == [[2, 5, 9]]
+    assert [[tile.image.id for tile in one.tiles] for one in grid_queue.lease_next_grids(db, wanted).items] == [
+        [2, 5, 9]
+    ]
     gone = grid_at(asked | {"selection": "0" * 16})
     assert (gone["class"], gone["selection"]) == (new_id, None), "without it, the class is asked of all images"
 
@@ -257,7 +259,7 @@ def grid_at(address: dict[str, str]) -> dict:
     return data
 
 
-def test_examples_and_a_colour_are_chosen_from_the_data(page, db):
+def test_examples_and_a_color_are_chosen_from_the_data(page, db):
     for image_id in (1, 2):
         answer(db, image_id, FOX, PRESENT)
     test = page()
@@ -265,15 +267,15 @@ def test_examples_and_a_colour_are_chosen_from_the_data(page, db):
     test.checkbox(key="coloured_1").check()
     test.color_picker(key="colour_1").pick("#cc4422")
     press(test, "Save examples and color")
-    fox = classes.all_classes(db)[0]
+    fox = classes.load_active_classes(db)[0]
     assert (fox.examples, fox.colour) == ((2,), "#cc4422")
 
 
 def test_the_owner_chooses_whether_classes_are_added_while_labeling(page, db):
     test = page()
-    assert class_adding.is_allowed(db) and test.toggle(key="classes_allowed").value
+    assert page_classes.is_adding_allowed(db) and test.toggle(key="classes_allowed").value
     fine(test.toggle(key="classes_allowed").set_value(False).run())
-    assert not class_adding.is_allowed(db)
+    assert not page_classes.is_adding_allowed(db)
 
 
 def test_bad_names_in_the_form_are_refused_all_at_once(page, db):
@@ -284,4 +286,4 @@ def test_bad_names_in_the_form_are_refused_all_at_once(page, db):
     test.text_area(key="class_lines").input("lynx\ta cat")
     press(test, "Add classes")
     assert classes.find_class(db, "lynx").description == "a cat"
-    assert class_history.history(db)[0].annotator == "Ann"
+    assert class_history.load_changes(db)[0].annotator == "Ann"

@@ -19,26 +19,26 @@ from PIL import Image
 from test_certificate_page import fine, shown, words
 
 from annotator.errors import AnnotatorError
-from annotator.exchange import setup
-from annotator.exchange.classifier.classifier import INPUT, OUTPUT, load_classifier
-from annotator.exchange.classifier.description import KEY, Description, KnownClass, parse_description
+from annotator.exchange import project_setup
+from annotator.exchange.classifier.description import METADATA_KEY, Description, KnownClass, parse_description
+from annotator.exchange.classifier.onnx_classifier import INPUT_NAME, OUTPUT_NAME, load_classifier
 from annotator.exchange.exports.thresholds import Limits
 from annotator.records import Decision
-from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
-from annotator.ui.access import context
-from annotator.ui.export.classifier_making import ClassifierMaking, classifier_making
-from annotator.worker.process import main as work
+from annotator.ui.access import served_project
+from annotator.ui.export.classifier_builder import ClassifierBuilder, get_classifier_builder
+from annotator.worker.process import run_worker
+from annotator.worker.taking_home.classifier_writer import write_classifier
 from annotator.worker.taking_home.loading import load_module
-from annotator.worker.taking_home.writing import write_classifier
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "classifier.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-def colours(folder: Path, count: int = 24) -> Path:
+def colors(folder: Path, count: int = 24) -> Path:
     """Pictures that are red, blue or both: 0.png, 1.png, ..."""
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -56,17 +56,17 @@ def colours(folder: Path, count: int = 24) -> Path:
 def birds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a trained project, birds, its images, photos, and its classifier in both forms."""
     folder = tmp_path_factory.mktemp("home")
-    colours(folder / "photos")
+    colors(folder / "photos")
     project = folder / "birds"
-    setup.set_up(project, images_folder=folder / "photos", class_text="red\nblue\n=never")
+    project_setup.set_up_project(project, images_folder=folder / "photos", class_text="red\nblue\n=never")
     db = Database(project)
-    names = images.names_to_ids(db)
+    names = images.load_ids_by_name(db)
     for number in range(21):
         image, shown = names[f"{number}.png"], (number % 3 != 1, number % 3 != 0)
         for class_id, present in enumerate(shown, 1):
-            decisions.decide(db, [Decision(uuid=f"d{number}-{class_id}", action="label", image_id=image,
+            decisions.save(db, [Decision(uuid=f"d{number}-{class_id}", action="label", image_id=image,
                 class_id=class_id, state=1 if present else -1, source="click", annotator="ann")])  # fmt: skip
-    work(project, once=True)
+    run_worker(project, once=True)
     for name in ("birds.onnx", "birds.safetensors"):
         write_classifier(project, folder / name, Limits(0.05))
     return folder
@@ -81,9 +81,9 @@ def test_the_file_gives_the_probabilities_of_torch_and_those_that_the_project_sh
         np.testing.assert_allclose(given, module(torch.from_numpy(pixels)).numpy(), atol=1e-3)
     db = Database(birds / "birds")
     predictions = read_predictions(db)
-    ids = images.names_to_ids(db)
+    ids = images.load_ids_by_name(db)
     rows = np.array([ids[path.name] for path in paths[21:]])  # which nobody has answered
-    shown = predictions.aligned(predictions.probabilities, rows, predictions.class_ids[:2]).astype(float)
+    shown = predictions.align(predictions.probabilities, rows, predictions.class_ids[:2]).astype(float)
     np.testing.assert_allclose(given[21:], shown, atol=0.03)
     assert given[:, 0].max() > 0.7 > 0.3 > given[:, 0].min()
     assert classifier.classes == ["red", "blue"]  # nobody has labeled the third
@@ -157,17 +157,17 @@ def test_nothing_is_written_where_something_is_wrong_and_all_of_it_is_named(bird
     said = annotator("classifier", birds / "birds", birds / "birds.onnx", "--expected-error", "0.9", code=1).stderr
     assert "0.9 is not possible" in said and "birds.onnx is there already" in said and "birds.onnx.md is there" in said
     project = tmp_path / "new"
-    setup.set_up(project, images_folder=birds / "photos", class_text="red")
+    project_setup.set_up_project(project, images_folder=birds / "photos", class_text="red")
     assert "no run yet" in annotator("classifier", project, "new.onnx", code=1).stderr
     assert not list(tmp_path.glob("new.*"))
 
 
-def made_up(path: Path, described: str | None, inputs=(3, 8, 8), classes=2, output=OUTPUT) -> Path:
+def made_up(path: Path, described: str | None, inputs=(3, 8, 8), classes=2, output=OUTPUT_NAME) -> Path:
     """An ONNX file that gives 0.5 for every class."""
-    given = helper.make_tensor_value_info(INPUT, TensorProto.UINT8, ["n", *inputs])
+    given = helper.make_tensor_value_info(INPUT_NAME, TensorProto.UINT8, ["n", *inputs])
     wanted = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["n", classes])
     nodes = [
-        helper.make_node("Cast", [INPUT], ["floats"], to=TensorProto.FLOAT),
+        helper.make_node("Cast", [INPUT_NAME], ["floats"], to=TensorProto.FLOAT),
         helper.make_node("ReduceSum", ["floats", "axes"], ["sum"], keepdims=1),
         helper.make_node("Squeeze", ["sum", "last"], ["row"]),
         helper.make_node("Mul", ["row", "zeros"], ["zero"]),
@@ -183,7 +183,7 @@ def made_up(path: Path, described: str | None, inputs=(3, 8, 8), classes=2, outp
     )
     model.ir_version = 10
     if described is not None:
-        model.metadata_props.append(onnx.StringStringEntryProto(key=KEY, value=described))
+        model.metadata_props.append(onnx.StringStringEntryProto(key=METADATA_KEY, value=described))
     path.write_bytes(model.SerializeToString())
     return path
 
@@ -237,7 +237,7 @@ def test_the_export_page_makes_a_classifier_that_is_downloaded_with_its_card(bir
     db = Database(birds / "birds")
     test = shown(db, "export")
     fine(test.button(key="classifier_start").click().run())
-    work_of_page = classifier_making(context.db())
+    work_of_page = get_classifier_builder(served_project.db())
     assert work_of_page.is_at_work
     with pytest.raises(AnnotatorError, match="is being made"):
         work_of_page.start("other", 0.01)
@@ -255,7 +255,7 @@ def test_the_export_page_makes_a_classifier_that_is_downloaded_with_its_card(bir
 @pytest.mark.process
 def test_a_cancelled_classifier_leaves_nothing_and_a_wrong_name_is_refused(birds):
     db = Database(birds / "birds")
-    making = ClassifierMaking(db)
+    making = ClassifierBuilder(db)
     with pytest.raises(AnnotatorError, match="cannot be the name"):
         making.start("../../x", 0.01)
     making.start("gone", 0.01)

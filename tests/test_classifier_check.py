@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from annotator.quality.classifier_check import FEWEST, Pairs, checked
+from annotator.quality.classifier_evaluation import MIN_ANSWERS, AuditedPairs, evaluate_pairs
 
 STRATA = ((0.02, 4000, 40), (0.4, 800, 40), (0.85, 200, 40))  # share present, pairs, answered
 
 
-def drawn(rng: np.random.Generator, bias: float = 0.0) -> tuple[Pairs, tuple[float, float, float]]:
+def drawn(rng: np.random.Generator, bias: float = 0.0) -> tuple[AuditedPairs, tuple[float, float, float]]:
     """Pairs with the answers of an audit, and the true recall, precision and calibration error."""
     parts = []
     for stratum, (share, size, some) in enumerate(STRATA):
@@ -19,7 +19,7 @@ def drawn(rng: np.random.Generator, bias: float = 0.0) -> tuple[Pairs, tuple[flo
         parts.append(np.column_stack([chances, rng.random(size) < true, np.full(size, stratum), answered, true]))
     chances, present, strata, answered, true = np.concatenate(parts).T
     called, shown, places = chances >= 0.45, present > 0, np.flatnonzero(answered)
-    pairs = Pairs(chances, strata.astype(int) * 2 + called, called, places, shown[places])
+    pairs = AuditedPairs(chances, strata.astype(int) * 2 + called, called, places, shown[places])
     off = float(np.abs(chances - true).mean())
     return pairs, (shown[called].sum() / shown.sum(), shown[called].mean(), off)
 
@@ -28,7 +28,7 @@ def test_intervals_of_recall_and_precision_hold_those_of_all_pairs():
     rng, rounds, held = np.random.default_rng(1), 100, np.zeros(3)
     for _ in range(rounds):
         pairs, truth = drawn(rng)
-        check = checked(pairs, learned_from=False)
+        check = evaluate_pairs(pairs, learned_from=False)
         for place, found in enumerate((check.recall, check.precision)):
             held[place] += found.low <= truth[place] <= found.high
         held[2] += truth[2] <= check.calibration_error
@@ -36,19 +36,19 @@ def test_intervals_of_recall_and_precision_hold_those_of_all_pairs():
 
 
 def test_an_interval_is_as_narrow_as_its_answers_allow():
-    check = checked(drawn(np.random.default_rng(3))[0], learned_from=False)
+    check = evaluate_pairs(drawn(np.random.default_rng(3))[0], learned_from=False)
     assert check.recall.high - check.recall.low < 0.6 and check.precision.high - check.precision.low < 0.5
 
 
 def test_a_classifier_that_says_too_much_cannot_be_called_calibrated():
     rng = np.random.default_rng(2)
-    errors = [checked(drawn(rng, bias)[0], learned_from=True).calibration_error for bias in (0.0, 0.2)]
+    errors = [evaluate_pairs(drawn(rng, bias)[0], learned_from=True).calibration_error for bias in (0.0, 0.2)]
     assert errors[1] > 0.15 and errors[1] > errors[0] + 0.03
 
 
-@pytest.mark.parametrize("answers", [0, FEWEST - 1])
+@pytest.mark.parametrize("answers", [0, MIN_ANSWERS - 1])
 def test_below_the_fewest_answers_nothing_is_stated(answers):
     pairs, _ = drawn(np.random.default_rng(0))
-    few = Pairs(pairs.chances, pairs.parts, pairs.called, pairs.answered[:answers], pairs.present[:answers])
-    check = checked(few, learned_from=False)
+    few = AuditedPairs(pairs.chances, pairs.parts, pairs.called, pairs.answered[:answers], pairs.present[:answers])
+    check = evaluate_pairs(few, learned_from=False)
     assert check.answers == answers and np.isnan([check.recall.value, check.calibration_error]).all()

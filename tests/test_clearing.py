@@ -6,26 +6,26 @@ from annotator.records import Batch, Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
-from annotator.store.labels.derivation import rebuild
-from annotator.store.labels.disagreement import count
+from annotator.store.labels.derivation import rebuild_image
+from annotator.store.labels.disagreed_cells import count
 
 
 @pytest.fixture
 def image_id(db: Database) -> int:
-    return images.all_images(db)[0].id
+    return images.load_all_images(db)[0].id
 
 
 def give(db: Database, *given: Decision | Batch) -> None:
-    saved = decisions.decide(db, given)
+    saved = decisions.save(db, given)
     assert not saved.refused, saved.refused
 
 
 def states(db: Database, image_id: int) -> dict[int, int]:
     """Labels by class; the same after they are worked out anew from all decisions."""
-    stored = {label.class_id: label.state for label in decisions.labels(db, [image_id])}
+    stored = {label.class_id: label.state for label in decisions.load_labels(db, [image_id])}
     with db.writing() as sql:
-        rebuild(sql, image_id, decisions.newest_decision(db))
-    assert {label.class_id: label.state for label in decisions.labels(db, [image_id])} == stored
+        rebuild_image(sql, image_id, decisions.get_newest_decision_id(db))
+    assert {label.class_id: label.state for label in decisions.load_labels(db, [image_id])} == stored
     return stored
 
 
@@ -80,14 +80,14 @@ def test_a_batch_sets_and_clears_cells_and_is_undone_as_one(db, image_id):
     batch = Batch("some", "Ann", "gallery", [(image_id, 1, None, None), (image_id, 2, 1, None)], milliseconds=900)
     give(db, batch, batch)
     assert states(db, image_id) == {2: 1}
-    assert decisions.undoable(db, "Ann", 10, 100)[-1] == batch
+    assert decisions.load_undoable(db, "Ann", 10, 100)[-1] == batch
     assert len(decisions.undo(db, "Ann")) == 2 and states(db, image_id) == {1: 1}
 
 
 def test_comments_change_no_label_and_an_empty_one_is_refused(db, image_id):
     give(db, Decision("comment", "comment", "Ann", "click", image_id, note="a mask?"))
     assert states(db, image_id) == {} and stage(db, image_id) == 0
-    refused = decisions.decide(db, [Decision("empty", "comment", "Ann", "click", image_id, note=" ")]).refused
+    refused = decisions.save(db, [Decision("empty", "comment", "Ann", "click", image_id, note=" ")]).refused
     assert refused == {"empty": "a comment without text"}
     [undone] = decisions.undo(db, "Ann")
     assert undone["action"] == "comment"

@@ -10,11 +10,10 @@ from playwright.sync_api import expect
 from test_outbox import QUEUE, entry, project_of, queue
 
 from annotator.store.database import heartbeat
-from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import embedding
+from annotator.store.networks import adaptation, embedding_claim
 from annotator.store.people import leases, members
 from annotator.ui.access.access_keys import cookie_name
-from annotator.ui.access.serving_modes import INVITATION, access
+from annotator.ui.access.serving_modes import INVITATION, parse_access
 from annotator.ui.access.sessions import Sessions
 from annotator.ui.access.tokens import Tokens
 
@@ -30,19 +29,19 @@ def clock(monkeypatch) -> Callable[[float], None]:
 
 @pytest.fixture
 def sessions(db) -> Sessions:
-    return Sessions(db, access(INVITATION, 8501), Tokens(db.paths.secret))
+    return Sessions(db, parse_access(INVITATION, 8501), Tokens(db.paths.secret))
 
 
 def session_of(sessions: Sessions, name: str) -> dict[str, str]:
     """The cookie that an invitation link gives now."""
-    member = members.by_link(sessions.db, members.new_link(sessions.db, name, "test"))
-    value = sessions.tokens.session_cookie(8501, member.id, member.signed_in_at)
+    member = members.sign_in_by_link(sessions.db, members.create_link(sessions.db, name, "test"))
+    value = sessions.tokens.create_session_cookie(8501, member.id, member.signed_in_at)
     return {cookie_name(8501): value}
 
 
 def is_in(sessions: Sessions, cookies: dict[str, str]) -> bool:
-    sessions.look_up(anew=True)
-    return sessions.member(cookies) is not None
+    sessions.refresh(force=True)
+    return sessions.find_member(cookies) is not None
 
 
 @pytest.mark.parametrize("jump", [-DAY, DAY])
@@ -64,25 +63,25 @@ def test_signing_out_everywhere_ends_sessions_and_new_ones_begin_whatever_the_cl
 
 def test_a_heartbeat_from_the_future_vouches_for_nothing(db, clock, monkeypatch):
     clock(DAY)
-    for claims in (embedding, adapting):
-        monkeypatch.setattr(claims, "this_process", lambda: "")  # as of a machine on which it cannot be looked up
+    for claims in (embedding_claim, adaptation):
+        monkeypatch.setattr(claims, "get_process_name", lambda: "")  # as of a machine on which it cannot be looked up
     heartbeat.beat(db, "waiting")
-    embedding.claim(db, "ray")
-    adapting.claim(db, "local")
-    assert heartbeat.worker_state(db).alive and embedding.running(db) and adapting.running(db)
+    embedding_claim.claim(db, "ray")
+    adaptation.claim(db, "local")
+    assert heartbeat.load_worker_state(db).alive and embedding_claim.get_running(db) and adaptation.get_running(db)
     clock(0)
     monkeypatch.setattr("socket.gethostname", lambda: "another machine")  # where the process cannot be looked up
-    assert not heartbeat.worker_state(db).alive
-    assert embedding.running(db) is None and adapting.running(db) is None
+    assert not heartbeat.load_worker_state(db).alive
+    assert embedding_claim.get_running(db) is None and adaptation.get_running(db) is None
     heartbeat.beat(db, "waiting")
-    assert heartbeat.worker_state(db).alive
+    assert heartbeat.load_worker_state(db).alive
 
 
 def test_an_image_in_hand_stays_in_hand(db, clock):
-    held = leases.take(db, "a", "Ann", [1, 2, 3], 2)
+    held = leases.lease_images(db, "a", "Ann", [1, 2, 3], 2)
     for seconds in (-DAY, DAY):
         clock(seconds)
-        assert leases.take(db, "b", "Ben", held, 2) == [] and leases.taken_by_others(db, "a", held) == []
+        assert leases.lease_images(db, "b", "Ben", held, 2) == [] and leases.find_taken_by_others(db, "a", held) == []
 
 
 @pytest.mark.browser

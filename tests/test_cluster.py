@@ -19,13 +19,12 @@ import test_addresses_in_place
 from adaptable import draw_all, make_network, make_project
 from conftest import draw
 
-from annotator.benchmark.harness.ray_cluster import HEAD, MACHINE, Cluster
+from annotator.benchmark.harness.ray_cluster import HEAD_ARGUMENTS, MACHINE_ARGUMENTS, Cluster
 from annotator.errors import AlreadyRunning
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.features.cache import open_features
-from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import adapted, embedding
+from annotator.store.features.feature_cache import open_features
+from annotator.store.networks import adaptation, adapted_networks, embedding_claim
 from annotator.worker.adapting.adapt_now import adapt_now
 from models import plugins
 
@@ -64,7 +63,7 @@ def cluster(server):
         test_addresses_in_place.use_server(patch, server)
         boto3.client("s3").create_bucket(Bucket=BUCKET)
         started = Cluster()
-        started.add()
+        started.add_machine()
         yield started
         started.end()
 
@@ -94,14 +93,14 @@ def here(cluster, site, monkeypatch):
     for name, value in cluster.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.syspath_prepend(site)
-    plugins.plugins.cache_clear()
+    plugins.find_plugins.cache_clear()
     yield
-    plugins.plugins.cache_clear()
+    plugins.find_plugins.cache_clear()
 
 
 @pytest.fixture
 def db(tmp_path, photos, here):
-    set_up(tmp_path / "project", images_folder=photos)
+    set_up_project(tmp_path / "project", images_folder=photos)
     opened = Database(tmp_path / "project")
     opened.set_setting("backbone", "slow")
     return opened
@@ -165,28 +164,28 @@ def each_once(db: Database) -> dict[int, int]:
 
 def test_the_recipe_starts_the_machines_as_these_tests_do():
     recipe = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
-    assert f"    ray start --head {HEAD.format(port=6379, client=10001)}\n" in recipe
-    assert f"    ray start {MACHINE.format(head='HEAD', port=6379)}\n" in recipe
+    assert f"    ray start --head {HEAD_ARGUMENTS.format(port=6379, client=10001)}\n" in recipe
+    assert f"    ray start {MACHINE_ARGUMENTS.format(head='HEAD', port=6379)}\n" in recipe
     assert "    annotator embed birds --on ray://HEAD:10001\n" in recipe
 
 
 @pytest.mark.parametrize("stops", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_every_image_is_embedded_once_and_as_here_whatever_is_killed_or_stopped(stops, cluster, db, command, annotator):
     process = command("embed", db.paths.project, "--on", "ray")
-    while process.poll() is None and ((state := embedding.running(db)) is None or not state.done):
+    while process.poll() is None and ((state := embedding_claim.get_running(db)) is None or not state.done):
         time.sleep(0.02)
     process.kill()
     process.wait()
     before, killed = sum(times_in_shards(db).values()), []
 
     def kill_a_worker_and_stop() -> bool:
-        state, workers = embedding.running(db), cluster.workers()
+        state, workers = embedding_claim.get_running(db), cluster.list_workers()
         if not killed and state is not None and state.workers and workers:
             killed.append(os.kill(workers[0], signal.SIGKILL))
         if not killed or (stops and (state is None or not before < state.done < state.of)):
             return False
         with pytest.raises(AlreadyRunning, match="being embedded already: on ray://"):
-            embedding.claim(db, "local")
+            embedding_claim.claim(db, "local")
         if stops:
             os.kill(os.getpid(), signal.SIGTERM)
         return True
@@ -198,7 +197,7 @@ def test_every_image_is_embedded_once_and_as_here_whatever_is_killed_or_stopped(
     assert result["images"] > 0 and result["images"] + result["remaining"] == IMAGES - before
     assert (result["remaining"] > 0) == stops
     assert sum(times_in_shards(db).values()) == IMAGES - result["remaining"]
-    assert embedding.running(db) is None and not cluster.workers()
+    assert embedding_claim.get_running(db) is None and not cluster.list_workers()
     annotator("embed", db.paths.project)
     assert times_in_shards(db) == each_once(db)
     here_and_there = features(db)
@@ -227,13 +226,13 @@ def test_two_machines_adapt_a_network_together_and_go_on_from_the_last_epoch(kil
     epochs = 2 if killed == "nothing" else 8
 
     def is_training() -> bool:
-        state = adapting.running(db)
+        state = adaptation.get_running(db)
         return state is not None and state.of == epochs and state.done > 1
 
     def kill_a_worker() -> bool:
         if not is_training():
             return False
-        workers = cluster.workers("RayTrainWorker")
+        workers = cluster.list_workers("RayTrainWorker")
         assert len(workers) == 2, "not both machines worked"
         os.kill(workers[-1], signal.SIGKILL)
         before.update(checkpoints(storage))
@@ -251,12 +250,12 @@ def test_two_machines_adapt_a_network_together_and_go_on_from_the_last_epoch(kil
         before.update(checkpoints(storage))
     with meanwhile(kill_a_worker) if killed == "worker" else contextlib.nullcontext():
         wanted = None if killed == "command" else epochs
-        done = adapt_now(db.paths.project, on="ray", epochs=wanted, storage=storage, say=said.append)
+        done = adapt_now(db.paths.project, on="ray", epochs=wanted, storage=storage, notify=said.append)
     assert done.epochs_done == epochs and any("with 2 processes" in sentence for sentence in said)
     assert ("Going on with" in said[0]) == (killed == "command")
-    made = adapted.networks(db)[0]
+    made = adapted_networks.load_networks(db)[0]
     assert done.network == made and made.ap_after > 0.5
-    assert not db.paths.adapting.exists()
+    assert not db.paths.unfinished_adaptation.exists()
     again = checkpoints(storage) - before
     # One of each epoch and one of the end; a kill costs no epoch that was said to be done, and two were. A third may
     # have been on its way, and be there twice.

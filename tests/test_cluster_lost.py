@@ -14,9 +14,9 @@ from served import until
 from test_cluster import IMAGES, ROOT, each_once, photos, site, times_in_shards
 
 from annotator.benchmark.harness.ray_cluster import Cluster
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.networks import embedding
+from annotator.store.networks import embedding_claim
 
 pytestmark = [
     pytest.mark.process,
@@ -54,7 +54,7 @@ def slower(site, tmp_path):
 
 @pytest.fixture
 def db(tmp_path, photos):
-    set_up(tmp_path / "project", images_folder=photos)
+    set_up_project(tmp_path / "project", images_folder=photos)
     opened = Database(tmp_path / "project")
     opened.set_setting("backbone", "slow")
     return opened
@@ -78,14 +78,14 @@ def test_a_command_whose_cluster_dies_says_so_and_goes_on_with_what_is_left(kill
         return process
 
     process = run("--on", cluster.client if on == "ray://" else on)
-    until(lambda: process.poll() is not None or ((state := embedding.running(db)) and state.done))
-    for pid in cluster.processes(killed):
+    until(lambda: process.poll() is not None or ((state := embedding_claim.get_running(db)) and state.done))
+    for pid in cluster.list_processes(killed):
         os.kill(pid, signal.SIGKILL)
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 1
     assert "The Ray cluster" in said and GO_ON in said and "Traceback" not in said, said
     there = sum(times_in_shards(db).values())
-    assert there < IMAGES and embedding.running(db) is None
+    assert there < IMAGES and embedding_claim.get_running(db) is None
     again = run("--on", "local")
     assert again.wait(120) == 0
     assert times_in_shards(db) == each_once(db)
@@ -94,6 +94,9 @@ def test_a_command_whose_cluster_dies_says_so_and_goes_on_with_what_is_left(kill
 
 def test_a_process_that_ends_in_the_middle_has_a_last_word_and_another_has_none():
     for ending, said in (("os._exit(1)", "gone\n"), ("os.kill(os.getpid(), 9)", "gone\n"), ("pass", "")):
-        code = f"import os\nfrom annotator.cluster.last_word import said_if_ended as s\nwith s('gone\\n'): {ending}"
+        code = (
+            "import os\nfrom annotator.cluster.exit_watcher import report_sudden_exit\nwith "
+            f"report_sudden_exit('gone\\n'): {ending}"
+        )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
         assert done.stderr == said, ending

@@ -19,19 +19,19 @@ import models
 from annotator.benchmark.harness.ray_cluster import Cluster
 from annotator.benchmark.scale import steps
 from annotator.cli import app
-from annotator.cluster import tasks
-from annotator.cluster.connection import Use, connected
-from annotator.cluster.tasks import AHEAD, Tasks
+from annotator.cluster import task_runner
+from annotator.cluster.connection import ClusterUse, connect_to_cluster
+from annotator.cluster.task_runner import CALLS_PER_CORE, TaskRunner
 from annotator.errors import AlreadyRunning, AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.networks import configuration, embedding
+from annotator.store.networks import configuration, embedding_claim
 from annotator.store.runs import runs
 from annotator.worker.process import Worker
-from annotator.worker.training import scoring
-from annotator.worker.training.scoring import ScoringOnCluster
+from annotator.worker.training import cluster_scoring
+from annotator.worker.training.cluster_scoring import ClusterScoring
 from models.ensemble import stacking
-from models.ensemble.all_images import Known, score_here
+from models.ensemble.collection_scoring import KnownLabels, score_locally
 
 pytestmark = [
     pytest.mark.process,
@@ -56,13 +56,13 @@ def use(cluster, monkeypatch):
     for name, value in cluster.environment.items():
         monkeypatch.setenv(name, value)
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield Use("ray", "annotator", "")
+    yield ClusterUse("ray", "annotator", "")
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
 def test_calls_are_done_once_whatever_is_killed_or_hangs(cluster, use, monkeypatch, tmp_path):
-    monkeypatch.setattr(tasks, "STRAGGLING_SECONDS", 1.0)
+    monkeypatch.setattr(task_runner, "MIN_STRAGGLER_SECONDS", 1.0)
 
     def work(folder, number):
         started = folder / f"{number}-{os.getpid()}"
@@ -76,13 +76,13 @@ def test_calls_are_done_once_whatever_is_killed_or_hangs(cluster, use, monkeypat
     made, done, killed = [], [], 0
     signal.signal(signal.SIGTERM, lambda *_: None)
     handler = signal.getsignal(signal.SIGTERM)
-    with connected(use) as ray:
+    with connect_to_cluster(use) as ray:
         assert signal.getsignal(signal.SIGTERM) is handler, "Ray has taken over what stops this process"
-        calls = Tasks(ray, use, work, tmp_path)
-        for call in calls.results(range(24), lambda number, machine: made.append(number) or number):
-            assert len(set(made)) - len(done) <= AHEAD * 2, "nothing is made before it can be sent"
+        calls = TaskRunner(ray, use, work, tmp_path)
+        for call in calls.iterate_results(range(24), lambda number, machine: made.append(number) or number):
+            assert len(set(made)) - len(done) <= CALLS_PER_CORE * 2, "nothing is made before it can be sent"
             done += [call] if call else []
-            if len(done) > 4 * (killed + 1) and killed < 2 and (workers := cluster.workers("work")):
+            if len(done) > 4 * (killed + 1) and killed < 2 and (workers := cluster.list_workers("work")):
                 os.kill(workers[0], signal.SIGKILL)
                 killed += 1
     assert killed == 2 and sorted(call.key for call in done) == list(range(24))
@@ -93,7 +93,10 @@ def test_calls_are_done_once_whatever_is_killed_or_hangs(cluster, use, monkeypat
 
 
 def test_images_are_scored_as_here_whatever_is_killed_and_what_fails_is_scored_here(cluster, use, tmp_path):
-    features, home = np.random.default_rng(0).random((9 * scoring.CHUNK + 100, 2)).astype(np.float16), os.getpid()
+    features, home = (
+        np.random.default_rng(0).random((9 * cluster_scoring.IMAGES_PER_CALL + 100, 2)).astype(np.float16),
+        os.getpid(),
+    )
 
     class Slow:
         """Not of a module that the machines have: it travels as what it is."""
@@ -104,36 +107,41 @@ def test_images_are_scored_as_here_whatever_is_killed_and_what_fails_is_scored_h
                 raise ValueError("no such image")
             return np.sqrt(features.astype(np.float32))
 
-    broken = features[3 * scoring.CHUNK]
-    given = (Slow(), features, None, lambda rows: Known.no_labels(2), 2)
+    broken = features[3 * cluster_scoring.IMAGES_PER_CALL]
+    given = (Slow(), features, None, lambda rows: KnownLabels.empty(2), 2)
     killed = []
 
     def tell():
-        if not killed and (workers := cluster.workers("score_chunk")):
+        if not killed and (workers := cluster.list_workers("score_chunk")):
             os.kill(workers[0], signal.SIGKILL)
             killed.append(workers[0])
 
-    with connected(use) as ray:
-        there = ScoringOnCluster(ray, use, tmp_path)
-        np.testing.assert_array_equal(there(*given, tell), score_here(*given, lambda: None))
-    assert killed and len(there.notes) == 2
-    assert "could not score images" in there.notes[0] and "no such image" in there.notes[0]
-    assert f"{scoring.CHUNK:,} of {len(features):,} images were scored here" in there.notes[1]
+    with connect_to_cluster(use) as ray:
+        there = ClusterScoring(ray, use, tmp_path)
+        np.testing.assert_array_equal(there(*given, tell), score_locally(*given, lambda: None))
+    assert killed and len(there.problem_sentences) == 2
+    assert "could not score images" in there.problem_sentences[0] and "no such image" in there.problem_sentences[0]
+    assert (
+        f"{cluster_scoring.IMAGES_PER_CALL:,} of {len(features):,} images were scored here"
+        in there.problem_sentences[1]
+    )
 
 
 def test_a_training_is_scored_on_the_cluster_as_here(cluster, use, tmp_path, monkeypatch):
-    monkeypatch.setattr(stacking, "STACKED", 2000)  # else so few images keep the scores that they were stacked by
-    monkeypatch.setattr(scoring, "CHUNK", 2 * scoring.ROWS)
-    read_there = ScoringOnCluster.__call__
+    # else so few images keep the scores that they were stacked by
+    monkeypatch.setattr(stacking, "MAX_STACKED_CELLS", 2000)
+    monkeypatch.setattr(cluster_scoring, "IMAGES_PER_CALL", 2 * cluster_scoring.IMAGES_PER_BLOCK)
+    read_there = ClusterScoring.__call__
 
     def both(self, *given):
         by_name = read_there(self, *given)
         with monkeypatch.context() as patch:
-            patch.setattr(scoring._Images, "probes", lambda images: [])  # no machine sees the files: they are sent
+            # no machine sees the files: they are sent
+            patch.setattr(cluster_scoring._Images, "choose_probe_files", lambda images: [])
             np.testing.assert_array_equal(read_there(self, *given), by_name)
         return by_name
 
-    monkeypatch.setattr(ScoringOnCluster, "__call__", both)
+    monkeypatch.setattr(ClusterScoring, "__call__", both)
     probabilities = []
     (tmp_path / "here").mkdir()
     size = steps.Size(tmp_path / "here", 2500, 5, 1)
@@ -144,7 +152,7 @@ def test_a_training_is_scored_on_the_cluster_as_here(cluster, use, tmp_path, mon
         db = Database(tmp_path / place / "project")
         ended = CliRunner().invoke(app, ["train", str(db.paths.project), *words], catch_exceptions=False)
         assert ended.exit_code == 0 and "note:" not in ended.stderr
-        run = runs.current_run(db)
+        run = runs.load_current_run(db)
         assert run is not None
         probabilities.append(np.load(db.paths.run(run.id) / "probabilities.npy"))
     np.testing.assert_allclose(*probabilities, atol=1e-3)
@@ -183,12 +191,12 @@ def test_methods_are_compared_on_the_cluster_as_here(methods, cluster, use, tmp_
 def test_a_machine_without_ray_says_what_to_install(command, tmp_path, monkeypatch, photos):
     words = [str(tmp_path / "work")]
     if command == ["train"]:
-        set_up(tmp_path / "work", images_folder=photos)
+        set_up_project(tmp_path / "work", images_folder=photos)
         words += ["--method", "em"]
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(AnnotatorError, match=r"pip install 'multilabel-annotator\[cluster\]'"):
         CliRunner().invoke(app, [*command, *words, "--on", "ray"], catch_exceptions=False)
-    assert command != ["train"] or configuration.method(Database(tmp_path / "work")) == "auto", "nothing is changed"
+    assert command != ["train"] or configuration.get_method(Database(tmp_path / "work")) == "auto", "nothing is changed"
 
 
 def test_whole_networks_are_compared_on_this_machine(tmp_path):
@@ -209,4 +217,4 @@ def test_machines_that_cannot_embed_are_named(db, annotator, tmp_path, monkeypat
     finally:
         only.end()
     assert "has no complete annotator" in err and "no_such_module" in err
-    assert embedding.running(db) is None
+    assert embedding_claim.get_running(db) is None

@@ -26,7 +26,7 @@ from tables import over
 from annotator.errors import AnnotatorError
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
-from annotator.exchange.formats.contents import Given
+from annotator.exchange.formats.contents import ImportedLabel
 from annotator.records import ABSENT, PRESENT
 
 IMAGES = [{"id": 7, "file_name": "val/a.jpg"}, {"id": 9, "file_name": "b.jpg"}]
@@ -119,14 +119,17 @@ def test_boxes_in_any_order_make_their_category_present_and_nothing_absent(tmp_p
     for keys in (("annotations", "images", "categories"), ("images", "categories", "annotations")):
         document = {"annotations": annotations, "images": IMAGES, "categories": CATEGORIES}
         path = saved(tmp_path / "instances.json", {key: document[key] for key in keys})
-        assert COCO.recognise(path) == "a COCO file: it has annotations and categories and images"
+        assert COCO.recognize(path) == "a COCO file: it has annotations and categories and images"
         contents, problems = read(COCO, path)
         assert contents.classes == [("dog", "animal"), ("car", "")]
         items = list(contents.items)
         assert not problems.count
         assert {item.image for item in items} == {"val/a.jpg", "b.jpg"}
         labels = [(item.image, label) for item in items for label in item.labels]
-        assert sorted(labels) == [("b.jpg", Given("car", PRESENT)), ("val/a.jpg", Given("car", PRESENT))]
+        assert sorted(labels) == [
+            ("b.jpg", ImportedLabel("car", PRESENT)),
+            ("val/a.jpg", ImportedLabel("car", PRESENT)),
+        ]
         assert not any(item.exhaustive for item in items)
 
 
@@ -136,7 +139,7 @@ def test_lvis_says_what_is_absent_and_names_files_by_address(tmp_path):
     document = {"images": [image], "categories": categories, "annotations": []}
     contents, problems = read(COCO, saved(tmp_path / "lvis.json", document))
     (item,) = contents.items
-    assert (item.image, item.labels) == ("val2017/1.jpg", [Given("aerosol_can", ABSENT)])
+    assert (item.image, item.labels) == ("val2017/1.jpg", [ImportedLabel("aerosol_can", ABSENT)])
     assert contents.classes == [("aerosol_can", "a can")]
     assert not problems.count
 
@@ -188,8 +191,8 @@ def test_results_are_the_largest_score_of_each_image_and_class(tmp_path):
         for image_id, category_id, score in [(9, 3, 0.25), (7, 18, 0.5), (9, 3, 0.75), (9, 18, 0.125), (9, 3, 0.5)]
     ]
     path = saved(tmp_path / "results.json", results)
-    assert COCO_RESULTS.recognise(path)
-    assert COCO.recognise(path) is None
+    assert COCO_RESULTS.recognize(path)
+    assert COCO.recognize(path) is None
     contents, problems = read(COCO_RESULTS, path)
     scores = {item.image: item.scores for item in contents.items}
     assert scores == {"val/a.jpg": {"dog": 0.5}, "b.jpg": {"car": 0.75, "dog": 0.125}}

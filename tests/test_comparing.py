@@ -12,21 +12,19 @@ from streamlit.testing.v1 import AppTest
 from annotator.errors import AnnotatorError
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.store.features.cache import open_features
+from annotator.store.features.feature_cache import open_features
 from annotator.store.images import registration
-from annotator.store.networks import adapted, configuration
-from annotator.store.networks import comparisons as candidates
-from annotator.store.networks import machine_settings as machine
-from annotator.ui.access import context
+from annotator.store.networks import adapted_networks, configuration, machine_settings, network_comparisons
+from annotator.ui.access import served_project
 from annotator.ui.parts import frame
-from annotator.worker.duties.comparing import compare_networks
-from annotator.worker.features import backbone, missing_features
-from annotator.worker.process import Worker, compare_candidates
+from annotator.worker.duties.network_comparer import compare_networks
+from annotator.worker.features import backbone, image_embedder
+from annotator.worker.process import Worker, compare_pending_networks
 
 SCRIPT = """
 from annotator.ui.parts import frame
 from annotator.ui.pages import {name} as one
-with frame.errors_shown():
+with frame.show_errors():
     one.page()
 """
 
@@ -49,7 +47,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def show(project):
     """Runs a page of the project for somebody called Ann."""
-    context.open_project(project)
+    served_project.open_project(project)
 
     def run(name):
         test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
@@ -83,7 +81,7 @@ def test_features_of_what_is_shown_are_better_and_noise_is_not(made):
     assert not worse.is_better and worse.ap_high < 0
     assert (better.verdict, worse.verdict) == ("is better than", "is worse than")
     for name in ("sees", "blind"):
-        assert candidates.remove(db, name) and not db.paths.features(name).exists()
+        assert network_comparisons.delete_network(db, name) and not db.paths.features(name).exists()
     assert len(open_features(db, first)) == adaptable.IMAGES
 
 
@@ -99,11 +97,11 @@ def test_a_network_is_compared_beside_the_one_in_use_then_used_then_removed(made
     assert "is not clearly better than" in annotator("backbone", project).stdout
     assert "is in use" in annotator("backbone", project, "--remove", first, code=1).stderr
     annotator("backbone", project, "--use", second)
-    assert configuration.backbone(db) == second and adapted.next_backbone(db) == ""
+    assert configuration.get_backbone(db) == second and adapted_networks.get_next_backbone(db) == ""
     assert len(open_features(db, first)) == adaptable.IMAGES, "nothing is deleted unasked"
     annotator("backbone", project, "--use", first)
     annotator("backbone", project, "--remove", second)
-    assert not db.paths.features(second).exists() and candidates.compared(db) == []
+    assert not db.paths.features(second).exists() and network_comparisons.load_comparisons(db) == []
     assert "nothing of" in annotator("backbone", project, "--remove", second, code=1).stderr
 
 
@@ -111,29 +109,36 @@ def test_a_network_that_cannot_be_had_leaves_the_one_in_use(made, annotator, tmp
     db, first, _ = made
     assert "There is no network" in annotator("backbone", db.paths.project, f"local-dir:{tmp_path}", code=1).stderr
     assert "network in use" in annotator("backbone", db.paths.project, "--compare", first, code=1).stderr
-    candidates.want(db, [f"local-dir:{tmp_path / 'gone'}"])  # as the page would, while it was still there
-    assert compare_candidates(db.paths.project, lambda done, of: None)
-    (compared,) = candidates.compared(db)
-    assert "There is no network" in compared.error and candidates.wanted(db) == []
-    assert configuration.backbone(db) == first
-    candidates.remove(db, compared.name)
+    # as the page would, while it was still there
+    network_comparisons.request_comparison(db, [f"local-dir:{tmp_path / 'gone'}"])
+    assert compare_pending_networks(db.paths.project, lambda done, of: None)
+    (compared,) = network_comparisons.load_comparisons(db)
+    assert "There is no network" in compared.error and network_comparisons.load_requested(db) == []
+    assert configuration.get_backbone(db) == first
+    network_comparisons.delete_network(db, compared.name)
 
 
 def test_a_speed_that_the_page_asks_for_is_measured_by_the_worker(show, project, db, tmp_path, monkeypatch):
-    monkeypatch.setattr(backbone, "MEASURED_SECONDS", 0.05)
+    monkeypatch.setattr(backbone, "DEFAULT_MEASURE_SECONDS", 0.05)
     test = show("settings")
     test.selectbox(key="network").select("efficientnet_lite0").run()
     test.button(key="network_speed").click().run()
-    assert candidates.speeds_wanted(db) == ["efficientnet_lite0"] and test.button(key="network_speed").disabled
-    candidates.want_speed(db, f"local-dir:{tmp_path / 'gone'}")
+    assert (
+        network_comparisons.load_requested_speeds(db) == ["efficientnet_lite0"]
+        and test.button(key="network_speed").disabled
+    )
+    network_comparisons.request_speed(db, f"local-dir:{tmp_path / 'gone'}")
     worker = Worker(project)
     try:
-        assert worker.candidates.measure_speed() and worker.candidates.measure_speed()
-        assert not worker.candidates.measure_speed()
+        assert worker.network_comparer.measure_speed() and worker.network_comparer.measure_speed()
+        assert not worker.network_comparer.measure_speed()
     finally:
         worker.close()
-    assert machine.speeds()["efficientnet_lite0"].images_a_second > 0 and candidates.speeds_wanted(db) == []
-    assert "gone could not be measured: There is no network" in heartbeat.worker_state(db).last_error
+    assert (
+        machine_settings.load_speeds()["efficientnet_lite0"].images_a_second > 0
+        and network_comparisons.load_requested_speeds(db) == []
+    )
+    assert "gone could not be measured: There is no network" in heartbeat.load_worker_state(db).last_error
     test = show("settings")
     test.selectbox(key="network").select("efficientnet_lite0").run()
     assert "network_speed" not in [button.key for button in test.button]
@@ -150,48 +155,52 @@ def test_too_few_answers_are_said(project):
         compare_networks(db, "one", "two")
 
 
-def test_settings_accept_a_licence_compare_show_the_result_and_go_over(show, db):
+def test_settings_accept_a_license_compare_show_the_result_and_go_over(show, db):
     name = "convnext_tiny.dinov3_lvd1689m"
     test = show("settings")
     test.selectbox(key="network").select(name).run()
     assert test.button(key="network_compare").disabled
     test.checkbox(key="accept_dinov3-license").check().run()
     test.button(key="network_compare").click().run()
-    assert candidates.wanted(db) == [name] and machine.accepted_licences() == {"dinov3-license"}
+    assert network_comparisons.load_requested(db) == [name] and machine_settings.load_accepted_licenses() == {
+        "dinov3-license"
+    }
     test.button(key=f"network_stop_{name}").click().run()
-    assert candidates.wanted(db) == []
+    assert network_comparisons.load_requested(db) == []
     judged = {"ap_before": 0.5, "ap_after": 0.6, "ap_low": 0.05, "ap_high": 0.15, "is_better": True}
-    facts = candidates.Compared(name, "efficientnet_lite2", 1.0, images=9, answers=99, classes=3, **judged)
-    candidates.note(db, facts)
+    facts = network_comparisons.NetworkComparison(
+        name, "efficientnet_lite2", 1.0, images=9, answers=99, classes=3, **judged
+    )
+    network_comparisons.save_comparison(db, facts)
     test = show("settings")
-    assert not test.exception and any(frame.escaped("0.500 to 0.600") in text.value for text in test.markdown)
+    assert not test.exception and any(frame.escape_markdown("0.500 to 0.600") in text.value for text in test.markdown)
     test.button(key=f"network_use_{name}").click().run()
-    assert adapted.next_backbone(db) == name
+    assert adapted_networks.get_next_backbone(db) == name
     with pytest.raises(AnnotatorError, match="is in use"):
-        candidates.remove(db, name)
+        network_comparisons.delete_network(db, name)
     test.button(key=f"network_stop_{name}").click().run()
     test.button(key=f"network_remove_{name}").click().run()
-    assert candidates.compared(db) == [] and adapted.next_backbone(db) == ""
+    assert network_comparisons.load_comparisons(db) == [] and adapted_networks.get_next_backbone(db) == ""
 
 
 def test_images_that_come_while_another_network_looks_do_not_wait_for_it(made, tmp_path, monkeypatch):
     db, first, second = made
-    monkeypatch.setattr(missing_features, "SHARD_SECONDS", 0.0)
-    monkeypatch.setattr(missing_features, "TRAIN_WHILE_EMBEDDING", 0.0)
+    monkeypatch.setattr(image_embedder, "SHARD_SECONDS", 0.0)
+    monkeypatch.setattr(image_embedder, "MIN_TRAINING_INTERVAL_SECONDS", 0.0)
     new = draw(tmp_path / "new" / "one.jpg", seed=1000)
-    candidates.want(db, [second])
+    network_comparisons.request_comparison(db, [second])
     worker, places = Worker(db.paths.project), []
 
     def keep_up() -> bool:
         if not places:
-            assert registration.register(db, new.parent, [new.name]).added == 1
-        worker.keep_up()
+            assert registration.register_folder(db, new.parent, [new.name]).added == 1
+        worker.embed_and_train()
         places.append([len(open_features(db, name)) for name in (first, second)])
         return False
 
     try:
-        worker.features.embed()
-        worker.candidates.prepare(keep_up)
+        worker.image_embedder.embed_missing()
+        worker.network_comparer.prepare_and_compare(keep_up)
     finally:
         worker.close()
     of_first, of_second = places[0]

@@ -8,37 +8,40 @@ from annotator.worker import train_now
 
 
 def test_parameters_are_kept_where_they_differ_until_the_method_is_named_again(db):
-    train_now.choose(db, "em_apl", ["alpha=0.1", "warm_up = .4", "beta=0.02"])
-    assert configuration.method(db) == "em_apl" and configuration.parameters(db) == {"alpha": 0.1, "warm_up": 0.4}
-    train_now.choose(db, None, ["alpha=0.3"])
-    assert configuration.parameters(db) == {"alpha": 0.3, "warm_up": 0.4}
-    train_now.choose(db, "em_apl", [])
-    assert configuration.parameters(db) == {}
-    train_now.choose(db, "gr", ["schedule=paper"])
-    train_now.choose(db, "an", [])
-    assert configuration.method(db) == "an" and configuration.parameters(db) == {}
+    train_now.configure_method(db, "em_apl", ["alpha=0.1", "warm_up = .4", "beta=0.02"])
+    assert configuration.get_method(db) == "em_apl" and configuration.get_parameters(db) == {
+        "alpha": 0.1,
+        "warm_up": 0.4,
+    }
+    train_now.configure_method(db, None, ["alpha=0.3"])
+    assert configuration.get_parameters(db) == {"alpha": 0.3, "warm_up": 0.4}
+    train_now.configure_method(db, "em_apl", [])
+    assert configuration.get_parameters(db) == {}
+    train_now.configure_method(db, "gr", ["schedule=paper"])
+    train_now.configure_method(db, "an", [])
+    assert configuration.get_method(db) == "an" and configuration.get_parameters(db) == {}
 
 
 def test_everything_wrong_is_told_at_once_and_nothing_is_changed(db):
-    train_now.choose(db, "em_apl", ["alpha=0.1"])
+    train_now.configure_method(db, "em_apl", ["alpha=0.1"])
     with pytest.raises(AnnotatorError) as caught:
-        train_now.choose(db, "gr", ["q2=high", "sigm=1", "q3", "w=nan"])
+        train_now.configure_method(db, "gr", ["q2=high", "sigm=1", "q3", "w=nan"])
     told = str(caught.value)
     assert "q2 = 'high' must be a number" in told and "Did you mean 'sigma'" in told
     assert "'q3' is not of the form key=value" in told and "w = 'nan'" in told
     assert "q2=0.01" in told and "schedule=code" in told
-    assert (configuration.method(db), configuration.parameters(db)) == ("em_apl", {"alpha": 0.1})
+    assert (configuration.get_method(db), configuration.get_parameters(db)) == ("em_apl", {"alpha": 0.1})
 
 
 def test_a_value_that_the_method_itself_refuses_is_told_with_its_reason(db):
     with pytest.raises(AnnotatorError, match=r"(?s)negatives = 2.*negatives=0.9"):
-        train_now.choose(db, "em_apl", ["negatives=2"])
-    assert configuration.method(db) == "auto"
+        train_now.configure_method(db, "em_apl", ["negatives=2"])
+    assert configuration.get_method(db) == "auto"
 
 
 def test_an_unknown_method_is_told_with_all_there_are(db):
     with pytest.raises(AnnotatorError, match=r"Did you mean 'em_apl'\? There is: an, .*gr, .*auto"):
-        configuration.choose_method(db, "em_appl")
+        configuration.set_method(db, "em_appl")
 
 
 @pytest.mark.parametrize(
@@ -56,11 +59,11 @@ def test_an_unknown_method_is_told_with_all_there_are(db):
     ],
 )
 def test_a_value_is_read_as_the_signature_says(text, kinds, value):
-    read = configuration._read(text, kinds)
+    read = configuration._parse_value(text, kinds)
     assert read == value and type(read) is type(value)
 
 
 @pytest.mark.parametrize(("text", "kinds"), [("0.5", ("int",)), ("maybe", ("bool",)), ("", ("str",)), ("x", ("None",))])
 def test_what_is_of_no_such_type_is_refused(text, kinds):
     with pytest.raises(ValueError):
-        configuration._read(text, kinds)
+        configuration._parse_value(text, kinds)

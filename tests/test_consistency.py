@@ -19,7 +19,7 @@ from annotator.store.upkeep import consistency
 def test_a_table_that_does_not_follow_from_the_decisions_is_told(db, statement, told):
     say(db, 1, 1)
     say(db, 2, 2, -1)
-    assert consistency.problems(db) == []
+    assert consistency.find_problems(db) == []
     with db.writing() as sql:
         sql.execute(statement)
-    assert told in consistency.problems(db)
+    assert told in consistency.find_problems(db)

@@ -7,18 +7,20 @@ from scipy.special import logit
 
 from models.ensemble.stacking import fit_stacked
 from models.methods.auto import Auto
-from models.statistics.context import DAY, LEVEL_IS_WORTH, MOST, PARTS_OF_DAY, Context
+from models.statistics.image_context import DAY_SECONDS, MAX_INPUT, PARTS_OF_DAY, PRIOR_EVENTS, ImageContext
 
 IMAGES = 12
-WORTH = LEVEL_IS_WORTH
+WORTH = PRIOR_EVENTS
 
 
-def by_hand(context: Context, labels: np.ndarray, image: int) -> float:
+def by_hand(context: ImageContext, labels: np.ndarray, image: int) -> float:
     """The input of one image and the only class, event by event: labels (N,), 0 where nobody has answered."""
     hour_of = {}
     for event in set(context.events.tolist()):
         times = context.times[context.events == event]
-        hour_of[event] = np.nanmin(times) % DAY * PARTS_OF_DAY // DAY if np.isfinite(times).any() else None
+        hour_of[event] = (
+            np.nanmin(times) % DAY_SECONDS * PARTS_OF_DAY // DAY_SECONDS if np.isfinite(times).any() else None
+        )
     share_of = {
         event: float((answers == 1).mean())
         for event in set(context.events.tolist())
@@ -32,7 +34,7 @@ def by_hand(context: Context, labels: np.ndarray, image: int) -> float:
     base = (sum(share_of.values()) + 0.5) / (len(share_of) + 1)
     rate = (sum(here.values()) + WORTH * base) / (len(here) + WORTH)
     rate = (sum(now) + WORTH * rate) / (len(now) + WORTH)
-    return float(np.clip(logit(rate) - logit(base), -MOST, MOST))
+    return float(np.clip(logit(rate) - logit(base), -MAX_INPUT, MAX_INPUT))
 
 
 @settings(max_examples=60, deadline=None)
@@ -43,10 +45,10 @@ def by_hand(context: Context, labels: np.ndarray, image: int) -> float:
     st.lists(st.integers(-1, 1), min_size=IMAGES, max_size=IMAGES),
 )
 def test_the_rate_is_that_of_other_events_as_added_up_by_hand(events, place_of, times, labels):
-    context = Context(np.array(events), np.array(place_of)[events], np.array(times))
+    context = ImageContext(np.array(events), np.array(place_of)[events], np.array(times))
     answers = np.array(labels, np.int8)
     rows = np.flatnonzero(answers)
-    found = context.inputs(rows, answers[rows, None], np.ones((len(rows), 1), bool))
+    found = context.compute_inputs(rows, answers[rows, None], np.ones((len(rows), 1), bool))
     wanted = np.array([by_hand(context, answers, image) for image in range(IMAGES)])
     if not found:
         assert np.isnan(wanted).all()
@@ -78,7 +80,7 @@ def probabilities(features, labels, context) -> np.ndarray:
 
 def test_a_class_that_is_at_one_place_is_found_there_and_one_that_is_everywhere_is_not():
     features, labels, places = of_places(informative=True)
-    context = Context(np.arange(400) // 4, places, np.full(400, np.nan))
+    context = ImageContext(np.arange(400) // 4, places, np.full(400, np.nan))
     found = probabilities(features, labels, context)[200:]
     assert found[labels[200:] == 1].min() > 0.8 > 0.2 > found[labels[200:] == -1].max()
     features, labels, places = of_places(informative=False)
@@ -88,5 +90,5 @@ def test_a_class_that_is_at_one_place_is_found_there_and_one_that_is_everywhere_
 
 def test_where_nothing_is_known_of_places_the_model_is_the_same_to_the_last_digit():
     features, labels, _ = of_places(informative=True)
-    alone = Context(np.arange(400) // 4, np.arange(400) // 4, np.full(400, np.nan))
+    alone = ImageContext(np.arange(400) // 4, np.arange(400) // 4, np.full(400, np.nan))
     np.testing.assert_array_equal(probabilities(features, labels, alone), probabilities(features, labels, None))

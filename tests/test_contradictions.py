@@ -10,10 +10,10 @@ from tables import over
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Given, Item
+from annotator.exchange.formats.contents import ImportedLabel, Item
 from annotator.store.database.database import Database
 from annotator.store.imports import staged_cells
-from annotator.store.imports.staged_names import Rules, resolve
+from annotator.store.imports.staged_names import NameRules, resolve_names
 from annotator.store.imports.staging import Staging
 
 TABLES = {  # a table, what is said of it
@@ -118,32 +118,32 @@ def of_items(db: Database, *items: Item, listed=("fox", "deer"), class_map=None)
     with Staging(db.paths.project, problems.add) as staged:
         staged.add_classes([(name, "") for name in listed])
         staged.add(items)
-        resolve(staged, db, Rules(class_map or {}), problems.add)
+        resolve_names(staged, db, NameRules(class_map or {}), problems.add)
         staged_cells.build(staged, db, problems.add)
     return problems.sentences
 
 
 def whole(line: int, *present: str, state: int = 1, **facts) -> Item:
     """An item that names all that is present."""
-    return Item("a.jpg", line, [Given(name, state) for name in present], exhaustive=True, **facts)
+    return Item("a.jpg", line, [ImportedLabel(name, state) for name in present], exhaustive=True, **facts)
 
 
 def test_what_names_all_contradicts_whatever_else_names_more(tmp_path):
     db = of_names(tmp_path, "a.jpg")
     unsure = "line 3: 'deer' is unsure on 'a.jpg', but absent on 'a.jpg' (line 2)"
-    assert of_items(db, whole(2, "fox"), Item("a.jpg", 3, [Given("deer", 0)])) == [unsure]
-    assert of_items(db, Item("a.jpg", 2, [Given("deer", 1)]), whole(3)) == [
+    assert of_items(db, whole(2, "fox"), Item("a.jpg", 3, [ImportedLabel("deer", 0)])) == [unsure]
+    assert of_items(db, Item("a.jpg", 2, [ImportedLabel("deer", 1)]), whole(3)) == [
         "line 2: 'deer' is present on 'a.jpg', but absent on 'a.jpg' (line 3)"
     ]
-    assert not of_items(db, whole(2, "fox"), Item("a.jpg", 3, [Given("deer", -1)]))
+    assert not of_items(db, whole(2, "fox"), Item("a.jpg", 3, [ImportedLabel("deer", -1)]))
     assert not of_items(db, whole(2, "fox"), whole(3, "fox"), Item("a.jpg", 4))
 
 
 def test_files_beside_a_source_and_cells_of_a_model_contradict_nothing(tmp_path):
     db = of_names(tmp_path, "a.jpg")
-    beside = Item("a.jpg", 3, [Given("deer", 1, "Ann", 9.0, "click")], answered=False)
+    beside = Item("a.jpg", 3, [ImportedLabel("deer", 1, "Ann", 9.0, "click")], answered=False)
     assert not of_items(db, whole(2, "fox"), beside)
-    assert not of_items(db, whole(2, "fox"), Item("a.jpg", 3, [Given("deer", 1, source="assumed")]))
+    assert not of_items(db, whole(2, "fox"), Item("a.jpg", 3, [ImportedLabel("deer", 1, source="assumed")]))
 
 
 def test_two_names_of_one_class_do_not_contradict_each_other(tmp_path):

@@ -15,12 +15,12 @@ from served import PAGES_ALONE, TEAM_PAGES, until
 from test_home import answers, at_home
 from test_roles import browser_cookie
 
-from annotator.benchmark.harness.processes import free_port
+from annotator.benchmark.harness.child_processes import free_port
 from annotator.store.database.database import Database
 from annotator.store.people import members
-from annotator.ui.access.middleware import HEADERS
+from annotator.ui.access.middleware import SECURITY_HEADERS
 from annotator.ui.access.tokens import Tokens
-from annotator.ui.home.markup import POLICY
+from annotator.ui.home.markup import CONTENT_SECURITY_POLICY
 
 pytestmark = pytest.mark.browser
 
@@ -230,7 +230,7 @@ def test_a_page_of_another_origin_sees_and_changes_nothing(browser: Contexts, tm
 
 @pytest.mark.slow
 def test_the_start_page_of_several_projects_is_shown_and_asked_by_no_other_page(browser: Contexts, tmp_path, attacker):
-    assert "frame-ancestors 'none'" in POLICY and HEADERS["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY and SECURITY_HEADERS["x-frame-options"] == "DENY"
     with served_photos(tmp_path / "birds", 2, ("fox",)) as served:
         project = served.project
     port = free_port()

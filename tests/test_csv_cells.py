@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from conftest import draw
 
-from annotator.exchange.exports.export import export
+from annotator.exchange.exports.export_writer import export_data_set
+from annotator.exchange.files.csv_cells import decode_name, escape_formula, format_csv, unescape_formula
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_cells import as_csv, decode_name, escaped, unescaped
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
-from annotator.exchange.imports.importing import Choices, prepare
-from annotator.exchange.reading.reading import Reading
-from annotator.exchange.setup import set_up
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
+from annotator.exchange.project_setup import set_up_project
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
@@ -47,9 +47,11 @@ def db(tmp_path_factory) -> Database:
     for number, name in enumerate(FILES):
         draw(folder / "photos" / name, ("fox",), seed=number)
     (folder / "classes.txt").write_text("\n".join(CLASSES) + "\n", encoding="utf-8")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
-    (folder / "-facts.csv").write_text(as_csv([("image", "labels", KEY), *((name, "", VALUE) for name in FILES)]))
-    with prepare(folder / "project", folder / "-facts.csv", Choices(reading=Reading(class_columns=())), ANN) as plan:
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    (folder / "-facts.csv").write_text(format_csv([("image", "labels", KEY), *((name, "", VALUE) for name in FILES)]))
+    with prepare_import(
+        folder / "project", folder / "-facts.csv", ImportOptions(reading=ReadingOptions(class_columns=())), ANN
+    ) as plan:
         plan.apply()
     db = Database(folder / "project")
     said = [
@@ -60,7 +62,7 @@ def db(tmp_path_factory) -> Database:
         if (state := 1 if (image + class_ + len(who)) % 3 else -1)
     ]
     said += [Decision(str(uuid.uuid4()), "comment", BEN, "click", image, note=NOTE) for image in (1, 2)]
-    assert not decisions.decide(db, said).refused
+    assert not decisions.save(db, said).refused
     members.add(db, ANN, "owner", BEN)
     return db
 
@@ -71,20 +73,20 @@ def written(db, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("written")
     for format_ in FORMATS.values():
         if format_.write is not None:
-            export(db, folder / f"{format_.name}{format_.ending}", format_.name, lossy=True)
+            export_data_set(db, folder / f"{format_.name}{format_.ending}", format_.name, lossy=True)
     return folder
 
 
 def texts_in(rows: list[list[str]]) -> Iterator[str]:
     for row in rows:
-        yield from map(unescaped, row)
+        yield from map(unescape_formula, row)
 
 
 def test_what_is_escaped_begins_like_no_formula_and_is_read_as_it_was():
     for text in (*CLASSES, *FILES, ANN, BEN, KEY, VALUE, NOTE, "''-", "'a", "", "a=b"):
-        assert not escaped(text).startswith(FORMULA) and unescaped(escaped(text)) == text
-        assert decode_name(escaped(text), {text}) == decode_name(text, {text}) == text
-    assert as_csv([[-0.5, -3, "-0.5"]]) == "-0.5,-3,'-0.5\n"
+        assert not escape_formula(text).startswith(FORMULA) and unescape_formula(escape_formula(text)) == text
+        assert decode_name(escape_formula(text), {text}) == decode_name(text, {text}) == text
+    assert format_csv([[-0.5, -3, "-0.5"]]) == "-0.5,-3,'-0.5\n"
 
 
 def test_no_csv_of_an_export_holds_a_formula(written):
@@ -112,8 +114,8 @@ def test_no_table_of_figures_holds_a_formula_and_its_figures_are_numbers(db, tmp
     project = db.paths.project
     for words in (("people",), ("agreement",), ("members", "log")):
         annotator(*words, project, "--csv", tmp_path / f"{words[-1]}.csv")
-    export(db, tmp_path / "x.csv", "csv", tag="=v1", by=ANN)
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "label", ANN, "click", 1, 1, 0)])
+    export_data_set(db, tmp_path / "x.csv", "csv", tag="=v1", by=ANN)
+    decisions.save(db, [Decision(str(uuid.uuid4()), "label", ANN, "click", 1, 1, 0)])
     annotator("diff", project, "=v1", "--csv", tmp_path / "diff.csv")
     tables = {name: cells(tmp_path / f"{name}.csv") for name in ("people", "agreement", "log", "diff")}
     for name, rows in tables.items():

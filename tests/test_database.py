@@ -60,7 +60,7 @@ def test_what_must_be_on_the_disk_is_never_part_of_what_need_not(db):
         pass
     with db.writing(), db.writing(durable=False), db.writing():
         db.set_setting("kept", 1)
-    assert db.setting("kept") == 1
+    assert db.get_setting("kept") == 1
 
 
 def test_foreign_keys_hold(db):

@@ -20,19 +20,19 @@ from tiny_sets import (
     write,
 )
 
-from annotator.benchmark.datasets import DATASETS, clicks, load, observed, voc
-from annotator.benchmark.datasets.folder import part_of
+from annotator.benchmark.datasets import DATASETS, draw_clicks, draw_observed_labels, load_dataset, voc_dataset
+from annotator.benchmark.datasets.folder import choose_part
 from annotator.errors import AnnotatorError
-from models.protocol import single_positive
+from models.single_positive_sampling import sample_single_positives
 
 # --- VOC ---
 
 
 @pytest.mark.parametrize("base", ["VOCdevkit/VOC2012", "VOC2012", "."])
 def test_voc_is_read_by_the_published_protocol(tmp_path, base):
-    dataset = load("voc", make_voc(tmp_path, base))
+    dataset = load_dataset("voc", make_voc(tmp_path, base))
     assert is_published_protocol(dataset, ["2007_000001.jpg", *(f"2008_{n:06}.jpg" for n in range(10))])
-    assert dataset.classes == voc.CLASSES
+    assert dataset.classes == voc_dataset.VOC_CLASSES
     assert len(dataset.classes) == 20
     assert truth_of(dataset, "test")["2009_000001.jpg"] == {"bicycle", "boat"}
     assert all(path.is_file() for path in dataset.train.paths)
@@ -40,13 +40,13 @@ def test_voc_is_read_by_the_published_protocol(tmp_path, base):
 
 def test_a_difficult_object_of_voc_is_absent_and_an_image_with_no_other_left_out(tmp_path):
     main = make_voc(tmp_path) / "VOCdevkit/VOC2012/ImageSets/Main"
-    for name in voc.CLASSES:
+    for name in voc_dataset.VOC_CLASSES:
         flag = " 0" if name == "cow" else "-1"
         with (main / f"{name}_train.txt").open("a") as file:
             file.write(f"2010_000000 {flag}\n")
-    dataset = load("voc", tmp_path)
+    dataset = load_dataset("voc", tmp_path)
     assert "2010_000000.jpg" not in official_order(dataset)
-    assert not whole(dataset)[:, voc.CLASSES.index("cow")].any()
+    assert not whole(dataset)[:, voc_dataset.VOC_CLASSES.index("cow")].any()
 
 
 def test_all_that_is_missing_of_voc_is_said_at_once_with_what_is_understood(tmp_path):
@@ -54,7 +54,7 @@ def test_all_that_is_missing_of_voc_is_said_at_once_with_what_is_understood(tmp_
     for name in ("cow_train.txt", "dog_val.txt"):
         (tmp_path / "VOCdevkit/VOC2012/ImageSets/Main" / name).unlink()
     with pytest.raises(AnnotatorError) as error:
-        load("voc", tmp_path)
+        load_dataset("voc", tmp_path)
     for words in (
         "Main/cow_train.txt is missing",
         "Main/dog_val.txt is missing",
@@ -67,30 +67,30 @@ def test_all_that_is_missing_of_voc_is_said_at_once_with_what_is_understood(tmp_
 def test_a_relative_folder_is_read_like_any_other(tmp_path, monkeypatch):
     make_voc(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
-    assert load("voc", Path("data")).test.paths[0].is_file()
+    assert load_dataset("voc", Path("data")).test.paths[0].is_file()
     with pytest.raises(AnnotatorError, match=r"annotations/instances_train2014\.json is missing"):
-        load("coco", Path("data"))
+        load_dataset("coco", Path("data"))
 
 
 def test_a_class_list_of_voc_that_was_cut_off_is_found_out(tmp_path):
     path = make_voc(tmp_path) / "VOCdevkit/VOC2012/ImageSets/Main/sofa_val.txt"
     path.write_text("2009_000000 -1\n2009_000001 maybe\n")
     with pytest.raises(AnnotatorError, match=r"(?s)line 2.*lists 1 images, aeroplane_val.txt 4"):
-        load("voc", tmp_path)
+        load_dataset("voc", tmp_path)
 
 
 def test_missing_images_are_counted_and_named(tmp_path):
     image = make_voc(tmp_path) / "VOCdevkit/VOC2012/JPEGImages/2008_000003.jpg"
     image.unlink()
     with pytest.raises(AnnotatorError, match=r"(?s)1 of the 11 images.*2008_000003.jpg"):
-        load("voc", tmp_path)
+        load_dataset("voc", tmp_path)
 
 
 # --- COCO ---
 
 
 def test_coco_rows_are_sorted_by_id_as_a_string_and_images_without_annotation_left_out(tmp_path):
-    dataset = load("coco", make_coco(tmp_path))
+    dataset = load_dataset("coco", make_coco(tmp_path))
     order = [100, 1000, 25, 30, 31, 581929, 9]
     assert is_published_protocol(dataset, [f"COCO_train2014_{image:012d}.jpg" for image in order])
     assert dataset.classes == ("train", "person", "toothbrush")
@@ -106,21 +106,21 @@ def test_coco_files_that_are_damaged_are_both_named(tmp_path):
     (tmp_path / "annotations/instances_train2014.json").write_text('{"images": [')
     (tmp_path / "annotations/instances_val2014.json").write_text('{"images": []}')
     with pytest.raises(AnnotatorError, match=r"(?s)instances_train2014.json is not complete.*val2014.*'categories'"):
-        load("coco", tmp_path)
+        load_dataset("coco", tmp_path)
 
 
 def test_an_annotation_of_an_unknown_category_is_refused(tmp_path):
     path = make_coco(tmp_path) / "annotations/instances_val2014.json"
     path.write_text(path.read_text().replace('"category_id": 90', '"category_id": 91'))
     with pytest.raises(AnnotatorError, match="unknown category"):
-        load("coco", tmp_path)
+        load_dataset("coco", tmp_path)
 
 
 # --- NUS-WIDE ---
 
 
 def test_nus_is_merged_and_drawn_and_images_that_show_nothing_stay(tmp_path):
-    dataset = load("nus", make_nus(tmp_path))
+    dataset = load_dataset("nus", make_nus(tmp_path))
     images = [f"{n:04}_7.jpg" for n in range(14)] + [f"{n:04}_8.jpg" for n in range(6)]
     drawn = np.sort(np.random.RandomState(1200).permutation(20)[:14])  # 20 x 150,000 / 210,260, rounded
     assert is_published_protocol(dataset, [images[row] for row in drawn])
@@ -134,7 +134,7 @@ def test_nus_is_merged_and_drawn_and_images_that_show_nothing_stay(tmp_path):
 def test_nus_images_that_nobody_could_get_are_left_out_with_a_note(tmp_path):
     make_nus(tmp_path, listed=False)
     (tmp_path / "Flickr/zoo/0003_8.jpg").unlink()
-    dataset = load("nus", tmp_path)
+    dataset = load_dataset("nus", tmp_path)
     assert len(dataset.train) + len(dataset.val) + len(dataset.test) == 19
     assert any("1 of 20 images have no file" in note for note in dataset.notes)
     assert dataset.classes == ("airport", "moon", "sky")  # without a list, by the alphabet
@@ -145,7 +145,7 @@ def test_all_that_is_missing_of_nus_is_said_at_once(tmp_path):
     (tmp_path / "ImageList/TestImagelist.txt").unlink()
     (tmp_path / "Groundtruth/TrainTestLabels/Labels_moon_Test.txt").unlink()
     with pytest.raises(AnnotatorError, match=r"(?s)TestImagelist.txt is missing.*Labels_moon_Test.txt is missing"):
-        load("nus", tmp_path)
+        load_dataset("nus", tmp_path)
 
 
 def test_labels_of_nus_that_do_not_fit_the_list_are_refused(tmp_path):
@@ -153,7 +153,7 @@ def test_labels_of_nus_that_do_not_fit_the_list_are_refused(tmp_path):
     write(tmp_path / "Groundtruth/TrainTestLabels/Labels_sky_Test.txt", 1, 0, 1)
     write(tmp_path / "Groundtruth/TrainTestLabels/Labels_moon_Test.txt", 1, 0, 2, 1, 1, 1)
     with pytest.raises(AnnotatorError, match=r"(?s)sky_Test.txt has 3 lines.*6.*moon_Test.txt must hold 0 and 1"):
-        load("nus", tmp_path)
+        load_dataset("nus", tmp_path)
 
 
 def test_nus_without_a_single_image_is_refused(tmp_path):
@@ -161,7 +161,7 @@ def test_nus_without_a_single_image_is_refused(tmp_path):
     for path in tmp_path.glob("Flickr/*/*.jpg"):
         path.unlink()
     with pytest.raises(AnnotatorError, match=r"none of the 20 images is in Flickr: actor/0000_7\.jpg"):
-        load("nus", tmp_path)
+        load_dataset("nus", tmp_path)
 
 
 def test_a_list_of_nus_cannot_lead_out_of_the_folder(tmp_path):
@@ -170,7 +170,7 @@ def test_a_list_of_nus_cannot_lead_out_of_the_folder(tmp_path):
     path.write_text(path.read_text().replace("zoo\\0000_8.jpg", "..\\..\\secret.jpg"))
     empty(tmp_path / "secret.jpg")
     with pytest.raises(AnnotatorError, match=r"secret\.jpg"):
-        load("nus", tmp_path / "nus")
+        load_dataset("nus", tmp_path / "nus")
 
 
 # --- CUB ---
@@ -178,7 +178,7 @@ def test_a_list_of_nus_cannot_lead_out_of_the_folder(tmp_path):
 
 @pytest.mark.parametrize("base", ["CUB_200_2011", "CUB_200_2011/CUB_200_2011", "."])
 def test_cub_attributes_are_there_whenever_they_are_present_however_certain(tmp_path, base):
-    dataset = load("cub", make_cub(tmp_path, base))
+    dataset = load_dataset("cub", make_cub(tmp_path, base))
     assert is_published_protocol(dataset, [f"Bird_{n:04}.jpg" for n in range(12) if n % 4 != 3])
     everything = truth_of(dataset, "train") | truth_of(dataset, "val") | truth_of(dataset, "test")
     assert everything == {f"Bird_{n:04}.jpg": {f"has_colour::{a}" for a in shown(n)} for n in range(12)}
@@ -186,7 +186,7 @@ def test_cub_attributes_are_there_whenever_they_are_present_however_certain(tmp_
 
 
 def test_cub_without_names_has_numbered_attributes(tmp_path):
-    dataset = load("cub", make_cub(tmp_path, names="elsewhere.txt"))
+    dataset = load_dataset("cub", make_cub(tmp_path, names="elsewhere.txt"))
     assert dataset.classes[4] == "attribute 5"
 
 
@@ -194,20 +194,20 @@ def test_cub_labels_that_were_cut_off_are_refused(tmp_path):
     path = make_cub(tmp_path) / "CUB_200_2011/attributes/image_attribute_labels.txt"
     path.write_text("\n".join(path.read_text().splitlines()[:-2]))
     with pytest.raises(AnnotatorError, match=r"58 lines; 12 images x 5 attributes, once each, are 60"):
-        load("cub", tmp_path)
+        load_dataset("cub", tmp_path)
 
 
 def test_all_that_is_missing_of_cub_is_said_at_once(tmp_path):
     write(tmp_path / "CUB_200_2011/images.txt", "1 a.jpg")
     with pytest.raises(AnnotatorError, match=r"(?s)split.txt is missing.*labels.txt is missing.*images is missing"):
-        load("cub", tmp_path)
+        load_dataset("cub", tmp_path)
 
 
 # --- a folder ---
 
 
 def test_two_thousand_names_are_split_64_16_20():
-    parts = np.bincount([part_of(f"photo_{number}.jpg") for number in range(2000)], minlength=3) / 2000
+    parts = np.bincount([choose_part(f"photo_{number}.jpg") for number in range(2000)], minlength=3) / 2000
     assert parts == pytest.approx([0.64, 0.16, 0.20], abs=0.03)
 
 
@@ -217,22 +217,22 @@ def test_two_thousand_names_are_split_64_16_20():
     [("deep/fox.jpg", 0), ("heron.png", 0), ("img_11.jpg", 1), ("img_13.jpg", 1), ("fox.jpg", 2), ("0002.jpg", 2)],
 )
 def test_the_part_follows_from_the_sha256_of_the_path(name, part):
-    assert part_of(name) == part
+    assert choose_part(name) == part
 
 
 def test_an_image_stays_in_its_part_when_others_come(tmp_path):
     images, truth = make_folder(tmp_path)
-    before = load(None, images, truth)
+    before = load_dataset(None, images, truth)
     for number in range(1000, 1050):
         empty(images / f"{number}.jpg")
-    after = load("folder", images, truth)
+    after = load_dataset("folder", images, truth)
     for part in ("train", "val", "test"):
         assert set(getattr(before, part).paths) < set(getattr(after, part).paths)
     assert len(after.train) + len(after.val) + len(after.test) == 110
 
 
 def test_a_folder_drops_classes_that_never_occur_and_says_what_it_took_for_absent(tmp_path):
-    dataset = load(None, *make_folder(tmp_path))
+    dataset = load_dataset(None, *make_folder(tmp_path))
     assert dataset.classes == ("deer", "fox")
     notes = "\n".join(dataset.notes)
     assert "unicorn" in notes
@@ -246,7 +246,7 @@ def test_a_folder_too_small_to_split_says_so(tmp_path):
     empty(tmp_path / "a.jpg")
     write(tmp_path / "truth.csv", "image,labels", "a.jpg,fox")
     with pytest.raises(AnnotatorError, match="too few images"):
-        load(None, tmp_path, tmp_path / "truth.csv")
+        load_dataset(None, tmp_path, tmp_path / "truth.csv")
 
 
 # --- what training gets to see ---
@@ -254,7 +254,7 @@ def test_a_folder_too_small_to_split_says_so(tmp_path):
 
 def test_clicks_are_one_true_label_on_a_share_of_the_images():
     truth = np.random.default_rng(0).random((200, 6)) < 0.3
-    labels = clicks(truth, 0.25, seed=3)
+    labels = draw_clicks(truth, 0.25, seed=3)
     assert labels.dtype == np.int8
     assert (labels.sum(1) <= 1).all()
     assert labels.sum() == 50
@@ -264,67 +264,69 @@ def test_clicks_are_one_true_label_on_a_share_of_the_images():
 
 def test_clicks_take_every_true_label_alike():
     truth = np.tile([True, False, True, True], (6000, 1))
-    assert clicks(truth, 1.0, 0).mean(0) == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3], abs=0.03)
+    assert draw_clicks(truth, 1.0, 0).mean(0) == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3], abs=0.03)
 
 
 def test_a_smaller_share_is_part_of_a_larger_one():
     truth = np.random.default_rng(0).random((100, 4)) < 0.5
-    small, large = clicks(truth, 0.1, 7), clicks(truth, 0.6, 7)
+    small, large = draw_clicks(truth, 0.1, 7), draw_clicks(truth, 0.6, 7)
     assert np.array_equal(large[small == 1], small[small == 1])
-    assert not np.array_equal(clicks(truth, 0.1, 8), small)
+    assert not np.array_equal(draw_clicks(truth, 0.1, 8), small)
 
 
 def test_a_share_beyond_the_images_that_show_anything_is_all_of_these():
     truth = np.zeros((10, 3), bool)
     truth[:4, 1] = True
-    assert clicks(truth, 0.9, 0).sum() == 4
+    assert draw_clicks(truth, 0.9, 0).sum() == 4
 
 
 @pytest.mark.parametrize(("share", "seed"), [(0, 0), (1.1, 0), (float("nan"), 0), (0.5, -1), (0.001, 0)])
 def test_a_share_of_nothing_is_refused(share, seed):
     with pytest.raises(AnnotatorError, match="share"):
-        clicks(np.ones((20, 3), bool), share, seed)
+        draw_clicks(np.ones((20, 3), bool), share, seed)
 
 
 def test_share_one_and_seed_zero_of_a_paper_set_are_the_published_labels(tmp_path):
-    dataset = load("voc", make_voc(tmp_path))
-    assert np.array_equal(observed(dataset, 1.0, 0), single_positive(whole(dataset))[dataset.official_rows[0]])
-    third = observed(dataset, 1.0, 3)
-    assert np.array_equal(third, single_positive(whole(dataset), seed=1203)[dataset.official_rows[0]])
-    few = observed(dataset, 0.4, 3)
+    dataset = load_dataset("voc", make_voc(tmp_path))
+    assert np.array_equal(
+        draw_observed_labels(dataset, 1.0, 0), sample_single_positives(whole(dataset))[dataset.official_rows[0]]
+    )
+    third = draw_observed_labels(dataset, 1.0, 3)
+    assert np.array_equal(third, sample_single_positives(whole(dataset), seed=1203)[dataset.official_rows[0]])
+    few = draw_observed_labels(dataset, 0.4, 3)
     assert few.any(1).sum() == round(0.4 * len(dataset.train))
     assert np.array_equal(few[few.any(1)], third[few.any(1)])
 
 
 def test_what_is_observed_of_a_folder_depends_on_the_seed(tmp_path):
-    dataset = load(None, *make_folder(tmp_path))
-    assert np.array_equal(observed(dataset), dataset.observed)
-    assert np.array_equal(observed(dataset, 0.5, 4), clicks(dataset.train.truth, 0.5, 4))
+    dataset = load_dataset(None, *make_folder(tmp_path))
+    assert np.array_equal(draw_observed_labels(dataset), dataset.observed)
+    assert np.array_equal(draw_observed_labels(dataset, 0.5, 4), draw_clicks(dataset.train.truth, 0.5, 4))
 
 
 # --- the door ---
 
 
-def test_a_set_is_recognised_by_its_layout(tmp_path):
+def test_a_set_is_recognized_by_its_layout(tmp_path):
     for name, make in (("voc", make_voc), ("coco", make_coco), ("nus", make_nus), ("cub", make_cub)):
-        assert load(None, make(tmp_path / name)).name == name
-    assert load(None, make_formatted(tmp_path / "arrays", "VOCdevkit/VOC2012/JPEGImages")).name == "voc"
+        assert load_dataset(None, make(tmp_path / name)).name == name
+    assert load_dataset(None, make_formatted(tmp_path / "arrays", "VOCdevkit/VOC2012/JPEGImages")).name == "voc"
 
 
 def test_a_folder_that_holds_no_known_set_is_told_what_is_read(tmp_path):
     empty(tmp_path / "a.jpg")
     with pytest.raises(AnnotatorError) as error:
-        load(None, tmp_path)
+        load_dataset(None, tmp_path)
     assert "--truth FILE.csv" in str(error.value)
     assert all(loader.title in str(error.value) for loader in DATASETS.values())
 
 
 def test_unknown_names_missing_folders_and_a_truth_too_many_are_refused(tmp_path):
     with pytest.raises(AnnotatorError, match="Did you mean 'coco'"):
-        load("cocoo", tmp_path)
+        load_dataset("cocoo", tmp_path)
     with pytest.raises(AnnotatorError, match="There is no folder"):
-        load("voc", tmp_path / "gone")
+        load_dataset("voc", tmp_path / "gone")
     with pytest.raises(AnnotatorError, match="brings its own truth"):
-        load("voc", make_voc(tmp_path), tmp_path / "truth.csv")
+        load_dataset("voc", make_voc(tmp_path), tmp_path / "truth.csv")
     with pytest.raises(AnnotatorError, match="without its truth"):
-        load("folder", tmp_path)
+        load_dataset("folder", tmp_path)

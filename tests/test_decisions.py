@@ -9,11 +9,10 @@ import pytest
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Batch, Decision
-from annotator.snapshot.time_model import time_model_of
+from annotator.snapshot.time_model import load_time_model
 from annotator.store.classes import classes
 from annotator.store.images import images
-from annotator.store.labels import answer_times, decisions
-from annotator.store.labels import counts as overview
+from annotator.store.labels import answer_times, decisions, project_counts
 
 PRESENT, ABSENT, UNSURE = 1, -1, 0
 
@@ -29,21 +28,21 @@ def act(action: str, image_id: int | None = None, **more) -> Decision:
 
 
 def cells(db, image_id: int) -> dict[int, int]:
-    return {one.class_id: one.state for one in decisions.labels(db, [image_id])}
+    return {one.class_id: one.state for one in decisions.load_labels(db, [image_id])}
 
 
 def test_a_repeated_uuid_changes_nothing(db):
     first = label(1, 1)
-    assert decisions.decide(db, [first, first]).saved == [first.uuid, first.uuid]
-    decisions.decide(db, [label(1, 1, ABSENT), first])
+    assert decisions.save(db, [first, first]).saved == [first.uuid, first.uuid]
+    decisions.save(db, [label(1, 1, ABSENT), first])
     assert cells(db, 1) == {1: ABSENT}
-    assert overview.decisions_by_source(db) == {"click": 2}
+    assert project_counts.count_decisions_by_source(db) == {"click": 2}
 
 
 def test_a_bad_decision_is_refused_with_a_reason_and_the_good_ones_are_kept(db):
     bad = [label(999, 1), label(1, 99), label(1, 1, 7), act("wave", 1), label(1, 1, source="rumour")]
     good = label(1, 2)
-    result = decisions.decide(db, [*bad[:3], good, *bad[3:]])
+    result = decisions.save(db, [*bad[:3], good, *bad[3:]])
     assert result.saved == [good.uuid]
     assert set(result.refused) == {one.uuid for one in bad}
     assert "no image 999" in result.refused[bad[0].uuid]
@@ -52,45 +51,45 @@ def test_a_bad_decision_is_refused_with_a_reason_and_the_good_ones_are_kept(db):
 
 
 def test_nothing_else_here_answers_only_what_was_open(db):
-    decisions.decide(db, [label(1, 1), label(1, 2, UNSURE), act("done", 1)])
+    decisions.save(db, [label(1, 1), label(1, 2, UNSURE), act("done", 1)])
     assert cells(db, 1) == {1: PRESENT, 2: UNSURE, 3: ABSENT}
-    assert {one.class_id: one.source for one in decisions.labels(db, [1])} == {1: "click", 2: "click", 3: "done"}
-    assert overview.image_counts(db)["complete"] == 1
+    assert {one.class_id: one.source for one in decisions.load_labels(db, [1])} == {1: "click", 2: "click", 3: "done"}
+    assert project_counts.count_images_by_stage(db)["complete"] == 1
 
 
 def test_undo_brings_back_what_held_before(db):
-    decisions.decide(db, [label(1, 1), label(1, 1, ABSENT)])
+    decisions.save(db, [label(1, 1), label(1, 1, ABSENT)])
     decisions.undo(db)
     assert cells(db, 1) == {1: PRESENT}
     decisions.undo(db)
     assert cells(db, 1) == {}
-    assert overview.image_counts(db)["without_decision"] == 24
+    assert project_counts.count_images_by_stage(db)["without_decision"] == 24
     with pytest.raises(AnnotatorError, match="no decision left to undo"):
         decisions.undo(db)
 
 
 def test_undoing_an_answer_does_not_let_an_older_done_speak_for_it(db):
     first = label(1, 1)
-    decisions.decide(db, [first, act("done", 1), act("undo", undoes=first.uuid)])
+    decisions.save(db, [first, act("done", 1), act("undo", undoes=first.uuid)])
     assert cells(db, 1) == {2: ABSENT, 3: ABSENT}
 
 
 def test_undoing_done_opens_exactly_what_it_had_closed(db):
-    decisions.decide(db, [label(1, 1), act("done", 1), act("undo")])
+    decisions.save(db, [label(1, 1), act("done", 1), act("undo")])
     assert cells(db, 1) == {1: PRESENT}
 
 
 def test_a_batch_is_undone_as_one(db):
     grid = [label(image, 1, batch="grid-1", source="grid") for image in (1, 2, 3)]
-    decisions.decide(db, [label(4, 1), *grid])
+    decisions.save(db, [label(4, 1), *grid])
     undone = decisions.undo(db)
-    assert [row["image"] for row in undone] == [images.images(db, [n])[n].name for n in (1, 2, 3)]
+    assert [row["image"] for row in undone] == [images.load_images(db, [n])[n].name for n in (1, 2, 3)]
     assert cells(db, 1) == cells(db, 2) == cells(db, 3) == {}
     assert cells(db, 4) == {1: PRESENT}
 
 
 def test_undo_of_one_person_leaves_the_others_decisions_alone(db):
-    decisions.decide(db, [label(1, 1), label(2, 1, annotator="Bob")])
+    decisions.save(db, [label(1, 1), label(2, 1, annotator="Bob")])
     decisions.undo(db, "Ann")
     assert cells(db, 1) == {}
     assert cells(db, 2) == {1: PRESENT}
@@ -99,26 +98,26 @@ def test_undo_of_one_person_leaves_the_others_decisions_alone(db):
 def test_an_undo_sent_twice_undoes_once(db):
     first, second = label(1, 1), label(2, 1)
     undo = act("undo", undoes=second.uuid)
-    decisions.decide(db, [first, second, undo, undo, act("undo", undoes=second.uuid)])
+    decisions.save(db, [first, second, undo, undo, act("undo", undoes=second.uuid)])
     assert cells(db, 1) == {1: PRESENT}
     assert cells(db, 2) == {}
 
 
 def test_a_class_added_later_is_open_on_complete_images(db):
-    decisions.decide(db, [act("done", 1)])
+    decisions.save(db, [act("done", 1)])
     assert classes.add_classes(db, [("boar", "")]) == ["boar"]
     assert 4 not in cells(db, 1)
-    assert overview.image_counts(db)["complete"] == 0
-    decisions.decide(db, [label(1, 1), act("undo")])
+    assert project_counts.count_images_by_stage(db)["complete"] == 0
+    decisions.save(db, [label(1, 1), act("undo")])
     assert cells(db, 1) == {1: ABSENT, 2: ABSENT, 3: ABSENT}
 
 
 def test_skipping_is_no_answer_and_can_be_undone(db):
-    decisions.decide(db, [act("skip", 1)])
-    assert overview.image_counts(db)["skipped"] == 1
+    decisions.save(db, [act("skip", 1)])
+    assert project_counts.count_images_by_stage(db)["skipped"] == 1
     assert cells(db, 1) == {}
     decisions.undo(db)
-    assert overview.image_counts(db)["skipped"] == 0
+    assert project_counts.count_images_by_stage(db)["skipped"] == 0
 
 
 def grid(*cells: tuple, **more) -> Batch:
@@ -128,14 +127,14 @@ def grid(*cells: tuple, **more) -> Batch:
 
 def test_a_grid_is_kept_whole_repeated_without_harm_and_undone_as_one(db):
     one = grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None), (3, 1, UNSURE, 0.4))
-    assert decisions.decide(db, [label(2, 1), one, one]).saved[1:] == [one.uuid, one.uuid]
+    assert decisions.save(db, [label(2, 1), one, one]).saved[1:] == [one.uuid, one.uuid]
     assert [cells(db, image).get(1) for image in (1, 2, 3)] == [PRESENT, ABSENT, UNSURE]
     stored = db.rows("SELECT uuid, batch, score, run_id, milliseconds FROM decision WHERE batch NOT NULL ORDER BY id")
     assert [row["uuid"] for row in stored] == [f"{one.uuid}:{n}" for n in range(3)]
     assert {(row["batch"], row["run_id"]) for row in stored} == {(one.uuid, 7)}
     assert [row["score"] for row in stored] == [0.9, None, 0.4]
     assert sum(row["milliseconds"] for row in stored) == 100
-    decisions.decide(db, [act("undo", undoes=f"{one.uuid}:0")])
+    decisions.save(db, [act("undo", undoes=f"{one.uuid}:0")])
     assert [cells(db, image) for image in (1, 2, 3)] == [{}, {1: PRESENT}, {}]
 
 
@@ -150,65 +149,65 @@ def test_a_grid_is_kept_whole_repeated_without_harm_and_undone_as_one(db):
 )
 def test_one_bad_cell_refuses_the_whole_grid_and_nothing_else(db, bad, reason):
     one, good = grid((1, 1, PRESENT, 0.5), bad), label(3, 1)
-    result = decisions.decide(db, [one, good])
+    result = decisions.save(db, [one, good])
     assert result.saved == [good.uuid]
     assert result.refused[one.uuid].startswith(reason)
     assert cells(db, 1) == {}
 
 
 def test_a_grid_without_cells_is_refused(db):
-    assert "without answers" in decisions.decide(db, [empty := grid()]).refused[empty.uuid]
+    assert "without answers" in decisions.save(db, [empty := grid()]).refused[empty.uuid]
 
 
 def test_a_flag_changes_neither_label_nor_stage_and_the_newest_note_holds(db):
-    decisions.decide(db, [act("skip", 2), act("flag", 1, note="blurred"), act("flag", 2, note="a twin of 1?")])
-    assert overview.image_counts(db)["without_decision"] == 24
-    assert overview.image_counts(db)["skipped"] == 1
-    decisions.decide(db, [act("flag", 1, note="blurred, and dark", annotator="Bob"), act("flag", 2, note="")])
-    assert overview.notes(db, [1, 2, 3]) == {1: "blurred, and dark"}
-    [flag] = overview.flagged(db, 10)
-    assert (flag["id"], flag["image"], flag["annotator"]) == (1, images.images(db, [1])[1].name, "Bob")
+    decisions.save(db, [act("skip", 2), act("flag", 1, note="blurred"), act("flag", 2, note="a twin of 1?")])
+    assert project_counts.count_images_by_stage(db)["without_decision"] == 24
+    assert project_counts.count_images_by_stage(db)["skipped"] == 1
+    decisions.save(db, [act("flag", 1, note="blurred, and dark", annotator="Bob"), act("flag", 2, note="")])
+    assert project_counts.load_flag_notes(db, [1, 2, 3]) == {1: "blurred, and dark"}
+    [flag] = project_counts.load_flagged_images(db, 10)
+    assert (flag["id"], flag["image"], flag["annotator"]) == (1, images.load_images(db, [1])[1].name, "Bob")
     decisions.undo(db, "Bob")
     decisions.undo(db, "Ann")
-    assert overview.notes(db, [1, 2]) == {1: "blurred", 2: "a twin of 1?"}
-    assert overview.count_flagged(db) == 2
+    assert project_counts.load_flag_notes(db, [1, 2]) == {1: "blurred", 2: "a twin of 1?"}
+    assert project_counts.count_flagged_images(db) == 2
 
 
 def test_a_note_that_is_too_long_is_refused(db):
-    assert "2,001 characters" in decisions.decide(db, [long := act("flag", 1, note="x" * 2001)]).refused[long.uuid]
+    assert "2,001 characters" in decisions.save(db, [long := act("flag", 1, note="x" * 2001)]).refused[long.uuid]
 
 
 def test_what_can_be_undone_comes_back_as_it_was_given_a_grid_as_one_step(db):
     first, one, last = label(4, 2), grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None)), act("flag", 1, note="odd")
-    decisions.decide(db, [first, label(9, 1, annotator="Bob"), label(5, 1), act("undo"), one, last])
-    found = decisions.undoable(db, "Ann", 200, 2000)
+    decisions.save(db, [first, label(9, 1, annotator="Bob"), label(5, 1), act("undo"), one, last])
+    found = decisions.load_undoable(db, "Ann", 200, 2000)
     assert [step.uuid for step in found] == [first.uuid, one.uuid, last.uuid]
     assert [tuple(cell) for cell in found[1].cells] == list(one.cells) and found[1].milliseconds == 100
     assert found[2].note == "odd"
-    assert [step.uuid for step in decisions.undoable(db, "Ann", 2, 2000)] == [one.uuid, last.uuid]
-    assert [step.uuid for step in decisions.undoable(db, "Ann", 200, 2)] == [last.uuid], "half a grid is none"
-    decisions.decide(db, [large := grid(*((image, 3, PRESENT, None) for image in range(1, 6)))])
-    [whole] = decisions.undoable(db, "Ann", 200, 2)
+    assert [step.uuid for step in decisions.load_undoable(db, "Ann", 2, 2000)] == [one.uuid, last.uuid]
+    assert [step.uuid for step in decisions.load_undoable(db, "Ann", 200, 2)] == [last.uuid], "half a grid is none"
+    decisions.save(db, [large := grid(*((image, 3, PRESENT, None) for image in range(1, 6)))])
+    [whole] = decisions.load_undoable(db, "Ann", 200, 2)
     assert (whole.uuid, [tuple(cell) for cell in whole.cells]) == (large.uuid, list(large.cells)), "the newest is whole"
 
 
 def test_decisions_that_only_share_a_batch_come_back_as_one_step_that_can_be_undone(db):
-    decisions.decide(db, [label(1, number, batch="all-of-1") for number in (1, 2)])
-    [step] = decisions.undoable(db, "Ann", 200, 2000)
-    decisions.decide(db, [act("undo", undoes=f"{step.uuid}:0")])
+    decisions.save(db, [label(1, number, batch="all-of-1") for number in (1, 2)])
+    [step] = decisions.load_undoable(db, "Ann", 200, 2000)
+    decisions.save(db, [act("undo", undoes=f"{step.uuid}:0")])
     assert cells(db, 1) == {}
 
 
 def test_a_full_disk_is_told_and_keeps_all_of_a_batch_or_nothing(db):
-    decisions.decide(db, [label(1, 1)])
+    decisions.save(db, [label(1, 1)])
     pages = db.value("PRAGMA page_count")
     db.sql.execute(f"PRAGMA max_page_count = {pages + 1}")
     with pytest.raises(DiskFull, match="Free some space"):
-        decisions.decide(db, [label(2, 1, annotator="x" * 900) for _ in range(300)])
+        decisions.save(db, [label(2, 1, annotator="x" * 900) for _ in range(300)])
     db.sql.execute("PRAGMA max_page_count = 1073741823")
     assert cells(db, 2) == {}
-    assert decisions.newest_decision(db) == 1
-    assert decisions.decide(db, [label(2, 1)]).refused == {}
+    assert decisions.get_newest_decision_id(db) == 1
+    assert decisions.save(db, [label(2, 1)]).refused == {}
 
 
 WRITER = """
@@ -220,7 +219,7 @@ from annotator.store.database.database import Database
 db = Database(Path(sys.argv[1]))
 for number in range(60):
     one = Decision(str(uuid.uuid4()), "label", sys.argv[2], "click", image_id=number % 24 + 1, class_id=1, state=1)
-    assert decisions.decide(db, [one]).saved == [one.uuid]
+    assert decisions.save(db, [one]).saved == [one.uuid]
 """
 
 
@@ -228,7 +227,7 @@ for number in range(60):
 def test_three_processes_can_decide_at_once(db, project):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(project), name]) for name in "ABC"]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
-    assert overview.decisions_by_source(db) == {"click": 180}
+    assert project_counts.count_decisions_by_source(db) == {"click": 180}
 
 
 WITHIN = {"milliseconds": 86_400_000, "score": 1.0, "run_id": 2**53, "note": "x" * 2000, "batch": "grid-1"}
@@ -252,14 +251,14 @@ NEVER = [
 @pytest.mark.parametrize(("values", "reason"), NEVER)
 def test_a_decision_that_can_never_be_stored_is_refused_alone(db, values, reason):
     bad, good = label(1, 1, **values) if "state" in values else replace(label(1, 1), **values), label(2, 1)
-    result = decisions.decide(db, [bad, good])
+    result = decisions.save(db, [bad, good])
     assert result.saved == [good.uuid]
     assert reason in result.refused[bad.uuid]
     assert db.value("SELECT count(*) FROM decision") == 1
 
 
 def test_the_bounds_themselves_can_be_stored(db):
-    assert decisions.decide(db, [replace(label(1, 1), **WITHIN)]).refused == {}
+    assert decisions.save(db, [replace(label(1, 1), **WITHIN)]).refused == {}
 
 
 @pytest.mark.parametrize("milliseconds", [-1, 86_400_001, 2**62, 2**70, float("inf"), float("nan"), "soon"])
@@ -268,7 +267,7 @@ def test_no_decision_is_refused_for_its_time_which_is_stored_as_unknown(db, mill
         replace(label(1, 1), milliseconds=milliseconds),
         replace(grid(), cells=[(2, 1, 1, None)], milliseconds=milliseconds),
     ]
-    assert decisions.decide(db, both).refused == {}
+    assert decisions.save(db, both).refused == {}
     assert db.tuples("SELECT DISTINCT milliseconds FROM decision") == [(None,)]
 
 
@@ -286,41 +285,41 @@ OTHERS = [
 @pytest.mark.parametrize("values", OTHERS)
 def test_a_uuid_with_other_content_is_refused_and_the_rest_is_kept(db, values):
     first, good = label(1, 1), label(3, 1)
-    decisions.decide(db, [first])
+    decisions.save(db, [first])
     again = replace(first, milliseconds=7, run_id=3, score=0.5)
-    result = decisions.decide(db, [again, replace(first, **values), good])
+    result = decisions.save(db, [again, replace(first, **values), good])
     assert result.saved == [good.uuid] and "belongs to another decision" in result.refused[first.uuid]
-    assert decisions.decide(db, [again]).saved == [first.uuid], "what it says is the same"
+    assert decisions.save(db, [again]).saved == [first.uuid], "what it says is the same"
     assert cells(db, 1) == {1: PRESENT}
 
 
 def test_a_grid_is_saved_again_only_as_it_was(db):
     first = grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None))
-    assert decisions.decide(db, [first, first]).saved == [first.uuid] * 2
+    assert decisions.save(db, [first, first]).saved == [first.uuid] * 2
     longer, other = (
         replace(first, cells=[*first.cells, (3, 1, 1, None)]),
         replace(first, cells=[(1, 1, ABSENT, 0.9)] * 2),
     )
     for one in (longer, other, replace(first, cells=first.cells[:1]), label(5, 1, uuid=first.uuid)):
-        assert "belongs to another decision" in decisions.decide(db, [one]).refused[first.uuid]
+        assert "belongs to another decision" in decisions.save(db, [one]).refused[first.uuid]
     back = act("undo", undoes=f"{first.uuid}:0")
-    assert decisions.decide(db, [back, back]).saved == [back.uuid] * 2
+    assert decisions.save(db, [back, back]).saved == [back.uuid] * 2
     other = replace(back, undoes="something-else")
-    assert "belongs to another decision" in decisions.decide(db, [other]).refused[back.uuid]
-    assert "belongs to another decision" in decisions.decide(db, [grid(uuid=back.uuid)]).refused[back.uuid]
+    assert "belongs to another decision" in decisions.save(db, [other]).refused[back.uuid]
+    assert "belongs to another decision" in decisions.save(db, [grid(uuid=back.uuid)]).refused[back.uuid]
     assert cells(db, 1) == cells(db, 2) == {}
 
 
 def test_rows_from_before_there_were_bounds_break_nothing(db):
     """They were stored by an older version, and no decision is ever changed."""
-    decisions.decide(db, [label(image, 1, milliseconds=900, source="grid", batch="one") for image in (1, 2, 3)])
-    decisions.decide(db, [label(4, 1, milliseconds=1200)])
+    decisions.save(db, [label(image, 1, milliseconds=900, source="grid", batch="one") for image in (1, 2, 3)])
+    decisions.save(db, [label(4, 1, milliseconds=1200)])
     db.sql.execute("UPDATE decision SET milliseconds = ?, score = 5 WHERE id <= 3", [2**62])
     db.sql.execute(
         """INSERT INTO decision
         SELECT 90, 'older', action, 5, 1, 1, note, NULL, source, annotator, NULL, 1, -3, 1e300, 1
         FROM decision WHERE id = 4"""
     )
-    assert [one.seconds for one in answer_times.newest_answers(db, "Ann", 100)] == [1.2]
-    assert time_model_of(db, "Ann").click > 0
-    assert len(decisions.undoable(db, "Ann", 10, 100)) == 3
+    assert [one.seconds for one in answer_times.load_newest_answers(db, "Ann", 100)] == [1.2]
+    assert load_time_model(db, "Ann").click > 0
+    assert len(decisions.load_undoable(db, "Ann", 10, 100)) == 3

@@ -16,8 +16,8 @@ import yaml
 from get_caddy import get_caddy
 from served import free_port, until
 
-from annotator.exchange.setup import set_up
-from annotator.ui.access.serving_modes import access
+from annotator.exchange.project_setup import set_up_project
+from annotator.ui.access.serving_modes import parse_access
 
 TOP = Path(__file__).resolve().parent.parent
 
@@ -67,7 +67,7 @@ def test_compose_serves_at_the_address_that_its_proxy_has_and_believes_nobody_el
     app = told["services"]["annotator"]
     network = told["networks"]["default"]["ipam"]["config"][0]["subnet"]
     assert app["environment"]["BEHIND"] == network
-    assert access("invitation", 8501, "0.0.0.0", "https://labels.example.org", network).is_https
+    assert parse_access("invitation", 8501, "0.0.0.0", "https://labels.example.org", network).is_https
     assert "ports" not in app, "it is reached through the proxy only"
     assert app["read_only"] and app["init"], "only volumes are written; a stop is heard while a project is made"
     written = dict(re.findall(r"(XDG_\w+_HOME)=(\S+)", (TOP / "Dockerfile").read_text()))
@@ -98,7 +98,10 @@ def test_the_unit_starts_a_command_that_serve_accepts(tmp_path):
     words.remove("--no-browser")
     given = dict(zip(words[::2], words[1::2], strict=True))
     assert given.pop("--log") == "json"
-    assert access(given.pop("--auth"), 8501, **{key.removeprefix("--"): value for key, value in given.items()}).is_team
+    given["--trusted_proxies"] = given.pop("--behind")
+    assert parse_access(
+        given.pop("--auth"), 8501, **{key.removeprefix("--"): value for key, value in given.items()}
+    ).is_team
     if verify := shutil.which("systemd-analyze"):
         unit = tmp_path / "annotator.service"
         unit.write_text(text.replace(program, sys.executable))
@@ -109,7 +112,7 @@ def test_the_unit_starts_a_command_that_serve_accepts(tmp_path):
 
 @pytest.mark.process
 def test_the_log_as_json_is_an_object_a_line(tmp_path, photos, class_file):
-    set_up(tmp_path / "project", images_folder=photos, class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=photos, class_file=class_file)
     log, port = tmp_path / "log", free_port()
     options = ["serve", str(tmp_path / "project"), "--no-browser", "--port", str(port), "--log", "json"]
     with log.open("wb") as errors, (tmp_path / "out").open("wb") as output:

@@ -12,14 +12,13 @@ from annotator.benchmark.harness.projects import publish_run
 from annotator.errors import AnnotatorError
 from annotator.exchange.files import json_stream
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats import formats_of
-from annotator.exchange.imports import importing, label_files
-from annotator.exchange.predictions import outside_predictions
-from annotator.exchange.predictions.outside_predictions import Choices
-from annotator.queues import grid, review
-from annotator.records import Decision, Filter, Wanted, WantedGrids
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.exchange.formats import match_formats
+from annotator.exchange.imports import import_plan, label_files
+from annotator.exchange.predictions import prediction_import
+from annotator.exchange.predictions.prediction_import import PredictionOptions
+from annotator.queues import grid_queue, review_queue
+from annotator.records import Decision, SuggestionFilter, WantedGrids, WantedImages
+from annotator.store.classes import class_changes, classes
 from annotator.store.labels import decisions
 from annotator.store.runs import prediction_boxes, prediction_evidence, prediction_sources
 from annotator.store.upkeep import array_health
@@ -43,12 +42,12 @@ def megadetector(path: Path, images: Sequence[object], **more: object) -> Path:
 
 def read(path: Path):
     """The format, the items by image, what is said, and the problems of a file of predictions."""
-    [(format_, _)] = formats_of(path)
+    [(format_, _)] = match_formats(path)
     problems = Problems()
     assert format_.read
     contents = format_.read(path, problems)
     items = {item.image: item for item in contents.items}
-    return format_.name, items, " ".join(contents.said), problems.sentences
+    return format_.name, items, " ".join(contents.sentences), problems.sentences
 
 
 def boxes_of(item) -> list[tuple[object, ...]]:
@@ -144,7 +143,7 @@ def test_numbers_that_are_none_are_problems_with_their_place(db, tmp_path):
     path = megadetector(tmp_path / "md.json", wrong, detection_categories={"1": "fox"})
     with pytest.raises(AnnotatorError, match=r"images\[0\]: the confidence -0.1 (.|\n)*images\[1\]: .* 1.5 "):
         store(db, path)
-    assert not prediction_sources.sources(db)
+    assert not prediction_sources.load_sources(db)
 
 
 @pytest.mark.parametrize(
@@ -223,14 +222,14 @@ def test_two_taxa_with_one_name_and_classes_without_scores_are_told(tmp_path):
 
 
 def store(db, path, name="MD", **choices):
-    with outside_predictions.prepare(db, path, name, Choices(**choices), "Ann") as plan:
+    with prediction_import.prepare_predictions(db, path, name, PredictionOptions(**choices), "Ann") as plan:
         return plan.apply()
 
 
 def drawn(db, image: str, class_name: str):
     """Name of a source and its boxes of a cell, as pages get them."""
     image_id = db.value("SELECT id FROM image WHERE name = ?", [image])
-    return prediction_evidence.boxes(db, [image_id], [classes.by_name(db)[class_name].id])[0]
+    return prediction_evidence.load_cell_boxes(db, [image_id], [classes.load_classes_by_name(db)[class_name].id])[0]
 
 
 def detected(path: Path, *places: list[float], file: str = "00.jpg") -> Path:
@@ -252,7 +251,7 @@ def test_boxes_are_kept_with_their_source_replaced_with_it_and_removed_with_it(d
     store(db, detected(tmp_path / "5.json", [0.25, 0.25, 0.5, 0.5]), name="SN")
     store(db, detected(tmp_path / "6.json", [0.5, 0.5, 0.5, 0.5]), replace=True)
     assert [box[0] for box in drawn(db, "00.jpg", "fox")] == ["MD", "SN"] and drawn(db, "01.jpg", "fox") == ()
-    prediction_sources.remove(db, "MD")
+    prediction_sources.remove_source(db, "MD")
     assert [box[0] for box in drawn(db, "00.jpg", "fox")] == ["SN"]
 
 
@@ -267,12 +266,16 @@ def test_boxes_of_a_cell_are_bounded_and_doubtful_ones_are_not_drawn(db, tmp_pat
         detection_categories={"1": "fox"},
     )
     source = store(db, path)
-    stored = prediction_boxes.opened(db.paths.predictions(source.id, source.version))
-    assert len(stored) == prediction_boxes.MOST + 2 and math.isclose(stored["score"].max(), 0.9, rel_tol=1e-6)
-    assert len(drawn(db, "00.jpg", "fox")) == prediction_evidence.DRAWN and len(drawn(db, "01.jpg", "fox")) == 1
+    stored = prediction_boxes.open_boxes(db.paths.predictions(source.id, source.version))
+    assert len(stored) == prediction_boxes.MAX_BOXES_PER_CELL + 2 and math.isclose(
+        stored["score"].max(), 0.9, rel_tol=1e-6
+    )
+    assert (
+        len(drawn(db, "00.jpg", "fox")) == prediction_evidence.MAX_DRAWN_BOXES and len(drawn(db, "01.jpg", "fox")) == 1
+    )
     folder = db.paths.predictions(source.id, source.version)
-    (folder / prediction_boxes.FILE).write_bytes(b"\x93NUMPY damaged")
-    assert len(prediction_boxes.opened(folder)) == 0, "a damaged file draws nothing"
+    (folder / prediction_boxes.BOXES_FILE).write_bytes(b"\x93NUMPY damaged")
+    assert len(prediction_boxes.open_boxes(folder)) == 0, "a damaged file draws nothing"
 
 
 def test_any_boxes_come_back_as_they_were_within_a_pixel_and_by_image():
@@ -280,8 +283,8 @@ def test_any_boxes_come_back_as_they_were_within_a_pixel_and_by_image():
     ids, class_ids, corner = chance.integers(1, 9, 200), chance.integers(1, 4, 200), chance.random((200, 2)) * 0.9
     places = np.concatenate([corner, chance.random((200, 2)) * (1 - corner)], 1)
     given = prediction_boxes.CellBoxes(ids, class_ids, places, chance.random(200))
-    boxes = prediction_boxes.boxes_of(ids, class_ids, given)
-    assert np.abs(boxes["place"] / prediction_boxes.STEPS - places).max() < 1 / 40_000
+    boxes = prediction_boxes.to_stored_boxes(ids, class_ids, given)
+    assert np.abs(boxes["place"] / prediction_boxes.STEPS_PER_SIDE - places).max() < 1 / 40_000
 
 
 def test_what_stands_for_nothing_and_what_no_image_shows_needs_no_class_in_the_project(db, tmp_path):
@@ -309,11 +312,11 @@ def test_unknown_classes_are_listed_all_with_the_way_out(db, tmp_path):
 def test_import_refuses_predictions_and_names_the_command(db, project, tmp_path, name):
     entry = {"filepath": "00.jpg", "classifications": {"classes": [FOX], "scores": [0.9]}}
     path = speciesnet(tmp_path / name, entry) if name == "sn.json" else detected(tmp_path / name, [0, 0, 1, 1])
-    assert label_files.predicted_by(path, None)
+    assert label_files.find_predictor(path, None)
     for target in (project, tmp_path / "new"):
         with (
             pytest.raises(AnnotatorError, match=r"no answers of people(.|\n)*annotator predictions .* --name"),
-            importing.prepare(target, path, importing.Choices(), "Ann"),
+            import_plan.prepare_import(target, path, import_plan.ImportOptions(), "Ann"),
         ):
             pass
     assert not (tmp_path / "new").exists() and db.value("SELECT count(*) FROM decision") == 0
@@ -321,9 +324,9 @@ def test_import_refuses_predictions_and_names_the_command(db, project, tmp_path,
 
 def test_predictions_beside_images_are_named_and_not_taken_for_labels(photos, tmp_path):
     detected(photos / "md.json", [0, 0, 1, 1])
-    with importing.prepare(tmp_path / "new", photos, importing.Choices(), "Ann") as plan:
+    with import_plan.prepare_import(tmp_path / "new", photos, import_plan.ImportOptions(), "Ann") as plan:
         assert plan.format.name == "images" and not plan.preview.scores
-        assert any("md.json holds predictions of a detector" in sentence for sentence in plan.said)
+        assert any("md.json holds predictions of a detector" in sentence for sentence in plan.sentences)
 
 
 def coco_results(folder: Path, results: list[object]) -> Path:
@@ -343,59 +346,61 @@ def test_boxes_of_coco_results_are_kept_where_the_size_of_the_image_is_known(db,
         {"image_id": 7, "category_id": 4, "score": 0.1},
         box | {"bbox": [300, 0, 10, 10], "score": 0.9},
     ]
-    monkeypatch.setattr("annotator.exchange.formats.coco_results.AT_ONCE", 8)
+    monkeypatch.setattr("annotator.exchange.formats.coco_results.MAX_PENDING_RESULTS", 8)
     name, items, said, problems = read(coco_results(tmp_path, [*many, *others, box]))
     assert name == "coco-results" and not problems and "become no labels" in said
     assert items["00.jpg"].scores == pytest.approx({"fox": 0.9, "heron": 0.6})
     kept = boxes_of(items["00.jpg"])
     assert kept[0] == ("fox", 0.1, 0.1, 0.3, 0.4, 0.8) and kept[-1] == ("heron", 0.0, 0.5, 0.5, 0.5, 0.6)
-    assert len(kept) == prediction_boxes.MOST + 1 and not items["01.jpg"].boxes
+    assert len(kept) == prediction_boxes.MAX_BOXES_PER_CELL + 1 and not items["01.jpg"].boxes
     store(db, tmp_path / "results.json")
     assert drawn(db, "00.jpg", "heron") == (("MD", 0.6, 0.0, 0.5, 0.5, 0.5),)
 
 
 def test_a_class_that_became_another_brings_its_boxes(db, tmp_path):
     store(db, detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5]))
-    named = classes.by_name(db)
+    named = classes.load_classes_by_name(db)
     class_changes.merge(db, "Ann", [named["fox"].id], named["heron"].id, same=True)
     assert drawn(db, "00.jpg", "heron") == (("MD", 0.9, 0.25, 0.25, 0.5, 0.5),)
 
 
 def test_the_doctor_finds_damaged_boxes_and_scores_count_without_them(db, tmp_path):
     source = store(db, detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5]))
-    assert not list(array_health.damages(db))
-    (db.paths.predictions(source.id, source.version) / prediction_boxes.FILE).write_bytes(b"\x93NUMPY")
-    [damage] = array_health.damages(db)
+    assert not list(array_health.find_damages(db))
+    (db.paths.predictions(source.id, source.version) / prediction_boxes.BOXES_FILE).write_bytes(b"\x93NUMPY")
+    [damage] = array_health.find_damages(db)
     assert "boxes of the predictions 'MD' cannot be drawn" in damage.what
-    assert len(prediction_sources.opened(db)) == 1
+    assert len(prediction_sources.open_scores(db)) == 1
 
 
 def test_review_and_grid_are_given_boxes_and_blind_ones_are_not(db, tmp_path):
     store(db, detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5]))
     image_id = db.value("SELECT id FROM image WHERE name = '00.jpg'")
-    fox = classes.by_name(db)["fox"].id
+    fox = classes.load_classes_by_name(db)["fox"].id
     count = db.value("SELECT count(*) FROM image")
     publish_run(db, np.full((count, 3), 0.9))
     box = ("MD", 0.9, 0.25, 0.25, 0.5, 0.5)
-    chips = dict(review.next_to_review(db, Wanted("review", "a", "Ann", (), count), 0.3))
+    chips = dict(review_queue.lease_next_images(db, WantedImages("review", "a", "Ann", (), count), 0.3))
     assert {chip.class_id: chip.boxes for chip in chips[image_id]}[fox] == (box,)
     assert sum(bool(chip.boxes) for of_image in chips.values() for chip in of_image) == 1
-    (shown,) = grid.next_grids(db, WantedGrids("a", "Ann", fox, count, (), 1)).items
+    (shown,) = grid_queue.lease_next_grids(db, WantedGrids("a", "Ann", fox, count, (), 1)).items
     assert {tile.image.id: tile.boxes for tile in shown.tiles}[image_id] == (box,)
     asked = WantedGrids("a", "Ann", fox, count, (), 1, hide_predictions=True)
-    hidden = grid.take_tiles(db, asked, fox, [(image_id, None)])
+    hidden = grid_queue.lease_tiles(db, asked, fox, [(image_id, None)])
     assert [tile.boxes for tile in hidden] == [()]
     no = Decision("says-no", "label", "Dora", "click", image_id=image_id, class_id=fox, state=-1)
-    assert not decisions.decide(db, [no]).refused
+    assert not decisions.save(db, [no]).refused
     publish_run(db, np.full((count, 3), 0.9))
-    mistakes = Wanted("review", "a", "Ann", (), count, only=Filter(kind="likely_mistakes"))
-    assert [chip.boxes for _, of_image in review.next_to_review(db, mistakes, 0.3) for chip in of_image] == [(box,)]
+    mistakes = WantedImages("review", "a", "Ann", (), count, only=SuggestionFilter(kind="likely_mistakes"))
+    assert [chip.boxes for _, of_image in review_queue.lease_next_images(db, mistakes, 0.3) for chip in of_image] == [
+        (box,)
+    ]
 
 
 def test_import_adds_predictions_in_one_step_if_the_person_names_them(db, project, annotator, tmp_path):
     path = detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5])
     done = annotator("import", str(project), str(path), "--yes", "--scores-as", "MD", "--dry-run")
-    assert "1 image would have scores" in done.stdout and not prediction_sources.sources(db)
+    assert "1 image would have scores" in done.stdout and not prediction_sources.load_sources(db)
     done = annotator("import", str(project), str(path), "--yes", "--scores-as", "MD")
     assert "Predictions MD: 1 image." in done.stdout and len(drawn(db, "00.jpg", "fox")) == 1
     assert db.value("SELECT count(*) FROM decision") == 0
@@ -404,15 +409,15 @@ def test_import_adds_predictions_in_one_step_if_the_person_names_them(db, projec
 def test_samples_of_fiftyone_with_predictions_are_not_taken_for_speciesnet(tmp_path):
     sample = {"filepath": "1.jpg", "predictions": {"_cls": "Classifications", "classifications": [{"label": "fox"}]}}
     path = write(tmp_path / "samples.json", {"samples": [sample, sample]})
-    assert "speciesnet" not in [format_.name for format_, _ in formats_of(path)]
+    assert "speciesnet" not in [format_.name for format_, _ in match_formats(path)]
 
 
 def test_categories_are_read_whole_wherever_a_chunk_ends(tmp_path, monkeypatch):
     named = {"0": "a]{ \\", "1": 'quo"te', "2": "käuzchen"}
     path = megadetector(tmp_path / "md.json", [{"file": "1.jpg", "detections": []}], classification_categories=named)
     for chunk in range(1, 40):
-        monkeypatch.setattr(json_stream, "CHUNK", chunk)
-        texts = json_stream.objects(path, {"classification_categories", "detection_categories"}.__contains__)
+        monkeypatch.setattr(json_stream, "CHUNK_BYTES", chunk)
+        texts = json_stream.read_objects(path, {"classification_categories", "detection_categories"}.__contains__)
         assert {key: json.loads(text) for key, text in texts.items()} == {
             "detection_categories": MD,
             "classification_categories": named,

@@ -7,13 +7,12 @@ from test_readings import name_of, say
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.export import prepare, write
-from annotator.exchange.formats.view import Columns
-from annotator.quality import differing
+from annotator.exchange.exports.export_writer import prepare_export, write_export
+from annotator.exchange.formats.export_view import TableColumns
+from annotator.quality import disagreement_resolution
 from annotator.quality.first_answers import FirstAnswers
 from annotator.records import Decision
-from annotator.store.labels import decisions
-from annotator.store.labels import overlap as readings
+from annotator.store.labels import decisions, image_overlap
 
 PRESENT, ABSENT = 1, -1
 
@@ -21,7 +20,7 @@ PRESENT, ABSENT = 1, -1
 @pytest.fixture
 def db(db):
     """On image 1 Ann alone sees the second class, and Ben and Cid the third; image 2 is a draw between two."""
-    readings.choose(db, 3, 1.0)
+    image_overlap.set_overlap(db, 3, 1.0)
     for who, present in (("Ann", (1, 2)), ("Ben", (1, 3)), ("Cid", (1, 3))):
         say(db, 1, who, present)
     say(db, 2, "Ann", (1,))
@@ -31,10 +30,10 @@ def db(db):
 
 def exported(db, tmp_path, **chosen) -> dict[tuple[str, str], tuple[str, str, str]]:
     """Image, class -> state, source, person, of what has an answer."""
-    choices = Choices(columns=Columns(long=True), **chosen)
+    choices = Choices(columns=TableColumns(long=True), **chosen)
     target = tmp_path / "labels.csv"
-    with prepare(db, target, "csv", choices, overwrite=True) as ready:
-        write(ready)
+    with prepare_export(db, target, "csv", choices, overwrite=True) as ready:
+        write_export(ready)
     with target.open(newline="", encoding="utf-8") as file:
         return {
             (row["image"], row["class"]): (row["state"], row["source"], row["annotator"])
@@ -44,16 +43,16 @@ def exported(db, tmp_path, **chosen) -> dict[tuple[str, str], tuple[str, str, st
 
 
 def test_the_label_stands_unless_something_else_is_chosen(db):
-    assert differing.states(db, "label") == {}
-    assert differing.states(db, "leave-out") == {(1, 2): None, (1, 3): None, (2, 1): None}
-    assert differing.states(db, "majority") == {(1, 2): ABSENT, (1, 3): PRESENT, (2, 1): None}
+    assert disagreement_resolution.resolve_cells(db, "label") == {}
+    assert disagreement_resolution.resolve_cells(db, "leave-out") == {(1, 2): None, (1, 3): None, (2, 1): None}
+    assert disagreement_resolution.resolve_cells(db, "majority") == {(1, 2): ABSENT, (1, 3): PRESENT, (2, 1): None}
     with pytest.raises(AnnotatorError, match="most"):
-        differing.states(db, "most")
+        disagreement_resolution.resolve_cells(db, "most")
 
 
 def test_what_was_settled_does_not_differ_any_more(db):
-    assert not decisions.decide(db, [Decision("s", "label", "Rita", "settlement", 1, 2, PRESENT)]).refused
-    assert (1, 2) not in differing.states(db, "majority")
+    assert not decisions.save(db, [Decision("s", "label", "Rita", "settlement", 1, 2, PRESENT)]).refused
+    assert (1, 2) not in disagreement_resolution.resolve_cells(db, "majority")
 
 
 def test_an_estimate_trusts_those_who_are_right_elsewhere_and_leaves_out_what_stays_in_doubt(db):
@@ -62,7 +61,7 @@ def test_an_estimate_trusts_those_who_are_right_elsewhere_and_leaves_out_what_st
         for who in ("Ann", "Ben"):
             say(db, image_id, who, (1,) if image_id % 2 else (2,))
         say(db, image_id, "Cid", (2,) if image_id % 2 else (1,))
-    found = differing.states(db, "estimate")
+    found = disagreement_resolution.resolve_cells(db, "estimate")
     assert all(found[image_id, 1] == (PRESENT if image_id % 2 else ABSENT) for image_id in range(3, 20))
     assert found[2, 1] is None, "Ann and Ben alone differ: nobody knows which of them errs"
 
@@ -70,7 +69,7 @@ def test_an_estimate_trusts_those_who_are_right_elsewhere_and_leaves_out_what_st
 def test_first_answers_that_are_kept_are_those_read_anew(db):
     kept = FirstAnswers([1, 2, 3])
     kept.refresh(db)
-    before = kept.probability(1, 2)
+    before = kept.get_probability(1, 2)
     for image_id in range(3, 12):
         for who in ("Ann", "Ben", "Cid"):
             say(db, image_id, who, (1, 2) if who == "Ann" else (1,))
@@ -80,12 +79,16 @@ def test_first_answers_that_are_kept_are_those_read_anew(db):
     anew = FirstAnswers([1, 2, 3])
     anew.refresh(db)
     cells = [(image_id, class_id) for image_id in range(1, 12) for class_id in (1, 2, 3)]
-    assert [kept.people(*cell) for cell in cells] == [anew.people(*cell) for cell in cells]
-    assert anew.people(2, 1) == 3 and anew.people(11, 1) == 2, "Cid came, Ben's answer to the last image went"
-    assert [kept.probability(*cell) for cell in cells] == pytest.approx([anew.probability(*c) for c in cells], abs=0.05)
-    assert kept.probability(1, 2) < before, "Ann alone has seen this class again and again"
+    assert [kept.count_people(*cell) for cell in cells] == [anew.count_people(*cell) for cell in cells]
+    assert anew.count_people(2, 1) == 3 and anew.count_people(11, 1) == 2, (
+        "Cid came, Ben's answer to the last image went"
+    )
+    assert [kept.get_probability(*cell) for cell in cells] == pytest.approx(
+        [anew.get_probability(*c) for c in cells], abs=0.05
+    )
+    assert kept.get_probability(1, 2) < before, "Ann alone has seen this class again and again"
     kept.refresh(db)
-    assert kept.people(2, 1) == 3
+    assert kept.count_people(2, 1) == 3
 
 
 def test_an_export_names_where_such_a_label_comes_from(db, tmp_path):

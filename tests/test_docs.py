@@ -141,10 +141,10 @@ def test_the_demo_starts_and_goes_on_where_it_was(tmp_path, processes):
         until(lambda port=port: f"http://127.0.0.1:{port}" in (tmp_path / "demo.log").read_text())
         demo.terminate()
         demo.wait(30)
-    from annotator.snapshot.status import status
+    from annotator.snapshot.project_status import collect_status
     from annotator.store.database.database import Database
 
-    found = status(Database(tmp_path / "demo-project"))
+    found = collect_status(Database(tmp_path / "demo-project"))
     assert (found["images"], found["classes"], found["files_kept_out"]) == (160, 12, [])
 
 
@@ -162,7 +162,7 @@ def test_links_and_pictures_of_the_documents_exist():
 
 
 def test_every_file_that_the_documents_name_exists():
-    """`queues/grid.py` means the one in annotator, `components/shared/keys.js` the one in annotator/ui."""
+    """`queues/grid_queue.py` means the one in annotator, `components/shared/keys.js` the one in annotator/ui."""
     examples = {"models/losses/capped.py", "models/methods/published/capped.py", "tests/test_capped.py"}
     examples |= {"annotator/store/schema/m099.py", "tests/test_lens.py"}  # docs/extending.md
     examples |= {"models/query_strategies/expected_mistakes.py", "tests/test_expected_mistakes.py"}  # CONTRIBUTING.md

@@ -9,8 +9,7 @@ import pytest
 from test_worker import say
 
 from annotator.errors import AnnotatorError
-from annotator.store.database import snapshot_copy as database_copy
-from annotator.store.database import upgrading
+from annotator.store.database import database_copies, upgrading
 from annotator.store.database.database import Database
 from annotator.store.features.shards import write_shard
 from annotator.store.upkeep import consistency, health
@@ -43,7 +42,7 @@ def test_a_repair_derives_all_that_follows_from_decisions_and_keeps_the_file_fro
     db = Database(project)
     after = [db.rows(f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("decision", "label", "image", "tally")]
     assert after == [rows if number != 3 else after[3] for number, rows in enumerate(before)]
-    assert consistency.problems(db) == []
+    assert consistency.find_problems(db) == []
     [kept] = (project / "copies").glob("repair-*.db")
     with closing(sqlite3.connect(kept)) as sql:
         assert sql.execute("SELECT count(*) FROM label WHERE image_id = 1").fetchone() == (0,), "as it was before"
@@ -80,10 +79,10 @@ def test_there_is_no_doctor_where_there_is_no_project(tmp_path):
 
 def test_copies_are_kept_in_a_bounded_number(db, project):
     assert not db.read_only
-    for _ in range(database_copy.KEPT + 2):
-        newest = database_copy.keep(project / "project.db", "repair")
+    for _ in range(database_copies.COPIES_PER_REASON + 2):
+        newest = database_copies.keep_copy(project / "project.db", "repair")
     kept = sorted((project / "copies").iterdir())
-    assert len(kept) == database_copy.KEPT and newest in kept
+    assert len(kept) == database_copies.COPIES_PER_REASON and newest in kept
 
 
 def test_damaged_features_are_named_and_nothing_else_is_wrong(annotator, db, project):
@@ -102,9 +101,10 @@ def test_a_long_upgrade_says_how_far_it_is(db, project, monkeypatch, caplog):
         sql.execute("DELETE FROM _sqlite_migrations WHERE name = 'm012'")
         sql.execute("ALTER TABLE audit DROP COLUMN people")
     db.close()
-    monkeypatch.setattr(upgrading, "TOLD_FROM", 0)
-    monkeypatch.setattr(upgrading, "EVERY", 0.0)  # a sign of life at every look at the clock, which is after
-    monkeypatch.setattr(upgrading, "_INSTRUCTIONS", 20)
+    monkeypatch.setattr(upgrading, "MIN_LOGGED_BYTES", 0)
+    # a sign of life at every look at the clock, which is after
+    monkeypatch.setattr(upgrading, "LOG_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(upgrading, "_INSTRUCTIONS_PER_CALL", 20)
     Database(project)
     told = [record.getMessage() for record in caplog.records if record.name == "annotator.upgrade"]
     assert told[1] == "Step 1 of 1 (m012)" and "up to date: 1 to do" in told[0] and "is up to date" in told[-1]

@@ -27,10 +27,10 @@ from starlette.routing import Route
 from streamlit.web.server.starlette import starlette_server
 
 from annotator.store.database.database import Database
-from annotator.ui.access.access_keys import cookie_name, fresh_link, own_secret, storage_name
+from annotator.ui.access.access_keys import cookie_name, create_access_link, ensure_own_secret, get_storage_name
 from annotator.ui.access.tokens import KEY_SECONDS, Tokens
 from annotator.ui.serving import sockets
-from annotator.ui.serving.sockets import Patient, set_up_connections
+from annotator.ui.serving.sockets import TimeoutProtocol, set_up_connections
 
 pytestmark = pytest.mark.process
 
@@ -67,7 +67,7 @@ def printed(served: Served) -> str:
 
 
 def fresh(served: Served) -> str:
-    return fresh_link(served.project).removeprefix(served.address)
+    return create_access_link(served.project).removeprefix(served.address)
 
 
 def connects(served: Served, **headers: str) -> bool:
@@ -85,7 +85,7 @@ def connects(served: Served, **headers: str) -> bool:
 
 def test_without_the_cookie_nothing_is_served(shared):
     value = shared.headers["cookie"].split("=", 1)[1]
-    others = Tokens(shared.project / "secret").cookie(shared.port + 1)
+    others = Tokens(shared.project / "secret").create_cookie(shared.port + 1)
     for cookie in ("", "x=1", f"{cookie_name(shared.port)}={value[:-3]}", f"{cookie_name(shared.port)}={others}"):
         for path in PATHS:
             for method in ("GET", "POST", "HEAD", "OPTIONS", "DELETE"):
@@ -169,16 +169,16 @@ def test_a_link_on_another_site_is_answered_by_a_page_that_goes_on(shared):
 
 def test_keys_run_out_and_are_good_for_one_run_of_the_server_only(tmp_path, monkeypatch):
     tokens = Tokens(tmp_path / "secret")
-    ten_minutes, lasting = tokens.key("run"), tokens.key("run", seconds=None)
+    ten_minutes, lasting = tokens.create_key("run"), tokens.create_key("run", seconds=None)
     assert tokens.read_key(ten_minutes, "run") and not tokens.read_key(ten_minutes, "the next run")
-    for other in ("", "x", tokens.cookie(1), tokens.mint("Ann"), Tokens(tmp_path / "other").key("run")):
+    for other in ("", "x", tokens.create_cookie(1), tokens.mint("Ann"), Tokens(tmp_path / "other").create_key("run")):
         assert tokens.read_key(other, "run") is None
-        assert tokens.admits(other, 1) == (other == tokens.cookie(1))
+        assert tokens.is_valid_cookie(other, 1) == (other == tokens.create_cookie(1))
     later = time.time() + KEY_SECONDS + 1
     monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: later)
     assert tokens.read_key(ten_minutes, "run") is None and tokens.read_key(lasting, "run")
     monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: later + 31 * 24 * 3600)
-    assert not tokens.admits(Tokens(tmp_path / "secret").cookie(1)[:-1], 1)
+    assert not tokens.is_valid_cookie(Tokens(tmp_path / "secret").create_cookie(1)[:-1], 1)
 
 
 def test_after_a_restart_cookies_hold_and_used_keys_do_not(project, annotator, processes):
@@ -195,7 +195,7 @@ def test_after_a_restart_cookies_hold_and_used_keys_do_not(project, annotator, p
 
 def test_a_copy_has_a_secret_of_its_own_and_a_renamed_or_restored_project_keeps_its(project, tmp_path):
     def secret(folder: Path, changed: bool, **options: bool) -> str:
-        assert own_secret(Database(folder), **options) == changed
+        assert ensure_own_secret(Database(folder), **options) == changed
         return (folder / "secret").read_text()
 
     first = secret(project, False)
@@ -213,8 +213,8 @@ def test_a_copy_has_a_secret_of_its_own_and_a_renamed_or_restored_project_keeps_
 
 def test_a_new_secret_leaves_the_place_where_browsers_keep_unsent_decisions_and_a_copy_has_its_own(project, tmp_path):
     def name(folder: Path, **options: bool) -> str:
-        own_secret(Database(folder), **options)
-        return storage_name(Database(folder))
+        ensure_own_secret(Database(folder), **options)
+        return get_storage_name(Database(folder))
 
     first = name(project)
     assert first == Tokens(project / "secret").project, "as browsers of older versions have it"
@@ -227,7 +227,7 @@ def test_a_copy_does_not_let_browsers_of_the_original_in_and_says_so(shared, tmp
     shutil.copytree(shared.project, tmp_path / "copy")
     copy = Served(tmp_path / "copy", processes)
     original = Tokens(shared.project / "secret")
-    cookie = f"{cookie_name(copy.port)}={original.cookie(copy.port)}"
+    cookie = f"{cookie_name(copy.port)}={original.create_cookie(copy.port)}"
     assert ask(copy, "/", Cookie=cookie)[0] == 403
     assert copy.get("/api/image/1", token=original.mint("Ann"))[0] == 401
     assert copy.get("/api/image/1")[0] == shared.get("/api/image/1")[0] == 200
@@ -298,7 +298,7 @@ def exchange(port: int, *pieces: bytes) -> bytes:
 
 
 def test_a_request_that_is_never_finished_is_given_up(monkeypatch):
-    monkeypatch.setattr(sockets, "PATIENCE", 0.2)
+    monkeypatch.setattr(sockets, "REQUEST_TIMEOUT_SECONDS", 0.2)
 
     async def slow(request: Request) -> PlainTextResponse:
         await request.body()
@@ -307,7 +307,7 @@ def test_a_request_that_is_never_finished_is_given_up(monkeypatch):
 
     app = Starlette(routes=[Route("/", slow, methods=["GET", "POST"])])
     server = uvicorn.Server(
-        uvicorn.Config(app, port=free_port(), http=Patient, timeout_keep_alive=1, log_level="critical")
+        uvicorn.Config(app, port=free_port(), http=TimeoutProtocol, timeout_keep_alive=1, log_level="critical")
     )
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -327,7 +327,7 @@ def test_a_request_that_is_never_finished_is_given_up(monkeypatch):
 
 def test_the_app_gives_half_sent_requests_up():
     set_up_connections()
-    assert starlette_server._get_uvicorn_config_kwargs()["http"] is Patient
+    assert starlette_server._get_uvicorn_config_kwargs()["http"] is TimeoutProtocol
 
 
 # Every address that Python is asked to look up or to connect to; the first line shows that the watch works.

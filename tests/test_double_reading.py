@@ -5,32 +5,41 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.statistics.certificate import Certified, Labels, Strata, certify
-from models.statistics.double_reading import AS_ABSENT, AS_LABELED, AS_PRESENT, WAYS, DoubleRead, allowing_for_mistakes
+from models.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify
+from models.statistics.double_reading import (
+    COUNT_AS_ABSENT,
+    COUNT_AS_LABELED,
+    COUNT_AS_PRESENT,
+    COUNTING_WAYS,
+    DoubleReadings,
+    correct_recall_for_mistakes,
+)
 
 NONE = np.zeros(1, np.int64)
 
 
-def read(asked=((90, 90), (90, 90)), said=((81, 81), (81, 81)), share=(0.5, 0.5), found=0, rejected=0) -> DoubleRead:
+def read(
+    asked=((90, 90), (90, 90)), said=((81, 81), (81, 81)), share=(0.5, 0.5), found=0, rejected=0
+) -> DoubleReadings:
     """Two people, one class; asked and said: (present, absent) of each person."""
-    counts = np.array([asked, said]).transpose(2, 0, 1)[:, None, :, :, None].repeat(WAYS, 1)
+    counts = np.array([asked, said]).transpose(2, 0, 1)[:, None, :, :, None].repeat(COUNTING_WAYS, 1)
     several = np.zeros((2, 1, 3), np.int64)
     several[:, 0, 2] = found, rejected
-    return DoubleRead(np.array(share), counts[0], counts[1], *several)
+    return DoubleReadings(np.array(share), counts[0], counts[1], *several)
 
 
-def complete(present: int, absent: int) -> tuple[Certified, Labels]:
+def complete(present: int, absent: int) -> tuple[CertifiedFigures, LabelTotals]:
     """A project in which everything is answered."""
     none = dict.fromkeys(Strata.__dataclass_fields__, np.zeros(1, np.int64))
     size = np.array([present + absent])
     strata = Strata(**none | {"size": size, "present": np.array([present]), "absent": np.array([absent])})
-    labels = Labels(np.array([present]), NONE, np.zeros(1), np.full(1, np.nan), NONE, NONE)
+    labels = LabelTotals(np.array([present]), NONE, np.zeros(1), np.full(1, np.nan), NONE, NONE)
     return certify(strata, labels), labels
 
 
 def recall(present, absent, of, **more):
     certified, labels = complete(present, absent)
-    return allowing_for_mistakes(certified, replace(labels, **more), np.array([absent]), NONE, of)
+    return correct_recall_for_mistakes(certified, replace(labels, **more), np.array([absent]), NONE, of)
 
 
 def test_of_what_one_person_answers_as_much_is_missing_as_people_miss_of_what_others_found():
@@ -55,7 +64,7 @@ def test_what_people_call_present_and_is_not_does_not_count_as_found():
     # 1 % of what is absent is called present: of 4,000 rejected 40 more were not.
     alarms = read(asked=((90, 900), (90, 900)), said=((81, 891), (81, 891)))
     certified, labels = complete(50, 4000)
-    found = allowing_for_mistakes(certified, labels, np.array([4000]), np.array([0]), alarms)
+    found = correct_recall_for_mistakes(certified, labels, np.array([4000]), np.array([0]), alarms)
     assert found.estimate[0] == pytest.approx(0.9) and found.low[0] < 0.8, (
         "of 10 found, how many are missed is less sure"
     )
@@ -64,11 +73,11 @@ def test_what_people_call_present_and_is_not_does_not_count_as_found():
 def test_what_nobody_has_settled_counts_either_way():
     plain = read(said=((90, 90), (90, 90)))
     present, absent = plain.present.copy(), plain.absent.copy()
-    present[AS_PRESENT, 0] += 10  # present cells that one of the two missed,
-    absent[AS_ABSENT, 0] += 10  # or absent ones that one of the two called present
+    present[COUNT_AS_PRESENT, 0] += 10  # present cells that one of the two missed,
+    absent[COUNT_AS_ABSENT, 0] += 10  # or absent ones that one of the two called present
     narrow, wide = recall(500, 4000, plain), recall(500, 4000, replace(plain, present=present, absent=absent))
     assert wide.low[0] < narrow.low[0] - 0.03 and wide.high[0] >= narrow.high[0] - 0.01
-    assert wide.estimate[0] == narrow.estimate[0] == 1.0 and AS_LABELED == 0
+    assert wide.estimate[0] == narrow.estimate[0] == 1.0 and COUNT_AS_LABELED == 0
 
 
 def test_without_cells_that_several_people_answered_nothing_is_known():

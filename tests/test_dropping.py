@@ -15,11 +15,11 @@ from test_accessibility import findings
 from test_home import at_home
 from test_new_project import Asking, made, wait_for_first_image
 
-from annotator.benchmark.harness.processes import free_port
+from annotator.benchmark.harness.child_processes import free_port
 from annotator.errors import AnnotatorError, DiskFull
-from annotator.ui.home import dropping
-from annotator.ui.home.dropping import Dropping
-from annotator.ui.work import uploads
+from annotator.ui.home import image_uploads
+from annotator.ui.home.image_uploads import ImageUploads
+from annotator.ui.work import uploaded_files
 
 pytestmark = pytest.mark.process
 
@@ -156,24 +156,24 @@ def test_a_start_page_that_ends_leaves_nothing_of_images_that_were_on_their_way(
 
 
 def test_what_is_too_much_is_refused_and_a_full_disk_is_told(tmp_path, monkeypatch):
-    batches = Dropping(tmp_path)
-    batch = batches.begin("ann")
+    batches = ImageUploads(tmp_path)
+    batch = batches.begin_batch("ann")
     with pytest.raises(AnnotatorError, match=r"larger than .* choose it there"):
-        batches.receive("ann", batch, "a.jpg", dropping.LARGEST + 1)
-    monkeypatch.setattr(dropping, "MOST_FILES", 1)
-    first = batches.receive("ann", batch, "a.jpg", 3)
+        batches.receive_image("ann", batch, "a.jpg", image_uploads.MAX_IMAGE_BYTES + 1)
+    monkeypatch.setattr(image_uploads, "MAX_FILES_PER_BATCH", 1)
+    first = batches.receive_image("ann", batch, "a.jpg", 3)
     with pytest.raises(AnnotatorError, match="may send 1 image with"):
-        batches.receive("ann", batch, "b.jpg", 3)
+        batches.receive_image("ann", batch, "b.jpg", 3)
     with pytest.raises(AnnotatorError, match="Begin again"):
-        batches.receive("ben", batch, "b.jpg", 3)
+        batches.receive_image("ben", batch, "b.jpg", 3)
     first.write(b"abc")
-    first.drop()
-    monkeypatch.setattr(dropping, "MOST_FILES", 9)
-    monkeypatch.setattr(uploads, "RESERVE", 1 << 60)
+    first.discard()
+    monkeypatch.setattr(image_uploads, "MAX_FILES_PER_BATCH", 9)
+    monkeypatch.setattr(uploaded_files, "RESERVED_DISK_BYTES", 1 << 60)
     with pytest.raises(DiskFull, match="does not fit on the disk"):
-        batches.receive("ann", batch, "c.jpg", 3).write(b"abc")
-    batches.stop()
+        batches.receive_image("ann", batch, "c.jpg", 3).write(b"abc")
+    batches.remove_unfinished()
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "annotator-photos").write_text("a file is in the way")
     with pytest.raises(DiskFull, match="cannot be written"):
-        batches.begin("ann")
+        batches.begin_batch("ann")

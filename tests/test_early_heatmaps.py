@@ -7,14 +7,14 @@ import pytest
 
 from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
-from annotator.settings import EARLY_POSITIVES
+from annotator.settings import MIN_HEATMAP_POSITIVES
 from annotator.store.labels import decisions
 from annotator.store.runs import runs
 
 
 def say(db, image_id: int, class_id: int, state: int) -> str:
     name = str(uuid.uuid4())
-    assert not decisions.decide(db, [Decision(name, "label", "Ann", "click", image_id, class_id, state)]).refused
+    assert not decisions.save(db, [Decision(name, "label", "Ann", "click", image_id, class_id, state)]).refused
     return name
 
 
@@ -31,14 +31,18 @@ def run(db) -> int:
 def test_a_run_has_seen_what_was_there_at_its_training_and_no_later_answer(db, run):
     for image_id in range(6, 10):
         say(db, image_id, 1, 1)
-    assert [runs.positives_seen(db, run, class_id, EARLY_POSITIVES) for class_id in (1, 2, 3)] == [5, 0, 0]
-    assert runs.positives_seen(db, run, 1, 3) == 3, "counted no further than asked"
-    assert runs.positives_seen(db, publish_run_again(db), 1, EARLY_POSITIVES) == 9
+    assert [runs.count_training_positives(db, run, class_id, MIN_HEATMAP_POSITIVES) for class_id in (1, 2, 3)] == [
+        5,
+        0,
+        0,
+    ]
+    assert runs.count_training_positives(db, run, 1, 3) == 3, "counted no further than asked"
+    assert runs.count_training_positives(db, publish_run_again(db), 1, MIN_HEATMAP_POSITIVES) == 9
 
 
 def test_an_answer_that_was_taken_back_is_no_example(db, run):
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=say(db, 6, 1, 1))])
-    assert runs.positives_seen(db, publish_run_again(db), 1, EARLY_POSITIVES) == 5
+    decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=say(db, 6, 1, 1))])
+    assert runs.count_training_positives(db, publish_run_again(db), 1, MIN_HEATMAP_POSITIVES) == 5
 
 
 def publish_run_again(db) -> int:

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from adaptable import IMAGES, draw_all, make_network, shown
 
-from annotator.benchmark.effort import curves, measure, report
-from annotator.benchmark.effort.changed_constants import changed, changes
-from annotator.benchmark.effort.comparison import choose_settings, compare, level
-from annotator.benchmark.effort.people import ERRS, MISSED, Person
-from annotator.benchmark.effort.play import Play, all_curves
-from annotator.benchmark.effort.plot import draw
-from annotator.benchmark.effort.policies import SETTINGS, adding_up
+from annotator.benchmark.effort import curves, effort_measurement, effort_report
+from annotator.benchmark.effort.changed_constants import iterate_changes, replace_constant
+from annotator.benchmark.effort.comparison import choose_settings, compare_policies, find_goal_level
+from annotator.benchmark.effort.effort_plot import draw_curves
+from annotator.benchmark.effort.play import Play, play_all
+from annotator.benchmark.effort.policies import SETTING_POLICIES, shift_to_total
 from annotator.benchmark.effort.session import Session
+from annotator.benchmark.effort.simulated_people import ERROR_SHARE, MISSED_SHARE, Person
 from annotator.errors import AnnotatorError
 from annotator.queues.autopilot import acquisition, planner
-from annotator.snapshot import guesses
+from annotator.snapshot import preset_threshold
 from annotator.snapshot.time_model import TimeModel
-from annotator.store.networks import adapted, configuration
+from annotator.store.networks import adapted_networks, configuration
 from annotator.store.runs import runs
 
 TRUTH = np.random.default_rng(0).random((400, 6)) < 0.3
@@ -42,26 +42,26 @@ def test_a_noisy_person_misses_small_things_and_errs_as_often_as_is_said():
     rows, columns = np.arange(8000), np.zeros(8000, int)
     there, small = person.truth[:, 0], person.small[:, 0]
     answers, _ = person.answer(rows, columns, np.zeros(8000, bool))
-    assert (~answers[there & small]).mean() == pytest.approx(MISSED + ERRS, abs=0.08)
-    assert (~answers[there & ~small]).mean() == pytest.approx(ERRS, abs=0.012)
-    assert 0 < answers[~there].sum() < 3 * ERRS * there.sum()
+    assert (~answers[there & small]).mean() == pytest.approx(MISSED_SHARE + ERROR_SHARE, abs=0.08)
+    assert (~answers[there & ~small]).mean() == pytest.approx(ERROR_SHARE, abs=0.012)
+    assert 0 < answers[~there].sum() < 3 * ERROR_SHARE * there.sum()
 
 
 def test_a_goal_is_reached_only_where_recall_and_precision_are_both_high_enough():
     curve = [point(10, 0.5), point(20, 0.96, 0.98), point(30, 0.951, 0.99)]
-    found = curves.reached(curve)
-    assert found and found["actions"] == 30 and curves.reached(curve[:2]) is None
+    found = curves.find_goal_point(curve)
+    assert found and found["actions"] == 30 and curves.find_goal_point(curve[:2]) is None
 
 
 def test_between_two_points_a_goal_is_reached_where_a_straight_line_reaches_it():
-    found = curves.reached([point(10, 0.93), point(20, 0.98), point(30, 0.99)])
+    found = curves.find_goal_point([point(10, 0.93), point(20, 0.98), point(30, 0.99)])
     assert found == {"actions": 14, "seconds": 35.0, "parts": {"click": pytest.approx(14)}}
 
 
 def test_being_behind_is_measured_at_the_same_number_of_actions_and_not_before_the_first_hundred():
     ours = [point(0, 0.0), point(100, 0.5), point(200, 0.8)]
     theirs = [point(0, 0.0), point(50, 0.9), point(100, 0.5), point(150, 0.7), point(200, 0.8)]
-    assert curves.largest_shortfall(ours, theirs) == (pytest.approx(1 - 0.65 / 0.7, abs=1e-4), 150)
+    assert curves.find_largest_shortfall(ours, theirs) == (pytest.approx(1 - 0.65 / 0.7, abs=1e-4), 150)
 
 
 def test_being_behind_in_seconds_is_measured_at_the_same_time_and_not_in_the_first_five_minutes():
@@ -70,8 +70,8 @@ def test_being_behind_in_seconds_is_measured_at_the_same_time_and_not_in_the_fir
 
     ours = [at(0, 0.0), at(299, 0.1), at(400, 0.6), at(500, 0.8)]
     theirs = [at(0, 0.0), at(100, 0.5), at(300, 0.1), at(400, 0.75), at(900, 1.0)]
-    assert curves.largest_shortfall(ours, theirs, "seconds") == (pytest.approx(0.2), 400)
-    assert curves.largest_shortfall(theirs, theirs, "seconds") == (0.0, None)
+    assert curves.find_largest_shortfall(ours, theirs, "seconds") == (pytest.approx(0.2), 400)
+    assert curves.find_largest_shortfall(theirs, theirs, "seconds") == (0.0, None)
 
 
 def test_autopilot_is_compared_with_the_best_other_policy_of_each_goal_and_the_range_over_seeds_is_told():
@@ -83,7 +83,7 @@ def test_autopilot_is_compared_with_the_best_other_policy_of_each_goal_and_the_r
         Play("autopilot", "perfect", 0): [point(0, 0.0), point(50, 1.0)],
         Play("autopilot", "perfect", 1): [point(0, 0.0), point(40, 0.92)],
     }
-    tables = compare(played)
+    tables = compare_policies(played)
     lead = {(row["goal"], row["cost"]): row for row in tables["lead"]}
     assert lead[0.8, "actions"]["best"] == "grid-only"
     assert lead[0.8, "actions"]["ratio"] == {"mean": pytest.approx(2.58, abs=0.01), "low": 1.167, "high": 4.0}
@@ -99,29 +99,29 @@ def test_noisy_people_are_compared_at_what_their_form_ends_with_whatever_the_pol
         Play("autopilot", "noisy", 0): [point(0, 0.0), point(60, 1.0, 0.965)],
     }
     for play in noisy:
-        assert level(noisy, play, 0.95) == (pytest.approx(0.855), pytest.approx(0.96))
-    assert [row["ratio"]["mean"] for row in compare(noisy)["lead"] if row["goal"] == 0.95] == [0.537, 0.54]
+        assert find_goal_level(noisy, play, 0.95) == (pytest.approx(0.855), pytest.approx(0.96))
+    assert [row["ratio"]["mean"] for row in compare_policies(noisy)["lead"] if row["goal"] == 0.95] == [0.537, 0.54]
 
 
 def test_seconds_follow_from_what_was_done_by_any_time_model():
     one = {"actions": 5, "parts": {"begin": 1, "tile": 24, "change": 4, "submit": 1}}
     usual = TimeModel()
-    assert curves.seconds(one, usual) == pytest.approx(usual.grid(24, 4))
-    double = curves.time_models()["tile_double"]
-    assert curves.seconds(one, double) == pytest.approx(usual.grid(24, 4) + 24 * usual.tile)
+    assert curves.compute_seconds(one, usual) == pytest.approx(usual.estimate_grid_seconds(24, 4))
+    double = curves.make_time_models()["tile_double"]
+    assert curves.compute_seconds(one, double) == pytest.approx(usual.estimate_grid_seconds(24, 4) + 24 * usual.tile)
 
 
 def test_an_unknown_policy_is_named_with_those_there_are():
     with pytest.raises(AnnotatorError, match="autopilot"):
-        measure.measure(policies=["autopilt"])
+        effort_measurement.measure_effort(policies=["autopilt"])
 
 
 def test_an_expert_knows_how_many_positives_are_left_and_keeps_the_order_of_the_model():
     chances = np.array([0.9, 0.5, 0.1, 0.01])
     for total in (1, 2, 3):
-        known = adding_up(chances, total)
+        known = shift_to_total(chances, total)
         assert known.sum() == pytest.approx(total, abs=1e-6) and (np.diff(known) < 0).all()
-    assert adding_up(np.zeros(4), 4) == pytest.approx(np.ones(4))
+    assert shift_to_total(np.zeros(4), 4) == pytest.approx(np.ones(4))
 
 
 def test_of_searched_settings_the_quickest_to_the_goal_takes_their_place_and_all_are_told():
@@ -145,9 +145,11 @@ def test_of_searched_settings_the_quickest_to_the_goal_takes_their_place_and_all
 @pytest.mark.process
 @pytest.mark.training
 def test_mixtures_finish_a_small_set(tmp_path, photos):
-    shown = measure.make_project(tmp_path / "project", photos, small_set(tmp_path, photos), "efficientnet_lite0")
-    plays = [Play(name, "perfect", 0) for name in list(SETTINGS)[2::4]]
-    for curve in all_curves(tmp_path / "project", tmp_path / "plays", shown, plays, 1000.0).values():
+    shown = effort_measurement.make_project(
+        tmp_path / "project", photos, small_set(tmp_path, photos), "efficientnet_lite0"
+    )
+    plays = [Play(name, "perfect", 0) for name in list(SETTING_POLICIES)[2::4]]
+    for curve in play_all(tmp_path / "project", tmp_path / "plays", shown, plays, 1000.0).values():
         assert curve[-1]["decided"]["recall"] == curve[-1]["decided"]["precision"] == 1
 
 
@@ -168,22 +170,24 @@ def small_set(tmp_path, photos):
 @pytest.mark.slow
 @pytest.mark.process
 def test_plays_in_several_processes_give_the_curves_of_plays_one_after_the_other(tmp_path, photos):
-    shown = measure.make_project(tmp_path / "project", photos, small_set(tmp_path, photos), "efficientnet_lite0")
+    shown = effort_measurement.make_project(
+        tmp_path / "project", photos, small_set(tmp_path, photos), "efficientnet_lite0"
+    )
     plays = [Play("form", "noisy", 0), Play("form", "noisy", 1), Play("grid-only", "noisy", 0)]
     serial, parallel = (
-        all_curves(tmp_path / "project", tmp_path / f"{jobs} jobs", shown, plays, 30.0, jobs) for jobs in (1, 2)
+        play_all(tmp_path / "project", tmp_path / f"{jobs} jobs", shown, plays, 30.0, jobs) for jobs in (1, 2)
     )
     assert serial == parallel and list(serial) == plays
     assert serial[plays[0]] != serial[plays[1]]  # another seed is another person
 
 
 def test_a_changed_constant_is_one_of_autopilots_and_has_its_own_value_again_afterwards():
-    own = vars(guesses) | vars(acquisition) | vars(planner)
-    for name, value in changes():
+    own = vars(preset_threshold) | vars(acquisition) | vars(planner)
+    for name, value in iterate_changes():
         before = own[name]
-        with changed(name, value):
-            assert (vars(guesses) | vars(acquisition) | vars(planner))[name] == value != before, name
-        assert (vars(guesses) | vars(acquisition) | vars(planner))[name] == before, name
+        with replace_constant(name, value):
+            assert (vars(preset_threshold) | vars(acquisition) | vars(planner))[name] == value != before, name
+        assert (vars(preset_threshold) | vars(acquisition) | vars(planner))[name] == before, name
 
 
 @pytest.mark.slow
@@ -193,27 +197,30 @@ def test_a_simulated_project_uses_an_adapted_network_only_if_it_was_judged_to_be
     rows = [f"{number:03}.jpg,{'|'.join(shown(number))}\n" for number in range(IMAGES)]
     truth.write_text("image,labels\n" + "".join(rows))
     network = f"local-dir:{make_network(tmp_path / 'network')}"
-    known = measure.make_project(tmp_path / "project", photos, truth, network)
+    known = effort_measurement.make_project(tmp_path / "project", photos, truth, network)
     person = Person.build(known, noisy=False, seed=0)
     session = Session(tmp_path / "project", tmp_path / "copy", known, person, learns=True, seed=0)
-    assert session.adapt() is None and configuration.backbone(session.db) == network  # there is nothing to judge by
-    for image_id in session.random_images():
-        session.form(image_id)
+    # there is nothing to judge by
+    assert session.adapt_network() is None and configuration.get_backbone(session.db) == network
+    for image_id in session.shuffle_images():
+        session.fill_form(image_id)
     session.keep_up()
-    made = session.adapt()
+    made = session.adapt_network()
     assert made is not None and made.parent == network and made.held_out_images > 3
-    assert configuration.backbone(session.db) == (made.name if made.is_better else network)
-    adapted.prepare(session.db, made.name)  # as if it had been
+    assert configuration.get_backbone(session.db) == (made.name if made.is_better else network)
+    adapted_networks.set_next_backbone(session.db, made.name)  # as if it had been
     session.change_network()
-    run = runs.current_run(session.db)
-    assert run is not None and run.backbone == configuration.backbone(session.db) == made.name and run.images == IMAGES
+    run = runs.load_current_run(session.db)
+    assert (
+        run is not None and run.backbone == configuration.get_backbone(session.db) == made.name and run.images == IMAGES
+    )
     session.close()
 
 
 @pytest.mark.slow
 def test_every_policy_finishes_a_small_set_and_the_form_does_it_in_as_many_actions_as_it_must(tmp_path, photos):
     truth = small_set(tmp_path, photos)
-    result = measure.measure(
+    result = effort_measurement.measure_effort(
         photos,
         truth,
         policies=["form", "random", "expert-grids", "autopilot"],
@@ -236,9 +243,11 @@ def test_every_policy_finishes_a_small_set_and_the_form_does_it_in_as_many_actio
     assert result["ratios"]["form_over_autopilot_actions_at_recall_95"] == pytest.approx(
         result["figures"]["form_actions_at_recall_95"] / result["figures"]["autopilot_actions_at_recall_95"], abs=0.01
     )
-    text = report.markdown("annotator bench effort", [report.about(result)], report.tables(result))
+    text = effort_report.format_markdown(
+        "annotator bench effort", [effort_report.describe_effort(result)], effort_report.make_tables(result)
+    )
     assert (
         f"| {result['figures']['form_actions_at_recall_95']:,.0f} |" in text and "Autopilot over the best other" in text
     )
-    draw(result, tmp_path / "effort.png")
+    draw_curves(result, tmp_path / "effort.png")
     assert (tmp_path / "effort.png").stat().st_size > 5000

@@ -9,28 +9,28 @@ from test_effort import small_set
 from annotator.benchmark import pace
 from annotator.benchmark.effort import by_times, curves, report_by_times
 from annotator.benchmark.effort.play import Play
-from annotator.benchmark.effort.time_sets import SHIPPED, read_time_sets
+from annotator.benchmark.effort.time_sets import SHIPPED_TIME_SETS, read_time_sets
 from annotator.errors import AnnotatorError
-from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel
+from annotator.snapshot.time_model import DEFAULT_TIMES, TIME_PARTS, TimeModel
 
 
 def point(recall: float, **parts: float) -> dict:
     scores = {"recall": recall, "precision": 1.0, "micro_f1": recall}
-    counts = dict.fromkeys(PARTS, 0.0) | parts
-    seconds = sum(count * getattr(DEFAULTS, part) for part, count in counts.items())
+    counts = dict.fromkeys(TIME_PARTS, 0.0) | parts
+    seconds = sum(count * getattr(DEFAULT_TIMES, part) for part, count in counts.items())
     return {"actions": 10, "seconds": seconds, "parts": counts, "decided": scores, "filled": scores}
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", SHIPPED_TIME_SETS)
 def test_the_shipped_sets_can_be_read_and_each_says_where_it_is_from(name):
     sets = read_time_sets(name)
-    assert sets[0].times == DEFAULTS and all(one.source for one in sets)
+    assert sets[0].times == DEFAULT_TIMES and all(one.source for one in sets)
     assert len({one.times for one in sets}) == len(sets) > 3
 
 
 def test_every_part_that_a_published_set_changes_is_named_in_its_source():
     for one in read_time_sets("published"):
-        changed = [part for part in PARTS if getattr(one.times, part) != getattr(DEFAULTS, part)]
+        changed = [part for part in TIME_PARTS if getattr(one.times, part) != getattr(DEFAULT_TIMES, part)]
         sentence = one.source.partition("ixes ")[2]
         assert all(part in sentence for part in changed), one
         assert bool(changed) == bool(sentence), one
@@ -41,7 +41,7 @@ def test_an_empty_cell_is_the_default_and_so_is_a_column_that_is_not_there(tmp_p
     path.write_text("tile,name,people\n1.7,Ann,\n,Bob,12\n")
     ann, bob = read_time_sets(str(path))
     assert ann.times == TimeModel(tile=1.7) and ann.people is None
-    assert bob.times == DEFAULTS and bob.people == 12
+    assert bob.times == DEFAULT_TIMES and bob.people == 12
 
 
 def test_all_that_is_wrong_with_a_file_of_times_is_told_at_once_with_its_lines(tmp_path):
@@ -92,8 +92,8 @@ def test_a_name_that_is_no_file_is_told_with_the_names_of_the_shipped_files(anno
 
 def test_a_curve_costs_the_seconds_of_another_person_and_only_those(tmp_path):
     curve = [point(0.0), point(0.5, click=4), point(1.0, click=4, begin=1, submit=1, tile=24, change=2)]
-    slow = curves.costed(curve, TimeModel(tile=2.0))
-    assert [one["seconds"] for one in slow] == [0, 10, 10 + TimeModel(tile=2.0).grid(24, 2)]
+    slow = curves.replace_seconds(curve, TimeModel(tile=2.0))
+    assert [one["seconds"] for one in slow] == [0, 10, 10 + TimeModel(tile=2.0).estimate_grid_seconds(24, 2)]
     assert [one["actions"] for one in slow] == [one["actions"] for one in curve]
 
 
@@ -104,17 +104,18 @@ def test_what_was_asked_for_is_counted_in_the_ten_minutes_before_and_after():
     assert point(0.9, **second)["seconds"] == 990
     curve = [point(0.0), point(0.5, **first), point(0.9, **second)]
     played = {Play("autopilot", "perfect", 0): curve, Play("form", "perfect", 0): curve}
-    before, after = by_times.handed_out(played)
+    before, after = by_times.count_handed_out(played)
     assert before == {"policy": "autopilot", "window": [0, 600]} | {"grids": 10, "images": 0, "clicks": 100, "whole": 0}
     assert after == {"policy": "autopilot", "window": [600, 1200]} | {
         "grids": 10, "images": 10, "clicks": 0, "whole": 0.5
     }  # fmt: skip
-    assert by_times.handed_out({Play("autopilot", "perfect", 0): curve[:2]})[1]["whole"] is None  # no work was left
+    # no work was left
+    assert by_times.count_handed_out({Play("autopilot", "perfect", 0): curve[:2]})[1]["whole"] is None
 
 
 def test_the_logged_times_of_a_person_who_varies_are_right_on_average():
     rng = np.random.default_rng(0)
-    drawn = np.array([pace.taken(rng, 10.0, paused=0.0) for _ in range(4000)])
+    drawn = np.array([pace.draw_seconds(rng, 10.0, paused=0.0) for _ in range(4000)])
     assert drawn.mean() == pytest.approx(10.0, rel=0.03) and np.log(drawn).std() == pytest.approx(0.5, rel=0.05)
 
 
@@ -141,7 +142,7 @@ def test_every_policy_is_costed_under_every_set_and_only_autopilot_is_played_aga
         ours = at[row["set"], "autopilot"]["seconds"]["mean"]
         if row["goal"] == 0.95:
             assert row["ratio"]["mean"] == pytest.approx(row["seconds"]["mean"] / ours, abs=0.01)
-    tables = {title: rows for title, _, rows in report_by_times.tables(result)}
+    tables = {title: rows for title, _, rows in report_by_times.make_tables(result)}
     assert len(tables["Minutes to recall (times Autopilot's)"]) == 8
-    assert [row[0] for row in tables[report_by_times.HANDED_OUT]] == ["ours", "slow"]
-    assert "ours: no source is named." in report_by_times.foot(result)[1]
+    assert [row[0] for row in tables[report_by_times.HANDED_OUT_TITLE]] == ["ours", "slow"]
+    assert "ours: no source is named." in report_by_times.make_footnotes(result)[1]

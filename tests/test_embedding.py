@@ -13,24 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotator.cluster import connection
-from annotator.cluster.connection import Use
-from annotator.cluster.versions import versions
+from annotator.cluster.connection import ClusterUse
+from annotator.cluster.package_versions import get_package_versions
 from annotator.errors import AlreadyRunning
-from annotator.store.features.basis import StoredBasis, publish_basis
-from annotator.store.features.cache import open_features
-from annotator.store.features.contents import ProjectContents
-from annotator.store.features.shards import Coded, read_shard, shard_files
-from annotator.store.images.file_addresses import image_files, open_image_file
+from annotator.store.features.feature_cache import open_features
+from annotator.store.features.project_contents import ProjectContents
+from annotator.store.features.shards import CodedRegions, list_shards, read_shard
+from annotator.store.features.stored_basis import StoredBasis, publish_basis
+from annotator.store.images.file_addresses import load_image_files, open_image_file
 from annotator.store.locations.location import Location
-from annotator.store.networks import embedding
-from annotator.store.pictures.files import NOT_READ
-from annotator.worker.embedding.chunks import LOSSES, Chunks
-from annotator.worker.embedding.members import Share, shares
-from annotator.worker.embedding.node import Member, Work
-from annotator.worker.embedding.results import Result, Results
-from annotator.worker.features.context import Context
-from annotator.worker.features.missing_features import MissingFeatures
-from models.backbones.batches import largest_useful_batch
+from annotator.store.networks import embedding_claim
+from annotator.store.pictures.files import UNREAD_STATE
+from annotator.worker.embedding.chunks import MAX_LOSSES, ChunkQueue
+from annotator.worker.embedding.cluster_workers import WorkerShare, split_machine
+from annotator.worker.embedding.node_worker import NodeWorker, WorkerJob
+from annotator.worker.embedding.result_writer import EmbeddingResult, ResultWriter
+from annotator.worker.features.image_embedder import ImageEmbedder
+from annotator.worker.features.worker_context import WorkerContext
+from models.backbones.batch_size import find_fastest_batch_size
 
 BACKBONE = "efficientnet_lite0"
 
@@ -42,18 +42,18 @@ BACKBONE = "efficientnet_lite0"
     random_kills=st.lists(st.booleans(), max_size=30),
 )
 def test_images_that_end_their_workers_are_found_and_all_others_embedded_once(count, deadly, sizes, random_kills):
-    chunks, done, given_up, turn = Chunks(np.arange(count)), [], [], 0
+    chunks, done, given_up, turn = ChunkQueue(np.arange(count)), [], [], 0
     kills = iter(random_kills)
-    while (chunk := chunks.take(sizes[turn % len(sizes)])) is not None:
+    while (chunk := chunks.pop(sizes[turn % len(sizes)])) is not None:
         turn += 1
         if deadly & set(chunk.image_ids.tolist()) or next(kills, False):
-            given_up += chunks.lose(chunk)
+            given_up += chunks.requeue_lost(chunk)
         else:
             done += chunk.image_ids.tolist()
         assert turn < 2000
     assert sorted(done + given_up) == list(range(count))
     assert deadly & set(range(count)) <= set(given_up)
-    if sum(random_kills) < LOSSES:
+    if sum(random_kills) < MAX_LOSSES:
         assert set(given_up) == deadly & set(range(count)), "a worker or two that were killed give up no image"
 
 
@@ -62,32 +62,32 @@ def test_images_that_end_their_workers_are_found_and_all_others_embedded_once(co
     [
         ({}, []),
         ({"CPU": 0, "GPU": 1}, []),
-        ({"CPU": 1}, [Share(1, 0)]),
-        ({"CPU": 0.5}, [Share(0.5, 0)]),
-        ({"CPU": 6}, [Share(3, 0)] * 2),
-        ({"CPU": 9}, [Share(3, 0)] * 3),
-        ({"CPU": 16, "GPU": 1}, [Share(8, 0.5)] * 2),
-        ({"CPU": 8, "GPU": 4}, [Share(2, 1)] * 4),
-        ({"CPU": 128, "GPU": 2}, [Share(8, 0.25)] * 8),
-        ({"CPU": 1, "GPU": 4}, [Share(0.25, 1)] * 4),
+        ({"CPU": 1}, [WorkerShare(1, 0)]),
+        ({"CPU": 0.5}, [WorkerShare(0.5, 0)]),
+        ({"CPU": 6}, [WorkerShare(3, 0)] * 2),
+        ({"CPU": 9}, [WorkerShare(3, 0)] * 3),
+        ({"CPU": 16, "GPU": 1}, [WorkerShare(8, 0.5)] * 2),
+        ({"CPU": 8, "GPU": 4}, [WorkerShare(2, 1)] * 4),
+        ({"CPU": 128, "GPU": 2}, [WorkerShare(8, 0.25)] * 8),
+        ({"CPU": 1, "GPU": 4}, [WorkerShare(0.25, 1)] * 4),
     ],
 )
 def test_a_machine_gets_workers_for_its_cores_and_gpus(resources, wanted):
-    assert shares(resources) == wanted
+    assert split_machine(resources) == wanted
     assert sum(share.cpus for share in wanted) <= resources.get("CPU", 0)
     assert sum(share.gpus for share in wanted) <= resources.get("GPU", 0)
 
 
 def test_the_batch_of_a_gpu_grows_while_that_is_faster_and_ends_where_the_memory_does():
     speeds = {32: 100.0, 64: 190.0, 128: 300.0, 256: 305.0, 512: 900.0}
-    assert largest_useful_batch(lambda images: images / speeds[images]) == 128
+    assert find_fastest_batch_size(lambda images: images / speeds[images]) == 128
 
     def full(images):
         if images > 64:
             raise torch.OutOfMemoryError
         return 1.0
 
-    assert largest_useful_batch(full) == 64
+    assert find_fastest_batch_size(full) == 64
 
 
 def test_embed_analyzes_what_the_worker_would(annotator, db, photos):
@@ -98,54 +98,58 @@ def test_embed_analyzes_what_the_worker_would(annotator, db, photos):
     assert out["workers"] >= 1 and out["images_a_second"] > 0
     cache = open_features(db, BACKBONE)
     assert len(cache.image_ids) == 23 and db.value("SELECT count(*) FROM image WHERE problem != ''") == 1
-    assert MissingFeatures(Context(db), lambda *_: None).missing() == []
+    assert ImageEmbedder(WorkerContext(db), lambda *_: None).find_missing() == []
     assert "Analyzed 0 images" in annotator("embed", db.paths.project).stdout
 
 
 def test_every_shard_says_of_which_contents_it_is_whether_machines_hand_in_regions_or_codes(db):
     folder = db.paths.features("x")
     basis = publish_basis(folder, StoredBasis(np.zeros(4), np.eye(4)[:, :3], np.ones(3)))
-    results = Results(db, open_features(db, "x"))
-    results.add(Result(np.array([3, 1]), np.ones((2, 4), np.float16), np.ones((2, 9, 4), np.float16)))
-    codes = Coded(np.ones((1, 9, 3), np.int8), np.ones((1, 9), np.float16), basis.name)
-    results.add(Result(np.array([2]), np.ones((1, 4), np.float16), codes))
+    results = ResultWriter(db, open_features(db, "x"))
+    results.add(EmbeddingResult(np.array([3, 1]), np.ones((2, 4), np.float16), np.ones((2, 9, 4), np.float16)))
+    codes = CodedRegions(np.ones((1, 9, 3), np.int8), np.ones((1, 9), np.float16), basis.name)
+    results.add(EmbeddingResult(np.array([2]), np.ones((1, 4), np.float16), codes))
     results.write()
-    shards = [read_shard(path) for path in shard_files(folder)]
+    shards = [read_shard(path) for path in list_shards(folder)]
     assert len(shards) == 2 and sorted(open_features(db, "x").image_ids) == [1, 2, 3]
     for shard in shards:
-        assert np.array_equal(shard.contents, ProjectContents(db).hashes_of(shard.image_ids))
+        assert np.array_equal(shard.contents, ProjectContents(db).load_hashes(shard.image_ids))
 
 
 def test_the_worker_leaves_the_images_alone_while_another_process_embeds_them(db, annotator):
-    claim = embedding.claim(db, "ray")
-    embedding.report(db, embedding.Embedding("ray", claim.pid, claim.host, time.time(), time.time(), 6, 24, 2.0, 3))
-    features = MissingFeatures(Context(db), lambda *_: pytest.fail("the worker embeds"))
-    features.embed()
+    claim = embedding_claim.claim(db, "ray")
+    embedding_claim.report(
+        db, embedding_claim.EmbeddingState("ray", claim.pid, claim.host, time.time(), time.time(), 6, 24, 2.0, 3)
+    )
+    features = ImageEmbedder(WorkerContext(db), lambda *_: pytest.fail("the worker embeds"))
+    features.embed_missing()
     assert "being embedded already: on ray" in annotator("embed", db.paths.project, code=1).stderr
     assert "on ray, 6 of 24 images; 3 workers; 2 images a second; about 9 seconds left" in (
         annotator("status", db.paths.project).stdout.replace("\n", " ")
     )
-    embedding.release(db)
-    assert embedding.running(db) is None
+    embedding_claim.release(db)
+    assert embedding_claim.get_running(db) is None
 
 
 @pytest.mark.parametrize("ended", ["killed", "silent"])
 def test_a_claim_ends_with_its_process(db, ended):
-    claim = embedding.claim(db, "local")
+    claim = embedding_claim.claim(db, "local")
     with pytest.raises(AlreadyRunning):
-        embedding.claim(db, "local")
+        embedding_claim.claim(db, "local")
     if ended == "killed":
-        gone = embedding.Embedding("local", 2**22 + 5, socket.gethostname(), time.time(), time.time())
+        gone = embedding_claim.EmbeddingState("local", 2**22 + 5, socket.gethostname(), time.time(), time.time())
     else:
-        gone = embedding.Embedding("local", claim.pid, "elsewhere", 0.0, time.time() - 2 * embedding.SILENT_SECONDS)
-    embedding.report(db, gone)
-    assert embedding.claim(db, "ray").on == "ray"
+        gone = embedding_claim.EmbeddingState(
+            "local", claim.pid, "elsewhere", 0.0, time.time() - 2 * embedding_claim.CLAIM_TIMEOUT_SECONDS
+        )
+    embedding_claim.report(db, gone)
+    assert embedding_claim.claim(db, "ray").on == "ray"
 
 
 @pytest.mark.parametrize("value", [None, 3, {"on": "ray"}, {"nodes": 1}])
 def test_a_claim_that_cannot_be_read_is_none(db, value):
-    db.set_setting(embedding.KEY, value)
-    assert embedding.running(db) is None
+    db.set_setting(embedding_claim.STATE_SETTING, value)
+    assert embedding_claim.get_running(db) is None
 
 
 def test_what_cannot_be_used_is_said(annotator, db, monkeypatch):
@@ -163,7 +167,7 @@ def test_what_cannot_be_used_is_said(annotator, db, monkeypatch):
             connection._check_head(f"ray://127.0.0.1:{port}")
         with pytest.raises(Exception, match="cannot be reached"):
             connection._check_head(f"127.0.0.1:{port}")
-    assert embedding.running(db) is None and "RAY_AUTH_TOKEN" not in os.environ
+    assert embedding_claim.get_running(db) is None and "RAY_AUTH_TOKEN" not in os.environ
 
 
 @pytest.mark.parametrize(
@@ -178,7 +182,7 @@ def test_what_cannot_be_used_is_said(annotator, db, monkeypatch):
     ],
 )
 def test_errors_of_ray_are_put_in_words(error, words):
-    assert words in str(connection._in_words("ray://head:10001", RuntimeError(error), Use("", "", "")))
+    assert words in str(connection._translate_error("ray://head:10001", RuntimeError(error), ClusterUse("", "", "")))
 
 
 def test_a_full_disk_keeps_what_is_there_and_frees_the_project(annotator, db):
@@ -187,22 +191,26 @@ def test_a_full_disk_keeps_what_is_there_and_frees_the_project(annotator, db):
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.write_text("in the way")
     assert "could not be written" in annotator("embed", db.paths.project, code=1).stderr
-    assert embedding.running(db) is None
+    assert embedding_claim.get_running(db) is None
 
 
 def test_a_machine_of_another_version_refuses_and_one_without_the_images_gets_their_content(db, photos):
-    from models.backbones.pretrained import pretrained
+    from models.backbones.pretrained import load_pretrained
 
-    of_all = image_files(db, [1, 2, 99])
+    of_all = load_image_files(db, [1, 2, 99])
     assert open_image_file(of_all[0]).is_file() and of_all[2].places == ()
-    elsewhere = [files._replace(places=(Location("/no/such/folder", "a.jpg", NOT_READ, ""),)) for files in of_all[:2]]
+    elsewhere = [
+        files._replace(places=(Location("/no/such/folder", "a.jpg", UNREAD_STATE, ""),)) for files in of_all[:2]
+    ]
     probes = {str(photos): of_all[:1], "/no/such/folder": elsewhere[:1]}
-    work = Work(BACKBONE, lambda: pretrained(BACKBONE), versions(), 1, False, probes)
-    other = Member().start(Work(BACKBONE, pytest.fail, versions() | {"torch": "1.0"}, 1, False, {}))
-    assert other.refusal == f"has torch {versions()['torch']} instead of 1.0"
-    member = Member()
+    work = WorkerJob(BACKBONE, lambda: load_pretrained(BACKBONE), get_package_versions(), 1, False, probes)
+    other = NodeWorker().start(
+        WorkerJob(BACKBONE, pytest.fail, get_package_versions() | {"torch": "1.0"}, 1, False, {})
+    )
+    assert other.refusal == f"has torch {get_package_versions()['torch']} instead of 1.0"
+    member = NodeWorker()
     ready = member.start(work)
-    assert (ready.refusal, ready.unseen) == ("", frozenset({"/no/such/folder"}))
+    assert (ready.refusal, ready.unreadable_folders) == ("", frozenset({"/no/such/folder"}))
     content = open_image_file(of_all[1]).read_bytes()
     embedded = member.embed(elsewhere, {2: content})
     assert embedded.image_ids.tolist() == [2] and embedded.features.shape == (1, 1280)
@@ -212,7 +220,7 @@ def test_a_machine_of_another_version_refuses_and_one_without_the_images_gets_th
 def test_images_of_a_damaged_shard_are_analyzed_again(annotator, db):
     db.set_setting("backbone", BACKBONE)
     annotator("embed", db.paths.project)
-    (shard,) = shard_files(db.paths.features(BACKBONE))
+    (shard,) = list_shards(db.paths.features(BACKBONE))
     content = bytearray(shard.read_bytes())
     content[-100] ^= 1
     shard.write_bytes(content)

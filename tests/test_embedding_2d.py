@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from sklearn.manifold import trustworthiness
 
-from models.embedding_2d import layout
+from models.embedding_2d import compute_layout
 
 
 def clusters(per_cluster: int, dimensions: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Features of five well-separated kinds of images, and which kind each row is."""
     chance = np.random.default_rng(seed)
     kinds = np.repeat(np.arange(5), per_cluster)
-    centres = chance.normal(scale=4, size=(5, dimensions))
-    return (centres[kinds] + chance.normal(size=(len(kinds), dimensions))).astype(np.float16), kinds
+    centers = chance.normal(scale=4, size=(5, dimensions))
+    return (centers[kinds] + chance.normal(size=(len(kinds), dimensions))).astype(np.float16), kinds
 
 
 def nearest_kind(places: np.ndarray, kinds: np.ndarray) -> float:
@@ -22,9 +22,9 @@ def nearest_kind(places: np.ndarray, kinds: np.ndarray) -> float:
     return float((kinds[distances.argmin(1)] == kinds).mean())
 
 
-def test_clusters_stay_apart_and_neighbours_neighbours():
+def test_clusters_stay_apart_and_neighbors_neighbors():
     features, kinds = clusters(60)
-    places = layout(features)
+    places = compute_layout(features)
     assert places.shape == (300, 2) and places.dtype == np.float32
     assert places.min() >= 0 and places.max() <= 1
     assert np.ptp(places, axis=0).min() > 0.9, "the square is used"
@@ -36,7 +36,7 @@ def test_clusters_stay_apart_and_neighbours_neighbours():
 def test_rows_that_are_no_landmarks_lie_near_their_twins():
     features, _ = clusters(40)
     twice = np.concatenate([features, features])
-    places = layout(twice, landmarks=150)
+    places = compute_layout(twice, landmark_count=150)
     twins = np.linalg.norm(places[:200] - places[200:], axis=1)
     strangers = np.linalg.norm(places[:200] - np.roll(places[200:], 100, axis=0), axis=1)
     assert np.median(twins) < 0.02 and np.median(strangers) > 0.2
@@ -45,14 +45,16 @@ def test_rows_that_are_no_landmarks_lie_near_their_twins():
 
 def test_the_same_features_and_seed_give_the_same_places_and_another_seed_others():
     features, _ = clusters(20)
-    assert np.array_equal(layout(features, landmarks=60), layout(features, landmarks=60))
-    assert not np.array_equal(layout(features, landmarks=60), layout(features, seed=1, landmarks=60))
+    assert np.array_equal(compute_layout(features, landmark_count=60), compute_layout(features, landmark_count=60))
+    assert not np.array_equal(
+        compute_layout(features, landmark_count=60), compute_layout(features, seed=1, landmark_count=60)
+    )
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 7, 8, 12])
 def test_a_few_images_have_places_too(rows):
     features = np.random.default_rng(rows).normal(size=(rows, 20)).astype(np.float16)
-    places = layout(features)
+    places = compute_layout(features)
     assert places.shape == (rows, 2) and np.isfinite(places).all()
     assert len(np.unique(places, axis=0)) == rows
 
@@ -60,18 +62,18 @@ def test_a_few_images_have_places_too(rows):
 @pytest.mark.parametrize("same", [1.0, 0.0])
 @pytest.mark.parametrize("landmarks", [10, 3000])
 def test_images_that_are_all_the_same_lie_in_the_middle(same, landmarks):
-    places = layout(np.full((50, 16), same, np.float16), landmarks=landmarks)
+    places = compute_layout(np.full((50, 16), same, np.float16), landmark_count=landmarks)
     assert np.isfinite(places).all() and np.abs(places - 0.5).max() < 0.05
 
 
 def test_many_copies_of_one_image_among_others_are_placed():
     features, _ = clusters(10)
-    places = layout(np.concatenate([features, np.repeat(features[:1], 100, axis=0)]), landmarks=80)
+    places = compute_layout(np.concatenate([features, np.repeat(features[:1], 100, axis=0)]), landmark_count=80)
     assert np.isfinite(places).all()
 
 
 def test_a_feature_of_one_dimension_is_enough():
-    assert np.isfinite(layout(np.linspace(-1, 1, 30, dtype=np.float16)[:, None])).all()
+    assert np.isfinite(compute_layout(np.linspace(-1, 1, 30, dtype=np.float16)[:, None])).all()
 
 
 @pytest.mark.parametrize("landmarks", [5, 100])
@@ -79,9 +81,9 @@ def test_features_that_are_not_finite_are_refused(landmarks):
     features, _ = clusters(4)
     features[::3, 1] = np.inf
     with pytest.raises(ValueError, match="not finite"):
-        layout(features, landmarks=landmarks)
+        compute_layout(features, landmark_count=landmarks)
 
 
 def test_features_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"\(4,\); they must be \(rows, dimensions\)"):
-        layout(np.zeros(4))
+        compute_layout(np.zeros(4))

@@ -13,7 +13,7 @@ from filelock import FileLock
 from served import Served, until
 from stalled import stalled
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 
@@ -21,20 +21,20 @@ LONG_ENOUGH = 15  # seconds: three times what is promised, a third of what the s
 
 HANGS = """
 import signal, sys, threading, time
-from annotator.ui.serving.shutdown import Ending
-ending = Ending()
-ending.add_last_step(lambda: print("first", flush=True))
-ending.add_last_step(lambda: 1 / 0)
-ending.add_last_step(lambda: print("second", flush=True))
+from annotator.ui.serving.shutdown import Shutdown
+ending = Shutdown()
+ending.add_step(lambda: print("first", flush=True))
+ending.add_step(lambda: 1 / 0)
+ending.add_step(lambda: print("second", flush=True))
 if "step" in sys.argv:
-    ending.add_last_step(threading.Event().wait)
+    ending.add_step(threading.Event().wait)
 threading.Thread(target=threading.Event().wait).start()  # not a daemon: Python waits for it
-with ending.on_signals():
+with ending.handle_signals():
     print("ready", flush=True)
     while "main" in sys.argv:
         time.sleep(1)
     signal.raise_signal(signal.SIGTERM)
-    ending.take_last_steps()
+    ending.run_steps()
 """
 
 
@@ -56,7 +56,7 @@ def test_sigterm_ends_an_app_and_its_worker_and_a_worker_of_its_own_that_read_fr
 ):
     db = Database(project)
     others = shutil.copytree(photos, tmp_path / "others")
-    set_up(tmp_path / "another", images_folder=others)
+    set_up_project(tmp_path / "another", images_folder=others)
     with (
         stalled([*photos.glob("*.jpg"), *photos.glob("deep/*.png")]) as waited_for,
         stalled([*others.glob("*.jpg"), *others.glob("deep/*.png")]) as waited_for_alone,
@@ -70,7 +70,7 @@ def test_sigterm_ends_an_app_and_its_worker_and_a_worker_of_its_own_that_read_fr
         until(lambda: len(waited_for()) == len(askers))
         until(lambda: len(waited_for()) > len(askers))  # by the worker
         until(waited_for_alone)
-        worker = heartbeat.worker_state(db).pid
+        worker = heartbeat.load_worker_state(db).pid
         alone.terminate()
         served.process.terminate()
         served.process.wait(LONG_ENOUGH)

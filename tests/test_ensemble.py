@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.fit_ensemble import ROWS, Ensemble, fit_ensemble
-from models.ensemble.regions import encode, learn_basis
+from models.ensemble.fit_ensemble import IMAGES_PER_BLOCK, Ensemble, fit_ensemble
+from models.ensemble.regions import encode_regions, learn_region_basis
 from models.linear.training import Epoch
 from models.methods import make_method
 from models.statistics.metrics import hidden_average_precision
@@ -29,7 +29,7 @@ def photos(images=160, share=0.5, seed=0):
     for place, row in enumerate(rows):
         labels[place, rng.choice(np.flatnonzero(truth[row]))] = 1
     features, regions = regions.mean(1).astype(np.float32), regions.astype(np.float32)
-    return features, encode(learn_basis(features, regions), regions), rows, labels, truth
+    return features, encode_regions(learn_region_basis(features, regions), regions), rows, labels, truth
 
 
 def trained(features, region_codes, rows, labels, parameters=None, **options):
@@ -131,7 +131,7 @@ def test_classes_nobody_marked_are_nan_and_nothing_else_is(case, regions):
     if case == "two images alike":
         nine[:] = nine[:1, :1]
     features = nine.mean(1)
-    region_codes = encode(learn_basis(features, nine), nine) if regions else None
+    region_codes = encode_regions(learn_region_basis(features, nine), nine) if regions else None
     p = trained(features, region_codes, np.arange(len(labels)), labels, epochs=3)
     assert p.shape == (images, labels.shape[1]) and p.dtype == np.float32
     assert (np.isnan(p) == ~(labels == 1).any(0)).all()
@@ -173,7 +173,7 @@ def test_the_model_is_complete_at_the_last_epoch_and_at_the_epoch_of_a_stop():
     exhausted = trained(features, region_codes, rows, labels, epochs=4)
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
     for epoch in fit_ensemble(model, features, region_codes, rows, labels, epochs=4):
-        assert isinstance(epoch, Epoch) and epoch.of == 4
+        assert isinstance(epoch, Epoch) and epoch.total == 4
         if epoch.number == 4:
             break
     np.testing.assert_array_equal(model.probabilities(features, region_codes), exhausted)
@@ -201,7 +201,7 @@ def test_it_is_told_often_while_long_steps_go_on():
     assert len(told) >= 4
     told.clear()
     model.probabilities(features, region_codes, lambda: told.append(None))
-    assert len(told) == -(-1100 // ROWS)
+    assert len(told) == -(-1100 // IMAGES_PER_BLOCK)
 
 
 def test_probabilities_are_the_same_however_many_images_are_scored_at_once():

@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
-from annotator.quality.differing import SURE
-from models.statistics.error_rates import STRENGTH, error_rates, probabilities, sample
+from annotator.quality.disagreement_resolution import MIN_SURE_PROBABILITY
+from models.statistics.error_rates import (
+    PRIOR_STRENGTH,
+    estimate_error_rates,
+    estimate_probabilities,
+    sample_error_rates,
+)
 
 # Three people, five cells of one class; Cid did not see two of them.
 CELLS = [
@@ -31,7 +36,7 @@ def test_draws_agree_with_the_sum_over_all_possible_truths():
             said = [(is_, dict(cell)[person]) for is_, cell in zip(truth, CELLS, strict=True) if person in dict(cell)]
             for state, name in ((True, "sensitivity"), (False, "specificity")):
                 of = [answer == state for is_, answer in said if is_ == state]
-                a, b = STRENGTH * means[name][person], STRENGTH * (1 - means[name][person])
+                a, b = PRIOR_STRENGTH * means[name][person], PRIOR_STRENGTH * (1 - means[name][person])
                 log += betaln(a + sum(of), b + len(of) - sum(of)) - betaln(a, b)
                 if state:
                     mean_of.append((a + sum(of)) / (a + b + len(of)))
@@ -40,7 +45,7 @@ def test_draws_agree_with_the_sum_over_all_possible_truths():
         sensitivity.append(mean_of)
     exact = np.average(present, axis=0, weights=weights)
     patterns = Counter((0, cell) for cell in CELLS)
-    found = sample(patterns, means["sensitivity"][:, None], means["specificity"][:, None])
+    found = sample_error_rates(patterns, means["sensitivity"][:, None], means["specificity"][:, None])
     assert [found.probability[0, cell] for cell in CELLS] == pytest.approx(exact, abs=0.02)
     assert found.sensitivity[:, 0, 0] == pytest.approx(np.average(sensitivity, axis=0, weights=weights), abs=0.01)
 
@@ -62,7 +67,7 @@ def answered(seed, people=4, classes=3, cells=400):
 
 def simulated(seed):
     sensitivity, specificity, patterns = answered(seed)
-    return sensitivity, specificity, error_rates(patterns, *sensitivity.shape)
+    return sensitivity, specificity, estimate_error_rates(patterns, *sensitivity.shape)
 
 
 def test_intervals_hold_the_true_rates():
@@ -79,10 +84,13 @@ def test_few_draws_say_the_same_as_many_of_nearly_all_cells_on_which_people_diff
     apart, opposite, of = 0, 0, 0
     for seed in range(4):
         *_, patterns = answered(seed)
-        many, few = error_rates(patterns, 4, 3).probability, probabilities(patterns, 4, 3)
+        many, few = estimate_error_rates(patterns, 4, 3).probability, estimate_probabilities(patterns, 4, 3)
         for pattern, cells in patterns.items():
             if len({said for _, said in pattern[1]}) == 2:
-                first, second = ((at[pattern] >= SURE) - (at[pattern] <= 1 - SURE) for at in (many, few))
+                first, second = (
+                    (at[pattern] >= MIN_SURE_PROBABILITY) - (at[pattern] <= 1 - MIN_SURE_PROBABILITY)
+                    for at in (many, few)
+                )
                 apart, opposite, of = apart + cells * (first != second), opposite + (first * second < 0), of + cells
     assert of > 1000 and opposite == 0 and apart < 0.04 * of
 
@@ -91,11 +99,11 @@ def test_a_cell_on_which_a_careful_and_a_careless_person_differ_is_what_the_care
     careful = {(0, ((0, True), (1, True), (2, True))): 100, (0, ((0, False), (1, False), (2, False))): 100}
     errors = {(0, ((0, True), (1, True), (2, False))): 60, (0, ((0, False), (1, False), (2, True))): 60}
     differ = {(0, ((0, True), (2, False))): 1, (0, ((0, False), (2, True))): 1}
-    rates = error_rates({**careful, **errors, **differ}, 3, 1)
+    rates = estimate_error_rates({**careful, **errors, **differ}, 3, 1)
     assert rates.probability[0, ((0, True), (2, False))] > 0.9 > 0.1 > rates.probability[0, ((0, False), (2, True))]
     assert rates.sensitivity[2, 0, 2] < rates.sensitivity[0, 0, 1]
 
 
 def test_one_answer_a_cell_is_refused():
     with pytest.raises(ValueError, match="two people or more"):
-        error_rates({(0, ((0, True),)): 5}, 1, 1)
+        estimate_error_rates({(0, ((0, True),)): 5}, 1, 1)

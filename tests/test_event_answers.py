@@ -18,16 +18,16 @@ from test_audit import truth
 from test_grid import publish, wanted
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
-from annotator.quality import audit
-from annotator.quality.certificate import certificate
-from annotator.queues import grid
+from annotator.exchange.project_setup import set_up_project
+from annotator.quality import audit_sampling
+from annotator.quality.certification import compute_certificate
+from annotator.queues import grid_queue
 from annotator.records import Batch, Decision
 from annotator.store.database.database import Database
-from annotator.store.events import events, stored
-from annotator.store.events.answers import EventBatch
-from annotator.store.gallery.image_history import history_of
-from annotator.store.labels import decisions, overlap
+from annotator.store.events import project_events, stored_events
+from annotator.store.events.event_answers import EventBatch
+from annotator.store.gallery.image_history import load_image_history
+from annotator.store.labels import decisions, image_overlap
 from annotator.store.people import assignment, leases, others_images
 from annotator.store.upkeep import consistency
 
@@ -40,7 +40,7 @@ def with_events(project: Path) -> Database:
     with db.writing() as sql:
         sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id + 100 * ((id - 1) / 4)")
         sql.execute("INSERT INTO attribute (image_id, name, value) SELECT id, 'camera', 'one' FROM image")
-    events.find(db)
+    project_events.find_and_save(db)
     return db
 
 
@@ -50,18 +50,18 @@ def burst(project) -> Database:
 
 
 def answer(db: Database, image: int, class_id: int, state: int = 1, by: str = "Ann") -> None:
-    saved = decisions.decide(db, [Decision(str(uuid.uuid4()), "label", by, "click", image, class_id, state)])
+    saved = decisions.save(db, [Decision(str(uuid.uuid4()), "label", by, "click", image, class_id, state)])
     assert not saved.refused
 
 
 def whole(db: Database, copies: list[tuple[int, int, int, int]], by: str = "Ann", **more) -> EventBatch:
     batch = EventBatch(str(uuid.uuid4()), by, "event", more.pop("cells", ()), copies=copies, **more)
-    assert decisions.decide(db, [batch]).saved == [batch.uuid]
+    assert decisions.save(db, [batch]).saved == [batch.uuid]
     return batch
 
 
 def of(db: Database, image: int) -> list[tuple[int, int, str, str]]:
-    return sorted((one.class_id, one.state, one.source, one.annotator) for one in decisions.labels(db, [image]))
+    return sorted((one.class_id, one.state, one.source, one.annotator) for one in decisions.load_labels(db, [image]))
 
 
 def test_an_event_gets_the_answers_as_one_batch_that_names_them_and_is_taken_back_as_one(burst):
@@ -77,15 +77,15 @@ def test_an_event_gets_the_answers_as_one_batch_that_names_them_and_is_taken_bac
     assert burst.tuples("SELECT d.image_id, d.class_id FROM event_answer e JOIN decision d ON d.id = from_id") == [
         (2, FOX), (2, DEER), (2, FOX)
     ]  # fmt: skip
-    [*_, step] = decisions.undoable(burst, "Ann", 9, 99)
+    [*_, step] = decisions.load_undoable(burst, "Ann", 9, 99)
     assert isinstance(step, EventBatch) and step.uuid == batch.uuid and not step.cells
     assert step.copies == [(1, FOX, 1, 2), (1, DEER, -1, 2), (3, FOX, 1, 2)]
-    assert decisions.decide(burst, [batch]).saved == [batch.uuid] and len(of(burst, 1)) == 2, "sent again"
+    assert decisions.save(burst, [batch]).saved == [batch.uuid] and len(of(burst, 1)) == 2, "sent again"
     name = burst.value("SELECT name FROM image WHERE id = 2")
-    assert {(one.source, one.front) for one in history_of(burst, 1)} == {("event", name)}
+    assert {(one.source, one.front) for one in load_image_history(burst, 1)} == {("event", name)}
     assert len(decisions.undo(burst, "Ann")) == 3
     assert of(burst, 1) == [] and of(burst, 3) == [(DEER, 1, "click", "Ben")] and len(of(burst, 2)) == 2
-    assert consistency.problems(burst) == []
+    assert consistency.find_problems(burst) == []
 
 
 def test_only_ones_own_answers_go_to_images_of_the_same_event(burst):
@@ -93,16 +93,16 @@ def test_only_ones_own_answers_go_to_images_of_the_same_event(burst):
     answer(burst, 2, HERON)
     whole(burst, [(1, FOX, 1, 2), (1, HERON, 1, 2), (1, DEER, 1, 2), (5, HERON, 1, 2)])
     assert of(burst, 1) == [(HERON, 1, "event", "Ann")] and of(burst, 5) == []
-    events.split(burst, 4, "Ben")
+    project_events.split_event(burst, 4, "Ben")
     whole(burst, [(4, HERON, 1, 2), (3, HERON, 1, 2)])
     assert of(burst, 4) == [] and of(burst, 3) == [(HERON, 1, "event", "Ann")], "no longer of the event"
     alone = Decision(str(uuid.uuid4()), "label", "Ann", "event", 7, FOX, 1)
-    assert "names an image in front" in decisions.decide(burst, [alone]).refused[alone.uuid]
+    assert "names an image in front" in decisions.save(burst, [alone]).refused[alone.uuid]
 
 
 def test_images_of_others_and_those_that_wait_for_blind_answers_are_left_out(burst):
     answer(burst, 1, FOX)
-    leases.hold(burst, "page", "Ben", [2])
+    leases.renew_images(burst, "page", "Ben", [2])
     with asked(burst.paths.project) as app:
         told = app.post("/api/event", {"image": 1})[1]
         assert (told["event"], told["images"], told["first"]) == (1, 4, 0)
@@ -118,7 +118,7 @@ def test_images_of_others_and_those_that_wait_for_blind_answers_are_left_out(bur
         blind = batch | {"uuid": "an-event-2", "source": "reading"}
         assert "blind" in app.post("/api/decisions", {"decisions": [blind]})[1]["refused"]["an-event-2"]
         assert app.post("/api/event", {"image": 99})[1]["event"] is None
-    overlap.choose(burst, 2, 1.0)
+    image_overlap.set_overlap(burst, 2, 1.0)
     answer(burst, 6, FOX)
     whole(burst, [(5, FOX, 1, 6)])
     assert of(burst, 5) == [], "two people answer it blind"
@@ -126,25 +126,25 @@ def test_images_of_others_and_those_that_wait_for_blind_answers_are_left_out(bur
 
 def test_an_image_that_is_set_aside_is_left_out(burst):
     answer(burst, 1, FOX)
-    decisions.decide(burst, [Decision("aside", "flag", "Ann", "aside", 2, note="blurred")])
+    decisions.save(burst, [Decision("aside", "flag", "Ann", "aside", 2, note="blurred")])
     whole(burst, [(image, FOX, 1, 1) for image in (2, 3)])
     assert [len(of(burst, image)) for image in (2, 3)] == [0, 1]
 
 
 def test_images_that_are_assigned_to_others_are_left_out(burst):
     answer(burst, 1, FOX)
-    assignment.give_images(burst, "Ben", "his", [burst.value("SELECT name FROM image WHERE id = 3")])
-    assert others_images.among(burst, "Ann", [1, 2, 3, 4]) == {3}
+    assignment.assign_images(burst, "Ben", "his", [burst.value("SELECT name FROM image WHERE id = 3")])
+    assert others_images.find_unavailable_images(burst, "Ann", [1, 2, 3, 4]) == {3}
     whole(burst, [(image, FOX, 1, 1) for image in (2, 3, 4)], away={3})
     assert [len(of(burst, image)) for image in (1, 2, 3, 4)] == [1, 1, 0, 1]
 
 
 def test_a_long_event_is_told_around_the_image(burst):
-    events.set_gap(burst, 1000, "Ann")
-    assert stored.of_image(burst, 13, 5) == stored.StoredEvent(1, 24, 10, (11, 12, 13, 14, 15))
-    assert stored.of_image(burst, 24, 5).image_ids == (20, 21, 22, 23, 24)
-    assert stored.of_image(burst, 1, 99).image_ids == tuple(range(1, 25))
-    assert stored.of_images(burst, [24, 99, 2]).tolist() == [[1, 23, 24], [0, 0, 0], [1, 1, 24]]
+    project_events.set_gap(burst, 1000, "Ann")
+    assert stored_events.load_event(burst, 13, 5) == stored_events.StoredEvent(1, 24, 10, (11, 12, 13, 14, 15))
+    assert stored_events.load_event(burst, 24, 5).image_ids == (20, 21, 22, 23, 24)
+    assert stored_events.load_event(burst, 1, 99).image_ids == tuple(range(1, 25))
+    assert stored_events.load_event_rows(burst, [24, 99, 2]).tolist() == [[1, 23, 24], [0, 0, 0], [1, 1, 24]]
 
 
 def test_a_tile_stands_for_an_event_on_which_the_model_agrees_with_itself(burst):
@@ -153,24 +153,24 @@ def test_a_tile_stands_for_an_event_on_which_the_model_agrees_with_itself(burst)
     chances[5, 0] = 0.4  # of the second event: the model contradicts itself
     publish(burst, chances)
     answer(burst, 4, FOX)
-    leases.hold(burst, "other page", "Ben", [10])
+    leases.renew_images(burst, "other page", "Ben", [10])
 
     def tiles(want: int = 1, have=()) -> list[tuple[int, list[int]]]:
         asked_for = wanted(size=6, want=want, have=have)
         return [
             (tile.image.id, [id_ for id_, _, _ in tile.others])
-            for one in grid.next_grids(burst, asked_for).items
+            for one in grid_queue.lease_next_grids(burst, asked_for).items
             for tile in one.tiles
         ]
 
     first = tiles()
     assert first == [(3, [2, 1]), (8, []), (7, []), (5, []), (12, [11, 9]), (6, [])]
-    assert leases.taken_by_others(burst, "a third page", [(2, FOX), (11, FOX)]) == [(2, FOX), (11, FOX)]
+    assert leases.find_taken_by_others(burst, "a third page", [(2, FOX), (11, FOX)]) == [(2, FOX), (11, FOX)]
     have = [(image, FOX) for one, others in first for image in (one, *others)]
     assert tiles(have=have) == [(16, [15, 14, 13]), (20, [19, 18, 17]), (24, [23, 22, 21])]
 
     cells_, copies = [(3, FOX, 1, 0.9)], [(2, FOX, 1, 3), (1, FOX, 1, 3), (4, FOX, 1, 3)]
-    decisions.decide(burst, [EventBatch("a-grid-of-one", "Ann", "grid", cells_, copies=copies)])
+    decisions.save(burst, [EventBatch("a-grid-of-one", "Ann", "grid", cells_, copies=copies)])
     assert [of(burst, image) for image in (1, 2, 3, 4)] == [
         [(FOX, 1, source, "Ann")] for source in ("event", "event", "grid", "click")
     ]
@@ -201,7 +201,7 @@ def test_exports_name_the_event_of_each_image_and_the_source_of_answers_to_event
     annotator("init", copy, "--images", tmp_path / "photos")
     for path in ("labels.jsonl", "labels.parquet", "coco.json"):
         annotator("import", copy, tmp_path / path, "--yes")
-    held = [(one.image_id, one.state) for one in decisions.all_labels(Database(copy))]
+    held = [(one.image_id, one.state) for one in decisions.load_all_labels(Database(copy))]
     assert len(held) == 2, "read back, with nothing taken for a class"
     assert burst.tuples("SELECT name FROM class ORDER BY id") == Database(copy).tuples(
         "SELECT name FROM class ORDER BY id"
@@ -216,11 +216,11 @@ def eight(tmp_path_factory, drawn_photos) -> Path:
     for number, path in enumerate(sorted(drawn_photos.glob("*.jpg"))[:8]):
         shutil.copy(path, folder / "photos" / f"{number}.jpg")
     (folder / "classes.txt").write_text("fox\nheron\n")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     db = Database(folder / "project")
     with db.writing() as sql:
         sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id + 100 * ((id - 1) / 4)")
-    events.find(db)
+    project_events.find_and_save(db)
     db.close()
     return folder / "project"
 
@@ -269,7 +269,7 @@ def test_whatever_is_answered_undone_split_and_merged_labels_are_those_derived_f
                 book.give(by, {(image, class_id): state})
             elif kind == "event":
                 by, front, exceptions = what
-                known, event = book.labels(), stored.of_image(db, front, 99)
+                known, event = book.labels(), stored_events.load_event(db, front, 99)
                 own = {
                     class_id: state for (image, class_id), (state, who) in known.items() if (image, who) == (front, by)
                 }
@@ -284,15 +284,15 @@ def test_whatever_is_answered_undone_split_and_merged_labels_are_those_derived_f
                     decisions.undo(db, *what)
                 book.undo(*what)
             elif kind == "again" and sent and db.value("SELECT 1 FROM decision WHERE batch = ?", [sent[-1].uuid]):
-                assert decisions.decide(db, [sent[-1]]).saved == [sent[-1].uuid]
+                assert decisions.save(db, [sent[-1]]).saved == [sent[-1].uuid]
             else:
                 with suppress(AnnotatorError):
-                    {"split": events.split, "merge": events.merge}.get(kind, lambda db, by: events.undo(db, by))(
-                        db, *what, "Ann"
-                    ) if kind != "again" else None
-        held = {(one.image_id, one.class_id): (one.state, one.annotator) for one in decisions.all_labels(db)}
+                    {"split": project_events.split_event, "merge": project_events.merge}.get(
+                        kind, lambda db, by: project_events.undo(db, by)
+                    )(db, *what, "Ann") if kind != "again" else None
+        held = {(one.image_id, one.class_id): (one.state, one.annotator) for one in decisions.load_all_labels(db)}
         assert held == book.labels()
-        assert consistency.problems(db) == []
+        assert consistency.find_problems(db) == []
         assert not db.tuples(
             """SELECT d.id FROM decision d LEFT JOIN event_answer e ON e.decision_id = d.id
             LEFT JOIN decision f ON f.id = e.from_id WHERE d.source = 'event' AND d.action = 'label'
@@ -308,17 +308,17 @@ def test_an_audit_finds_what_a_person_copied_to_an_event_without_looking(burst):
             answer(burst, front, class_id, truth(front, class_id))
         others = range(front + 1, front + 4)
         whole(burst, [(image, class_id, truth(front, class_id), front) for image in others for class_id in classes])
-    for image, class_id, state in decisions.label_cells(burst)[0]:
+    for image, class_id, state in decisions.load_label_cells(burst)[0]:
         present += state == 1
         right += state == 1 and truth(image, class_id) == 1
-    assert certificate(burst).overall.precision.high == 1, "nobody has looked again"
-    audit.draw(burst, 72, seed=3)
+    assert compute_certificate(burst).overall.precision.high == 1, "nobody has looked again"
+    audit_sampling.draw_audit(burst, 72, seed=3)
     copied = {(image, class_id) for image, class_id in burst.tuples(
         "SELECT d.image_id, d.class_id FROM event_answer e JOIN decision d ON d.id = decision_id")}  # fmt: skip
-    asked_again = [(one.image_id, one.class_id) for one in audit.open_cells(burst)]
+    asked_again = [(one.image_id, one.class_id) for one in audit_sampling.load_open_cells(burst)]
     assert copied & set(asked_again), "copies are asked again as other answers are"
     cells = [(*cell, truth(*cell), None) for cell in asked_again]
-    assert decisions.decide(burst, [Batch("audit", "Ben", "audit", cells)]).saved
-    found = certificate(burst)
+    assert decisions.save(burst, [Batch("audit", "Ben", "audit", cells)]).saved
+    found = compute_certificate(burst)
     assert found.relabels.mistaken > 0
     assert found.overall.precision.low <= right / present <= found.overall.precision.high < 1

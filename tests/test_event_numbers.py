@@ -9,85 +9,97 @@ from in_events import in_events
 from made_features import add_features
 from test_audit import answer, say
 
-from annotator.benchmark.certificate import DRAWN_WHOLE, HELD, IN_EVENTS, coverage
+from annotator.benchmark.certificate_coverage import (
+    EVENT_CONDITIONS,
+    PROMISED_FIGURES,
+    WHOLE_EVENT_CONDITIONS,
+    measure_coverage,
+)
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.setup import add_folder
-from annotator.quality import audit
-from annotator.quality.certificate import certificate
-from annotator.store.events import events
-from annotator.store.features.cache import open_features
+from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.project_setup import add_folder
+from annotator.quality import audit_sampling
+from annotator.quality.certification import compute_certificate
+from annotator.store.events import project_events
+from annotator.store.features.feature_cache import open_features
 from annotator.store.labels import decisions
 from annotator.store.upkeep import consistency
-from annotator.worker.adapting import plan
-from annotator.worker.duties.events import EventsAgain
-from annotator.worker.features.context import Context
-from annotator.worker.training import train as training
+from annotator.worker.adapting import adaptation_plan
+from annotator.worker.duties.event_refresher import EventRefresher
+from annotator.worker.features.worker_context import WorkerContext
+from annotator.worker.training import train
 from models.ensemble.stacking import fit_stacked
 from models.labels import ABSENT, PRESENT
 from models.methods.auto import Auto
-from models.statistics.event_totals import OPEN, EventSample, certify_events, count_events
-from models.statistics.paired import compare
-from models.statistics.stratified_sampling import OUTSIDE
+from models.statistics.event_totals import OPEN_STATE, EventSample, certify_events, count_events
+from models.statistics.paired_bootstrap import compare_scorings
+from models.statistics.stratified_sampling import NO_STRATUM
 from models.trainers import make_trainer
 
 PROJECTS = 30
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (number % 5 > 0)) for number, name in enumerate(IN_EVENTS)]
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (number % 5 > 0)) for number, name in enumerate(EVENT_CONDITIONS)],
 )
 def test_intervals_of_images_and_of_events_hold_the_truth_where_images_come_in_events(name):
-    found = coverage(IN_EVENTS[name], PROJECTS, seed=5)
-    assert min(found[kind] for kind in HELD) >= 0.87 and min(found["classes"], found["events"]) >= 0.93, found
+    found = measure_coverage(EVENT_CONDITIONS[name], PROJECTS, seed=5)
+    assert min(found[kind] for kind in PROMISED_FIGURES) >= 0.87 and min(found["classes"], found["events"]) >= 0.93, (
+        found
+    )
 
 
 def test_an_audit_that_drew_whole_events_and_counted_their_images_would_claim_too_much():
-    assert coverage(DRAWN_WHOLE["events of 1 to 30, drawn whole"], PROJECTS, seed=5)["classes"] < 0.8
+    assert measure_coverage(WHOLE_EVENT_CONDITIONS["events of 1 to 30, drawn whole"], PROJECTS, seed=5)["classes"] < 0.8
 
 
 def test_an_event_that_changed_since_it_was_drawn_counts_as_one_that_was_not_drawn():
-    states, strata = np.full(9, OPEN), np.array([0, 0, 0, 0, 0, 0, 1, OUTSIDE, 0], np.uint8)
+    states, strata = np.full(9, OPEN_STATE), np.array([0, 0, 0, 0, 0, 0, 1, NO_STRATUM, 0], np.uint8)
     sample = EventSample(strata, np.arange(4), np.arange(4), np.ones(4, bool))
     states[:4] = ABSENT
     found = count_events(sample, states, np.array([0, 0, 1, 1, 2, 2, 3, 3, 3]))
-    assert (found["code"].tolist(), found["size"].tolist(), found["drawn"].tolist()) == ([0, OUTSIDE], [3, 1], [2, 0])
+    assert (found["code"].tolist(), found["size"].tolist(), found["drawn"].tolist()) == (
+        [0, NO_STRATUM],
+        [3, 1],
+        [2, 0],
+    )
     # The second sampled event was joined with one that was not sampled, and the first has an image that was added.
     found = count_events(sample, states, np.array([0, 0, 1, 1, 1, 1, 3, 0, 2]))
-    assert (found["code"].tolist(), found["drawn"].tolist()) == ([0, 1, OUTSIDE], [0, 0, 0])
+    assert (found["code"].tolist(), found["drawn"].tolist()) == ([0, 1, NO_STRATUM], [0, 0, 0])
     assert found["size"].sum() == 4
 
 
 def test_events_are_found_exactly_when_every_image_is_answered():
     events = np.repeat(np.arange(40), 5)
     states = np.where((events < 7) & (np.arange(200) % 5 < 3), PRESENT, ABSENT)
-    totals = certify_events([count_events(EventSample.nothing(200), states, events)], np.array([7]))
+    totals = certify_events([count_events(EventSample.empty(200), states, events)], np.array([7]))
     for bounds, value in ((totals.recall, 1.0), (totals.missing, 0.0)):
         assert bounds.low[0] == bounds.high[0] == bounds.estimate[0] == value
 
 
 def test_the_certificate_states_images_and_events_and_without_events_it_is_what_it_was(db, annotator):
     say(db, [(image_id, 3) for image_id in (1, 2, 3, 5)])
-    audit.draw(db, 60, seed=4, class_ids=[3])
+    audit_sampling.draw_audit(db, 60, seed=4, class_ids=[3])
     answer(db, 4)
-    plain = json.dumps(certificate(db).as_json())
+    plain = json.dumps(compute_certificate(db).as_json())
     assert "event" not in plain
     in_events(db, 2)
-    both = certificate(db).as_json()
+    both = compute_certificate(db).as_json()
     of_events = [row.pop("events") for row in (*both["classes"], both["overall"])]
     assert both.pop("events") == 12 and 0 < of_events[2]["found"] < 9 and not of_events[2]["audited"]
     assert json.dumps(both) == plain, "figures of images do not depend on events"
     answer(db)
-    assert "Recall of events is not measured yet: start an audit that draws events." in certificate(db).lacks
+    assert "Recall of events is not measured yet: start an audit that draws events." in compute_certificate(db).lacks
     decisions.undo(db, "Ann")
 
-    drawn = audit.draw(db, 12, seed=4, class_ids=[3], by_event=True)
-    asked = {one.image_id for one in audit.open_cells(db) if one.audit_id == drawn.id}
+    drawn = audit_sampling.draw_audit(db, 12, seed=4, class_ids=[3], by_event=True)
+    asked = {one.image_id for one in audit_sampling.load_open_cells(db) if one.audit_id == drawn.id}
     answered = {row[0] for row in db.tuples("SELECT image_id FROM label WHERE class_id = 3")}
     events = {(image_id - 1) // 2 for image_id in asked}
     assert asked == {image_id for image_id in range(1, 25) if (image_id - 1) // 2 in events} - answered
     say(db, [(image_id, 3) for image_id in asked], "audit")
-    found = certificate(db)
+    found = compute_certificate(db)
     of_class = found.classes[2].events
     assert of_class.audited == len(events) and of_class.found == 9 and of_class.recall.low == 1.0
     assert drawn.id in {one.id for one in found.audits}
@@ -106,9 +118,9 @@ def test_trainings_put_all_images_of_an_event_into_one_half_and_without_events_t
     features, labels = np.ones((60, 3), np.float32), np.zeros((60, 1), np.int8)
     rows, none = np.arange(60), np.zeros((60, 1), bool)
     events = np.arange(60) // 4 * 4
-    halves = fit_stacked(Auto(), features, None, rows, labels, none, groups=events)._half_of.reshape(-1, 4)
+    halves = fit_stacked(Auto(), features, None, rows, labels, none, groups=events)._halves_of_images.reshape(-1, 4)
     assert (halves == halves[:, :1]).all() and set(halves.ravel()) == {0, 1}
-    plain = fit_stacked(Auto(), features, None, rows, labels, none)._half_of
+    plain = fit_stacked(Auto(), features, None, rows, labels, none)._halves_of_images
     assert plain.tolist() == np.random.default_rng(0).integers(0, 2, 60).tolist()
 
 
@@ -118,20 +130,20 @@ def test_a_training_of_a_project_keeps_its_events_together(db, monkeypatch):
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
     seen = []
     monkeypatch.setattr(
-        training, "make_trainer", lambda *given, **more: seen.append(given[2]) or make_trainer(*given, **more)
+        train, "make_trainer", lambda *given, **more: seen.append(given[2]) or make_trainer(*given, **more)
     )
     for size in (None, 4):
         if size:
             in_events(db, size)
-        training.train(db, open_features(db, "x"), "gr", {}, "x")
+        train.train(db, open_features(db, "x"), "gr", {}, "x")
     assert seen[0].groups is None and seen[1].groups.tolist() == [(row // 4) * 4 + 1 for row in range(24)]
 
 
 def test_images_of_an_event_judge_an_adapted_network_together_or_not_at_all(db):
     ids = np.arange(1, 25)
-    alone = plan._held_out(db, ids)
+    alone = adaptation_plan._choose_held_out(db, ids)
     in_events(db, 3)
-    assert plan._held_out(db, ids).tolist() == np.repeat(alone[::3], 3).tolist()
+    assert adaptation_plan._choose_held_out(db, ids).tolist() == np.repeat(alone[::3], 3).tolist()
 
 
 def test_the_interval_of_a_comparison_is_as_wide_as_that_of_its_events():
@@ -139,9 +151,9 @@ def test_the_interval_of_a_comparison_is_as_wide_as_that_of_its_events():
     labels = np.where(rng.random((30, 1)) < 0.4, 1, -1).astype(np.int8)
     one, two = (np.clip(0.5 + 0.2 * labels + rng.normal(0, 0.3, labels.shape), 0.01, 0.99) for _ in range(2))
     copies = np.repeat(np.arange(30), 8)
-    plain = compare(one, two, labels).log_loss
-    copied = compare(one[copies], two[copies], labels[copies]).log_loss
-    grouped = compare(one[copies], two[copies], labels[copies], groups=copies).log_loss
+    plain = compare_scorings(one, two, labels).log_loss
+    copied = compare_scorings(one[copies], two[copies], labels[copies]).log_loss
+    grouped = compare_scorings(one[copies], two[copies], labels[copies], groups=copies).log_loss
     assert copied.high - copied.low < 0.6 * (plain.high - plain.low), "eight copies of an image are no more evidence"
     assert (grouped.low, grouped.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
 
@@ -150,7 +162,7 @@ def test_an_event_is_in_one_split_of_an_export_also_with_what_else_stays_togethe
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2)])
 
     def split_of(split_by: str = "") -> np.ndarray:
-        with data_set(db, Choices(splits="train=0.6,val=0.4", split_by=split_by)) as data:
+        with open_data_set(db, Choices(splits="train=0.6,val=0.4", split_by=split_by)) as data:
             return np.array([split for block in data.view.blocks() for split in block.splits])
 
     plain = split_of()
@@ -167,9 +179,9 @@ def test_an_event_is_in_one_split_of_an_export_also_with_what_else_stays_togethe
 
 
 def test_a_worker_finds_events_again_and_a_project_that_never_asked_stays_without(db, photos):
-    duty = EventsAgain(Context(db))
+    duty = EventRefresher(WorkerContext(db))
     assert not duty.find_if_due() and not db.tuples("SELECT 1 FROM image_event")
-    events.find(db)
+    project_events.find_and_save(db)
     assert not duty.find_if_due(), "nothing has changed"
     draw(photos / "late.jpg", seed=200)
     add_folder(db, photos)
@@ -180,14 +192,14 @@ def test_a_worker_finds_events_again_and_a_project_that_never_asked_stays_withou
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_the_doctor_finds_rows_of_events_and_twins_that_follow_from_nothing(db, is_asked):
     if is_asked:
-        events.find(db)
-    assert consistency.problems(db) == []
+        project_events.find_and_save(db)
+    assert consistency.find_problems(db) == []
     with db.writing() as sql:
         sql.execute("INSERT OR REPLACE INTO image_event VALUES (2, 1, 1)")
         sql.execute("INSERT INTO twin (image_id, first_id) VALUES (3, 4)")
-    found = consistency.differences(db)
+    found = consistency.find_differences(db)
     assert "event: (2, 1, 1) follows from nothing" in found.derived
     assert "twins: image 3 is of a group of no image" in found.derived
     assert ("event: (2, 2, 0) is missing" in found.derived) == is_asked
     consistency.repair(db, found.images)
-    assert consistency.problems(db) == [] and db.value("SELECT count(*) FROM image_event") == 24 * is_asked
+    assert consistency.find_problems(db) == [] and db.value("SELECT count(*) FROM image_event") == 24 * is_asked

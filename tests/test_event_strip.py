@@ -25,7 +25,7 @@ from served import Served, until
 from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
 from annotator.store.database.database import Database
-from annotator.store.events import events
+from annotator.store.events import project_events
 from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.browser
@@ -40,7 +40,7 @@ def served(tmp_path) -> Iterator[Served]:
         db = Database(served.project)
         with db.writing() as sql:
             sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id + 100 * ((id - 1) / 4)")
-        events.find(db)
+        project_events.find_and_save(db)
         publish_run(db, chances(12))
         yield served
 
@@ -204,7 +204,7 @@ def test_autopilot_asks_for_events_by_single_images_and_by_tiles(browser: Contex
         db = Database(served.project)
         in_events(db, 4)
         for image in range(13, 33):  # as many as single labels are asked for first
-            decisions.decide(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image)])
+            decisions.save(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image)])
         page = open_page(browser, served, "Cleo", "/autopilot")
         until(lambda: page.evaluate(KIND) == "image")
         front = on_screen(page)

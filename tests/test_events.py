@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import add_folder, set_up
-from annotator.shares import parse_time, time_in_units
+from annotator.exchange.project_setup import add_folder, set_up_project
+from annotator.humanize import format_exact_duration, parse_duration
 from annotator.store.database.database import Database
-from annotator.store.events import capture, events
-from annotator.store.events.finding import Boundary, arrange, event_starts, events_and_frames
+from annotator.store.events import capture, project_events
+from annotator.store.events.finding import Boundary, arrange_images, find_event_starts, number_events_and_frames
 from annotator.store.images import images
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
@@ -26,8 +26,10 @@ def found(times, places=None, sequences=None, gap=60.0, boundaries=()) -> list[s
     count = len(times)
     places = np.zeros(count, np.int64) if places is None else np.array(places)
     sequences = np.full(count, -1) if sequences is None else np.array(sequences)
-    arrangement = arrange(np.array(times, float), places, sequences)
-    of, frames = events_and_frames(arrangement, event_starts(arrangement, gap, boundaries), np.arange(count))
+    arrangement = arrange_images(np.array(times, float), places, sequences)
+    of, frames = number_events_and_frames(
+        arrangement, find_event_starts(arrangement, gap, boundaries), np.arange(count)
+    )
     groups: dict[int, list[tuple[int, int]]] = {}
     for row in arrangement.order.tolist():
         groups.setdefault(int(of[row]), []).append((int(frames[row]), row))
@@ -65,12 +67,12 @@ def test_images_before_and_after_a_clock_was_set_back_are_kept_apart_where_names
 def test_ten_thousand_images_of_one_second_are_one_event_and_a_million_days_a_million():
     assert len(found([NOON] * 10_000)) == 1
     times = 86400.0 * np.arange(1_000_000)
-    arrangement = arrange(times, np.zeros(len(times), np.int64), np.full(len(times), -1))
-    of, frames = events_and_frames(arrangement, event_starts(arrangement, 60), np.arange(len(times)))
+    arrangement = arrange_images(times, np.zeros(len(times), np.int64), np.full(len(times), -1))
+    of, frames = number_events_and_frames(arrangement, find_event_starts(arrangement, 60), np.arange(len(times)))
     assert (of == np.arange(len(times))).all() and not frames.any()
 
 
-def test_the_last_word_about_two_neighbours_counts_and_a_merge_ends_when_a_clock_moves_them_apart():
+def test_the_last_word_about_two_neighbors_counts_and_a_merge_ends_when_a_clock_moves_them_apart():
     merged = Boundary(0, 1, is_split=False, seconds=100)
     assert found([0, 100], boundaries=[merged]) == [{0, 1}]
     assert found([0, 100], boundaries=[merged, Boundary(0, 1, is_split=True)]) == [{0}, {1}]
@@ -134,16 +136,16 @@ def test_the_events_are_those_that_loops_find(rows, gap):
     ],
 )
 def test_times_are_read_from_facts_and_file_names(text, seconds):
-    assert capture.seconds_in(text) == seconds
+    assert capture.parse_seconds(text) == seconds
 
 
 def test_durations_are_read_as_they_are_written():
     for seconds in (0, 0.5, 60, 61, 5400, -3600, 90061, 86400):
-        assert parse_time(time_in_units(seconds)) == seconds
-    assert (parse_time("+1h30m"), parse_time(" 2 d "), parse_time("7")) == (5400, 172800, 7)
+        assert parse_duration(format_exact_duration(seconds)) == seconds
+    assert (parse_duration("+1h30m"), parse_duration(" 2 d "), parse_duration("7")) == (5400, 172800, 7)
     for text in ("", "h", "1x", "--1h", "1h-2m", "nan"):
         with pytest.raises(AnnotatorError, match="is no time"):
-            parse_time(text)
+            parse_duration(text)
 
 
 # ---- a project
@@ -165,7 +167,7 @@ def traps(tmp_path):
         photo(tmp_path / f"photos/a/{number}.jpg", datetime.fromtimestamp(seconds, UTC), number)
         photo(tmp_path / f"photos/b/{number}.jpg", datetime.fromtimestamp(seconds, UTC), 100 + number)
     photo(tmp_path / "photos/a/none.jpg", None, 200)
-    set_up(tmp_path / "traps", images_folder=tmp_path / "photos")
+    set_up_project(tmp_path / "traps", images_folder=tmp_path / "photos")
     return tmp_path / "traps"
 
 
@@ -208,14 +210,14 @@ def test_events_of_a_project_are_found_split_merged_and_shifted_and_each_change_
 
 def test_changes_stay_when_images_are_added_and_an_image_between_two_merged_ones_joins_them(traps, tmp_path):
     db = Database(traps)
-    ids = images.names_to_ids(db)
-    events.merge(db, ids["a/3.jpg"], "Ann")
-    events.split(db, ids["b/1.jpg"], "Ann")
+    ids = images.load_ids_by_name(db)
+    project_events.merge(db, ids["a/3.jpg"], "Ann")
+    project_events.split_event(db, ids["b/1.jpg"], "Ann")
     photo(tmp_path / "photos/a/2 later.jpg", datetime.fromtimestamp(NOON + 80, UTC), 220)
     add_folder(db, tmp_path / "photos")
-    assert not events.are_current(db)
-    events.find(db)
-    assert events.are_current(db)
+    assert not project_events.are_current(db)
+    project_events.find_and_save(db)
+    assert project_events.are_current(db)
     assert stored(traps) == sorted(
         [["a/0", "a/1", "a/2", "a/2 later", "a/3", "a/4", "a/5"], ["a/none"], ["b/0"], ["b/1", "b/2"], BURSTS[3]]
     )
@@ -255,24 +257,26 @@ def test_a_change_that_cannot_be_made_changes_nothing_and_says_why(traps, annota
 
 def test_a_change_that_is_sent_twice_is_made_once(traps):
     db = Database(traps)
-    image = images.names_to_ids(db)["a/1.jpg"]
+    image = images.load_ids_by_name(db)["a/1.jpg"]
     for _ in range(2):
-        events.split(db, image, "Ann", "one")
+        project_events.split_event(db, image, "Ann", "one")
     for _ in range(2):
-        events.undo(db, "Ann", "two")
+        project_events.undo(db, "Ann", "two")
     assert db.tuples("SELECT action FROM event_edit ORDER BY id") == [("split",), ("undo",)]
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_people_change_and_undo_the_stored_events_are_those_derived_from_scratch(traps, seed):
     rng, db = random.Random(seed), Database(traps)
-    ids = list(images.names_to_ids(db).values())
+    ids = list(images.load_ids_by_name(db).values())
     actions = {
-        "split": lambda: events.split(db, rng.choice(ids), "Ann"),
-        "merge": lambda: events.merge(db, rng.choice(ids), "Ann"),
-        "shift": lambda: events.shift(db, rng.choice(["", "a", "b"]), rng.choice([-3600, -45, 45, 3600]), "Ann"),
-        "gap": lambda: events.set_gap(db, rng.choice([0, 1, 60, 88, 200]), "Ann"),
-        "undo": lambda: events.undo(db, "Ann"),
+        "split": lambda: project_events.split_event(db, rng.choice(ids), "Ann"),
+        "merge": lambda: project_events.merge(db, rng.choice(ids), "Ann"),
+        "shift": lambda: project_events.shift_clock(
+            db, rng.choice(["", "a", "b"]), rng.choice([-3600, -45, 45, 3600]), "Ann"
+        ),
+        "gap": lambda: project_events.set_gap(db, rng.choice([0, 1, 60, 88, 200]), "Ann"),
+        "undo": lambda: project_events.undo(db, "Ann"),
     }
     made: list[str] = []
     for _ in range(60):
@@ -285,12 +289,12 @@ def test_whatever_people_change_and_undo_the_stored_events_are_those_derived_fro
         after = db.tuples("SELECT * FROM image_event ORDER BY 1")
         with db.writing() as sql:
             sql.execute("DELETE FROM image_event")
-        events.find(Database(traps))
+        project_events.find_and_save(Database(traps))
         assert db.tuples("SELECT * FROM image_event ORDER BY 1") == after, made
     assert set(made) == set(actions)
     while True:
         try:
-            events.undo(db, "Ann")
+            project_events.undo(db, "Ann")
         except AnnotatorError:
             break
     assert stored(traps) == sorted([*BURSTS, ["a/none"]])
@@ -298,9 +302,9 @@ def test_whatever_people_change_and_undo_the_stored_events_are_those_derived_fro
 
 def test_edits_are_rows_that_no_statement_of_ours_changes(traps):
     db = Database(traps)
-    events.set_gap(db, 5, "Ann")
+    project_events.set_gap(db, 5, "Ann")
     before = db.rows("SELECT * FROM event_edit")
-    events.undo(db, "Bob")
+    project_events.undo(db, "Bob")
     assert db.rows("SELECT * FROM event_edit")[:1] == before
     with pytest.raises(AnnotatorError), db.writing() as sql:  # an edit is undone once
         sql.execute(

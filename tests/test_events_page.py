@@ -11,9 +11,9 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 from served import Served, serving
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.events import events
+from annotator.store.events import project_events
 
 pytestmark = pytest.mark.browser
 
@@ -38,7 +38,7 @@ def served(tmp_path) -> Iterator[Served]:
             draw(path, CLASSES[number % 3 : number % 3 + 1], seed=number + late, size=(60, 40))
             _stamped(path, seconds + late)
     (tmp_path / "classes.txt").write_text("fox\nheron\ndeer\n")
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
     with serving(tmp_path / "project") as served:
         yield served
 
@@ -81,7 +81,7 @@ def test_events_are_found_and_cut_elsewhere_by_keyboard_and_the_cut_is_undone(br
 
 
 def test_a_doubtful_pair_is_split_and_an_event_is_merged_by_mouse_and_both_are_undone(browser: Contexts, served):
-    events.find(Database(served.project))
+    project_events.find_and_save(Database(served.project))
     page = open_page(browser, served, "Ann", "/events")
     told(page, "16 images in 6 events.")
     page.get_by_text("53 s apart, one event").first.wait_for()
@@ -100,7 +100,7 @@ def test_a_doubtful_pair_is_split_and_an_event_is_merged_by_mouse_and_both_are_u
 
 
 def test_the_clock_of_a_folder_is_shifted_once_a_folder_and_a_time_are_given(browser: Contexts, served):
-    events.find(Database(served.project))
+    project_events.find_and_save(Database(served.project))
     page = open_page(browser, served, "Ann", "/events")
     told(page, "b/0.jpg: 2024-05-01 13:00:00, 4 images in 55 s")
     shift = page.get_by_role("button", name="Shift", exact=True)

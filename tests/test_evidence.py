@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.linear.prototypes import alikeness
+from models.linear.prototypes import compute_prototype_p_values
 from models.linear.training import Head, fit
 from models.methods import METHODS, make_method
 
@@ -78,12 +78,12 @@ def test_alikeness_is_the_share_of_marked_images_that_are_less_alike_to_the_othe
 
     references = [cosine(marked[at], np.delete(marked, at, 0)) for at in range(9)]
     expected = [(1 + sum(one <= cosine(image, marked) for one in references)) / 10 for image in unit]
-    found = alikeness(features.astype(np.float32), labels)
+    found = compute_prototype_p_values(features.astype(np.float32), labels)
     np.testing.assert_allclose(found[:, 0], expected, atol=1e-6)
     assert np.isnan(found[:, 1:]).all(), "nothing is said with fewer than five marked images"
     hidden = np.ones(labels.shape, bool)
     hidden[5:9, 0] = False
-    masked = alikeness(features.astype(np.float32), labels, hidden)
+    masked = compute_prototype_p_values(features.astype(np.float32), labels, hidden)
     assert set(np.round(6 * masked[:, 0], 5).tolist()) <= {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}
 
 
@@ -92,7 +92,7 @@ def test_images_that_are_like_the_marked_ones_are_above_a_level_as_often_as_it_s
     shows = np.arange(4000) < 2000
     features = chance.normal(size=(4000, 8)) + 1.5 * shows[:, None]
     labels = (np.arange(4000) < 1000)[:, None].astype(np.int8)
-    unmarked = alikeness(features.astype(np.float32), labels)[1000:, 0]
+    unmarked = compute_prototype_p_values(features.astype(np.float32), labels)[1000:, 0]
     for level in (0.1, 0.5, 0.9):
         assert np.mean(unmarked[:1000] >= level) == pytest.approx(1 - level, abs=0.05)
     assert np.mean(unmarked[1000:] >= 0.1) < 0.05

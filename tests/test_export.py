@@ -16,16 +16,16 @@ from test_grid import publish
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports import thresholds
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.exports.export import export
+from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.exports.export_writer import export_data_set
 from annotator.exchange.exports.thresholds import Limits
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.csv_table import CSV
-from annotator.exchange.formats.shared.label_table import read as read_table
-from annotator.exchange.formats.shared.provenance import Sidecars
-from annotator.exchange.formats.view import Block, View
-from annotator.records import FILLED, SOURCES, Class, Image
-from models.statistics.metrics import confident_threshold
+from annotator.exchange.formats.export_view import Block, View
+from annotator.exchange.formats.shared.label_table import read_table as read_table
+from annotator.exchange.formats.shared.sidecars import SidecarWriter
+from annotator.records import FILL_SOURCES, SOURCES, Class, Image
+from models.statistics.metrics import find_confident_threshold
 
 CELLS = 200_000
 
@@ -48,12 +48,12 @@ def distribution(chances: np.ndarray) -> thresholds.OpenCells:
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (0.5, 0.5), (0.3, 1.0), (1.0, 0.3)])
 @pytest.mark.parametrize("error", [0.01, 0.05])
-def test_the_realised_error_is_about_the_stated_one_where_probabilities_mean_what_they_say(a, b, error):
+def test_the_realized_error_is_about_the_stated_one_where_probabilities_mean_what_they_say(a, b, error):
     chances, truth = calibrated_cells(7, a, b)
     cells = distribution(chances)
-    limits = thresholds.thresholds(cells, Limits(error), calibrated=True)
-    [told] = thresholds.expect(["fox"], cells, *limits)
-    written = thresholds.rounded(chances)
+    limits = thresholds.compute_thresholds(cells, Limits(error), calibrated=True)
+    [told] = thresholds.estimate_fill(["fox"], cells, *limits)
+    written = thresholds.round_probabilities(chances)
     present, absent = written >= limits[0], written <= limits[1]
     assert (told.present, told.absent) == (present.sum(), absent.sum()) and told.unknown > 0
     for filled, wrong, expected in (
@@ -70,8 +70,8 @@ def test_a_rare_class_is_not_called_absent_everywhere_and_one_without_a_model_st
     rare[:6, 0] = 0.8  # the mean of all is below 1 %
     rare[:, 2] = 0.5
     cells = distribution(rare)
-    limits = thresholds.thresholds(cells, Limits(), calibrated=True)
-    fox, none, half = thresholds.expect(["fox", "none", "half"], cells, *limits)
+    limits = thresholds.compute_thresholds(cells, Limits(), calibrated=True)
+    fox, none, half = thresholds.estimate_fill(["fox", "none", "half"], cells, *limits)
     assert (fox.present, fox.absent, fox.unknown) == (0, 994, 6)
     assert (none.present, none.absent, none.unknown) == (half.present, half.absent, half.unknown) == (0, 0, 1000)
     assert none.present_from is none.absent_to is half.present_from is half.absent_to is None
@@ -79,7 +79,7 @@ def test_a_rare_class_is_not_called_absent_everywhere_and_one_without_a_model_st
 
 def test_uncalibrated_probabilities_fill_in_less_and_every_cell_for_itself():
     cells = distribution(calibrated_cells(3, 0.5, 0.5)[0])
-    trusted, own = (thresholds.thresholds(cells, Limits(), calibrated) for calibrated in (True, False))
+    trusted, own = (thresholds.compute_thresholds(cells, Limits(), calibrated) for calibrated in (True, False))
     assert own[0] > trusted[0] and own[1] < trusted[1]
     assert own[0] >= 0.99 and own[1] <= 0.01
 
@@ -95,14 +95,14 @@ def test_uncalibrated_probabilities_fill_in_less_and_every_cell_for_itself():
     ],
 )
 def test_the_lowest_threshold_that_keeps_the_expected_error(chances, expected):
-    assert confident_threshold(np.array(chances), 0.0101, 0.1) == pytest.approx(expected, nan_ok=True)
+    assert find_confident_threshold(np.array(chances), 0.0101, 0.1) == pytest.approx(expected, nan_ok=True)
 
 
 MODEL = Choices(unknown="model")
 
 
 def filled(db, limits: Limits | None = None) -> thresholds.Fill:
-    with data_set(db, replace(MODEL, limits=limits or Limits())) as data:
+    with open_data_set(db, replace(MODEL, limits=limits or Limits())) as data:
         return data.fill
 
 
@@ -115,7 +115,7 @@ def sure(db):
 
 
 def test_unsure_cells_stay_unknown_and_the_card_says_by_what_and_how_many_are_expected_to_be_wrong(sure, tmp_path):
-    data, _ = export(sure, tmp_path / "out.csv", "csv", MODEL)
+    data, _ = export_data_set(sure, tmp_path / "out.csv", "csv", MODEL)
     fox, heron, deer = data.fill.classes
     assert (fox.present, fox.absent, fox.unknown) == (1, 1, 22) and (heron.present, deer.unknown) == (24, 24)
     rows = {row["image"]: row for row in csv.DictReader((tmp_path / "out.csv").open(newline=""))}
@@ -146,7 +146,7 @@ def test_given_thresholds_hold_for_all_classes_and_one_for_both_leaves_nothing_u
 
 def test_impossible_limits_are_told_all_at_once(db, tmp_path):
     with pytest.raises(AnnotatorError) as told:
-        export(db, tmp_path, "csv", Choices(unknown="modle", limits=Limits(2.0, 1.5, -1)))
+        export_data_set(db, tmp_path, "csv", Choices(unknown="modle", limits=Limits(2.0, 1.5, -1)))
     for expected in ("1.5 (present from)", "-1 (absent up to)", "expected error of 2.0", "'modle'", "is a folder"):
         assert expected in str(told.value)
     with pytest.raises(AnnotatorError, match="overlap"):
@@ -199,16 +199,16 @@ def test_an_export_never_writes_into_a_project_onto_a_device_or_over_a_file_of_s
     before = contents(folder), contents(db.paths.project)
     for target, expected in cases:
         with pytest.raises(AnnotatorError, match="Nothing was exported") as told:
-            export(db, target, "csv")
+            export_data_set(db, target, "csv")
         assert expected in str(told.value), target
         if "not written by" not in str(told.value):
             with pytest.raises(AnnotatorError, match="Nothing was exported"):
-                export(db, target, "csv", overwrite=True)
+                export_data_set(db, target, "csv", overwrite=True)
     with pytest.raises(AnnotatorError, match=r"may not be written|is a device"):
-        export(db, Path("/dev/null"), "csv", overwrite=True)
+        export_data_set(db, Path("/dev/null"), "csv", overwrite=True)
     assert (contents(folder), contents(db.paths.project)) == before
     for target in ("theirs.csv", "half.csv", "carded.csv"):
-        export(db, folder / target, "csv", overwrite=True)
+        export_data_set(db, folder / target, "csv", overwrite=True)
         assert (folder / target).read_text().startswith("image,fox")
 
 
@@ -217,29 +217,29 @@ def test_every_obstacle_is_told_at_once(db, tmp_path):
     (tmp_path / "out.provenance.csv").mkdir()
     (tmp_path / "out.card.json").write_text("{}")
     with pytest.raises(AnnotatorError) as told:
-        export(db, tmp_path / "out.csv", "csv")
+        export_data_set(db, tmp_path / "out.csv", "csv")
     for expected in ("out.csv is a link", "out.provenance.csv is a folder", "changed since: ", "out.card.json"):
         assert expected in str(told.value)
 
 
 def test_an_export_replaces_what_an_export_wrote_and_nobody_changed(db, tmp_path):
     for kind in ("csv", "jsonl", "csv", "jsonl"):  # the two share a data card
-        export(db, tmp_path / f"labels.{kind}", kind)
+        export_data_set(db, tmp_path / f"labels.{kind}", kind)
     for changed in ("labels.csv", "labels.provenance.csv", "labels.card.md", "labels.card.json"):
         was = (tmp_path / changed).read_bytes()
         (tmp_path / changed).write_bytes(was.replace(b"fox", b"fix", 1) + b"\n")
         with pytest.raises(AnnotatorError, match="changed since"):
-            export(db, tmp_path / "labels.csv", "csv")
+            export_data_set(db, tmp_path / "labels.csv", "csv")
         (tmp_path / changed).write_bytes(was)
-    export(db, tmp_path / "labels.csv", "csv")
+    export_data_set(db, tmp_path / "labels.csv", "csv")
 
 
 def test_the_projects_own_folder_of_exports_is_made_and_written_to(db):
     target = db.paths.project / "exports" / "labels.csv"
-    export(db, target, "csv")
+    export_data_set(db, target, "csv")
     assert target.read_text().startswith("image,fox")
     with pytest.raises(AnnotatorError, match="is in the project"):
-        export(db, db.paths.project / "exports" / ".." / "labels.csv", "csv")
+        export_data_set(db, db.paths.project / "exports" / ".." / "labels.csv", "csv")
 
 
 # ---- names
@@ -273,7 +273,7 @@ def view_of(names: list[str], class_name: str, raw: bool) -> View:
     return View(
         [Class(1, class_name)],
         len(names),
-        ("", *SOURCES, *FILLED),
+        ("", *SOURCES, *FILL_SOURCES),
         ("", "=Ann"),
         (),
         (),
@@ -288,7 +288,7 @@ class Folder:
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def text(self, name: str = ""):
+    def open_text(self, name: str = ""):
         return (self.folder / (name or "values.csv")).open("w+", newline="", encoding="utf-8")
 
 
@@ -302,7 +302,7 @@ def test_every_name_comes_back_as_it_was(tmp_path_factory, names, raw):
         names = [name for name in names if not name.startswith("'")] or ["x"]
     folder = tmp_path_factory.getbasetemp()
     view, out = view_of(names, "=cmd", raw), Folder(folder)
-    with Sidecars(view, out, "nasty.csv", "notes.csv") as beside:
+    with SidecarWriter(view, out, "nasty.csv", "notes.csv") as beside:
         CSV.write(replace(view, blocks=beside.blocks), out)
     problems = Problems()
     back = [(one.image, given.class_name, given.state) for one in read_table(folder / "nasty.csv", problems).items

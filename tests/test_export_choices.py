@@ -13,12 +13,12 @@ from test_grid import publish
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports import data_card
-from annotator.exchange.exports.choices import Choices, columns_of
-from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.exports.export import export, prepare, write
-from annotator.exchange.exports.splits import stratified
-from annotator.exchange.formats.view import Columns
-from annotator.exchange.setup import set_up
+from annotator.exchange.exports.choices import Choices, parse_columns
+from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.exports.export_writer import export_data_set, prepare_export, write_export
+from annotator.exchange.exports.splits import stratify
+from annotator.exchange.formats.export_view import TableColumns
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import ABSENT, PRESENT, Decision
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -28,12 +28,12 @@ from annotator.store.labels.auto_accepted import NewAcceptance
 
 def answer(db, image_id: int, class_id: int, state: int, annotator: str = "Ann", source: str = "click") -> None:
     one = Decision(str(uuid.uuid4()), "label", annotator, source, image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 def values(db, choices: Choices) -> dict[tuple[int, str], int]:
     """(image id, class) -> 1 or 0, of all cells with a value."""
-    with data_set(db, choices) as data:
+    with open_data_set(db, choices) as data:
         return {
             (block.images[row].id, data.view.classes[column].name): int(block.values[row, column])
             for block in data.view.blocks()
@@ -73,10 +73,10 @@ def answered(db):
 def test_answers_that_are_not_chosen_count_as_unanswered(answered, choices, expected):
     assert values(answered, choices) == expected
     wanted = len({image_id for image_id, _ in expected}) if choices.only_complete or choices.only_labeled else 24
-    with data_set(answered, choices) as data:
+    with open_data_set(answered, choices) as data:
         assert data.view.images == data.image_ids.size == wanted
         left_out = 0 if choices.only_complete or choices.classes else 6 - len(expected)
-        assert any(f"{left_out} answer" in sentence for sentence in data.said) == bool(left_out)
+        assert any(f"{left_out} answer" in sentence for sentence in data.sentences) == bool(left_out)
 
 
 def test_auto_accepted_labels_can_be_chosen_by_their_guarantee(answered):
@@ -97,25 +97,27 @@ def test_auto_accepted_labels_can_be_chosen_by_their_guarantee(answered):
 def test_all_wrong_choices_are_told_at_once(answered, tmp_path):
     choices = Choices("maybe", states=("there",), splits="train=0.9", images="steal", accepted_precision=2)
     with pytest.raises(AnnotatorError) as told:
-        export(answered, tmp_path / "nowhere" / "x.csv", "csv", choices)
+        export_data_set(answered, tmp_path / "nowhere" / "x.csv", "csv", choices)
     for expected in ("'maybe'", "'there'", "sum to 0.9", "'steal'", "--accepted-precision 2", "no folder"):
         assert expected in str(told.value), expected
     with pytest.raises(AnnotatorError) as told:
-        export(answered, tmp_path / "x.csv", "csv", Choices(classes=("fxo",), annotators=("An",), splits="existing:x"))
+        export_data_set(
+            answered, tmp_path / "x.csv", "csv", Choices(classes=("fxo",), annotators=("An",), splits="existing:x")
+        )
     for expected in ("Did you mean 'fox'", "Did you mean 'Ann'", "attribute 'x'"):
         assert expected in str(told.value), expected
     with pytest.raises(AnnotatorError, match="is one file and has no room for images"):
-        export(answered, tmp_path / "x.csv", "csv", Choices(images="copy"))
+        export_data_set(answered, tmp_path / "x.csv", "csv", Choices(images="copy"))
     assert not list(tmp_path.glob("x.*"))
 
 
 def test_an_export_holds_one_moment_while_people_go_on(answered, tmp_path):
     other = Database(answered.paths.project)
-    with prepare(answered, tmp_path / "x.csv", "csv", Choices(splits="train=0.5,val=0.5")) as prepared:
+    with prepare_export(answered, tmp_path / "x.csv", "csv", Choices(splits="train=0.5,val=0.5")) as prepared:
         answer(other, 9, 1, PRESENT)
         answer(other, 1, 1, ABSENT)
         classes.add_classes(other, [("wolf", "")])
-        written = write(prepared)
+        written = write_export(prepared)
     table, provenance = (rows_of(path) for path in written[:2])
     assert list(table[0]) == ["image", "split", "fox", "heron", "deer"]
     assert sum(row["fox"] == "1" for row in table) == 2 and len(provenance) == 6
@@ -127,32 +129,34 @@ def test_an_export_holds_one_moment_while_people_go_on(answered, tmp_path):
 
 
 def test_columns_are_chosen_ordered_and_renamed_and_people_are_pseudonyms(answered, tmp_path):
-    columns = Columns(chosen=columns_of('heron=grey heron,image=file,"fox"'))
-    export(answered, tmp_path / "x.csv", "csv", Choices(columns=columns))
+    columns = TableColumns(chosen=parse_columns('heron=grey heron,image=file,"fox"'))
+    export_data_set(answered, tmp_path / "x.csv", "csv", Choices(columns=columns))
     first = rows_of(tmp_path / "x.csv")[0]
     assert list(first) == ["grey heron", "file", "fox"] and (first["grey heron"], first["fox"]) == ("0", "1")
-    long = Choices(columns=Columns(long=True, seconds=True), pseudonyms=True)
-    export(answered, tmp_path / "long.csv", "csv", long)
+    long = Choices(columns=TableColumns(long=True, seconds=True), pseudonyms=True)
+    export_data_set(answered, tmp_path / "long.csv", "csv", long)
     rows = rows_of(tmp_path / "long.csv")
     assert len(rows) == 6 and {row["annotator"] for row in rows} == {"annotator 1", "annotator 2"}
     assert "seconds" in rows[0]
     texts = [path.read_text() for path in tmp_path.glob("long.*")]
     assert len(texts) == 5 and not any("Ann," in text or '"Ann"' in text or "| Ann |" in text for text in texts)
     with pytest.raises(AnnotatorError, match="no column 'wolf'"):
-        export(answered, tmp_path / "y.csv", "csv", Choices(columns=Columns(chosen=columns_of("image,wolf"))))
+        export_data_set(
+            answered, tmp_path / "y.csv", "csv", Choices(columns=TableColumns(chosen=parse_columns("image,wolf")))
+        )
     assert not list(tmp_path.glob(".*")) and not (tmp_path / "y.csv").exists()
 
 
 def test_the_markdown_card_says_what_the_json_card_says(answered, tmp_path):
     choices = Choices(license="CC-BY-4.0", cite="Ann | Bob 2026", splits="train=0.5,val=0.5", annotators=("Ann",))
-    export(answered, tmp_path / "x.csv", "csv", choices, tag="v1")
+    export_data_set(answered, tmp_path / "x.csv", "csv", choices, tag="v1")
     text, card = (tmp_path / "x.card.md").read_text(), json.loads((tmp_path / "x.card.json").read_text())
     assert card["license"] == "CC-BY-4.0" and card["tag"] == "v1" and card["choices"]["annotators"] == ["Ann"]
     for expected in ("CC-BY-4.0", "Ann \\| Bob 2026", "Version: v1", "2 answers not chosen", '`annotators`: ["Ann"]'):
         assert expected in text, expected
     for split in card["splits"]:
         assert split["name"] in text
-    hostile = data_card.markdown(card | {"images_missing": [{"image": "<img src=x>|a\n# b", "reason": "gone"}]})
+    hostile = data_card.format_markdown(card | {"images_missing": [{"image": "<img src=x>|a\n# b", "reason": "gone"}]})
     assert "&lt;img src=x>\\|a # b" in hostile, "a name is neither HTML nor another line"
     [month] = {row["month"] for row in card["answers"]}
     assert f"| {month} | Ann | click | 4 |" in text
@@ -171,9 +175,9 @@ def sparse(images: int, classes_: int, seed: int = 0) -> tuple[np.ndarray, np.nd
 def test_every_class_has_its_share_in_every_split_and_the_seed_decides():
     starts, columns = sparse(3000, 12)
     wanted = [0.8, 0.1, 0.1]
-    split = stratified(starts, columns, wanted, seed=3)
-    assert (split == stratified(starts, columns, wanted, seed=3)).all()
-    assert (split != stratified(starts, columns, wanted, seed=4)).any()
+    split = stratify(starts, columns, wanted, seed=3)
+    assert (split == stratify(starts, columns, wanted, seed=3)).all()
+    assert (split != stratify(starts, columns, wanted, seed=4)).any()
     of_cell = np.repeat(split, np.diff(starts))
     for column in range(12):
         counts = np.bincount(of_cell[columns == column], minlength=3)
@@ -184,7 +188,7 @@ def test_every_class_has_its_share_in_every_split_and_the_seed_decides():
 def test_images_of_one_group_stay_in_one_split():
     starts, columns = sparse(2000, 8)
     groups = np.random.default_rng(1).integers(0, 300, 2000)
-    split = stratified(starts, columns, [0.7, 0.3], 0, groups)
+    split = stratify(starts, columns, [0.7, 0.3], 0, groups)
     assert all(len(set(split[groups == group].tolist())) == 1 for group in range(300) if (groups == group).any())
     assert abs((split == 0).mean() - 0.7) < 0.03
 
@@ -196,7 +200,7 @@ def test_stratified_splits_are_as_even_as_those_of_the_package_of_this_algorithm
     dense[np.repeat(np.arange(1500), np.diff(starts)), columns] = 1
     splitter = iterstrat.MultilabelStratifiedShuffleSplit(1, test_size=0.25, random_state=0)
     _, theirs = next(splitter.split(dense, dense))
-    ours = np.flatnonzero(stratified(starts, columns, [0.75, 0.25], 0) == 1)
+    ours = np.flatnonzero(stratify(starts, columns, [0.75, 0.25], 0) == 1)
     uneven = [abs(dense[rows].sum(0) - dense.sum(0) / 4).sum() for rows in (ours, theirs)]
     assert uneven[0] <= uneven[1] + 10
 
@@ -205,7 +209,7 @@ def test_splits_that_the_images_have_are_kept(answered, tmp_path):
     with answered.writing() as sql:
         rows = [(image_id, "split", "../up" if image_id < 5 else "val") for image_id in range(1, 20)]
         sql.conn.executemany("INSERT INTO attribute (image_id, name, value) VALUES (?, ?, ?)", rows)
-    export(answered, tmp_path / "x.csv", "csv", Choices(splits="existing"))
+    export_data_set(answered, tmp_path / "x.csv", "csv", Choices(splits="existing"))
     splits = Counter(row["split"] for row in rows_of(tmp_path / "x.csv"))
     assert splits == {"_up": 4, "val": 15, "": 5}
     with answered.writing() as sql:
@@ -213,9 +217,9 @@ def test_splits_that_the_images_have_are_kept(answered, tmp_path):
         sql.conn.executemany("INSERT INTO image (name, sha256, width, height) VALUES (?, ?, 9, 9)", more)
         sql.execute("INSERT INTO attribute (image_id, name, value) SELECT id, 'who', name FROM image")
     with pytest.raises(AnnotatorError, match=r"'who' has 12. different values.*--split-by who"):
-        export(answered, tmp_path / "y.csv", "csv", Choices(splits="existing:who"))
+        export_data_set(answered, tmp_path / "y.csv", "csv", Choices(splits="existing:who"))
     with pytest.raises(AnnotatorError, match="--split-by 'place'"):
-        export(answered, tmp_path / "y.csv", "csv", Choices(splits="a=0.5,b=0.5", split_by="place"))
+        export_data_set(answered, tmp_path / "y.csv", "csv", Choices(splits="a=0.5,b=0.5", split_by="place"))
 
 
 def test_the_same_picture_at_another_size_stays_in_one_split(project, tmp_path):
@@ -225,10 +229,10 @@ def test_the_same_picture_at_another_size_stays_in_one_split(project, tmp_path):
     (tmp_path / "more").mkdir()
     for number in range(12):
         picture.resize((200 - 9 * number, 150 - 7 * number)).save(tmp_path / "more" / f"near{number}.jpg", quality=80)
-    set_up(project, images_folder=tmp_path / "more")
+    set_up_project(project, images_folder=tmp_path / "more")
     db = Database(project)
     choices = Choices(splits="train=0.5,val=0.5", split_by="similar", seed=2)
-    export(db, tmp_path / "x.csv", "csv", choices)
+    export_data_set(db, tmp_path / "x.csv", "csv", choices)
     splits = {name: Counter() for name in ("near", "other")}
     for row in rows_of(tmp_path / "x.csv"):
         splits["near" if row["image"].startswith("near") else "other"][row["split"]] += 1
@@ -237,7 +241,7 @@ def test_the_same_picture_at_another_size_stays_in_one_split(project, tmp_path):
 
 def test_the_thresholds_of_the_model_are_those_of_the_cells_that_are_written(answered):
     publish(answered, np.tile(np.linspace(0.0, 1.0, 24)[:, None], (1, 3)).astype(np.float16))
-    with data_set(answered, Choices(unknown="model", classes=("deer", "fox"))) as data:
+    with open_data_set(answered, Choices(unknown="model", classes=("deer", "fox"))) as data:
         filled = data.tallies.cells[:, :, data.view.sources.index("model")]
         assert filled.sum(0).tolist() == [0, data.fill.sum("present"), data.fill.sum("absent"), 0]
         assert data.tallies.unknown == data.fill.sum("unknown")

@@ -23,12 +23,12 @@ from test_export_choices import answer, rows_of
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.exports.export import export, prepare, write
+from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.exports.export_writer import export_data_set, prepare_export, write_export
 from annotator.exchange.files.safe_names import safe_names
 from annotator.exchange.formats import FORMATS, csv_table, json_lines, numpy_folder, parquet, spml
-from annotator.exchange.formats.torch_dataset import dataset_module
-from annotator.exchange.formats.view import UNKNOWN, Columns
+from annotator.exchange.formats.export_view import UNKNOWN_VALUE, TableColumns
+from annotator.exchange.formats.torch_dataset_template import format_dataset_module
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.database import new_folders
 from annotator.store.images import images
@@ -38,7 +38,7 @@ pytest.importorskip("pyarrow")
 
 def from_pandas(table: pd.DataFrame, names: list[str]) -> np.ndarray:
     """The values of these columns, UNKNOWN where there is none."""
-    return table[names].astype(float).fillna(UNKNOWN).to_numpy().astype(int)
+    return table[names].astype(float).fillna(UNKNOWN_VALUE).to_numpy().astype(int)
 
 
 @settings(max_examples=40, deadline=None)
@@ -53,7 +53,7 @@ def test_hostile_names_come_back_cell_by_cell_from_the_tools_that_read_these_for
         else np.ones((len(names), len(classes_)), int)
     )
     view = view_of(cells, classes_, names)
-    values = np.where(cells == UNSURE_CELL, UNKNOWN, cells)
+    values = np.where(cells == UNSURE_CELL, UNKNOWN_VALUE, cells)
     import pyarrow.parquet as pq
 
     parquet.write_parquet(view, Files(folder / "x.parquet"))
@@ -66,7 +66,7 @@ def test_hostile_names_come_back_cell_by_cell_from_the_tools_that_read_these_for
     told = [[(one["class"], one["state"]) for one in row[provenance]] for row in rows]
     words = {1: "present", 0: "absent", UNSURE_CELL: "unsure"}
     assert told == [
-        [(name, words[cell]) for name, cell in zip(classes_, row, strict=True) if cell != UNKNOWN]
+        [(name, words[cell]) for name, cell in zip(classes_, row, strict=True) if cell != UNKNOWN_VALUE]
         for row in cells.tolist()
     ]
 
@@ -94,11 +94,11 @@ def test_hostile_names_come_back_cell_by_cell_from_the_tools_that_read_these_for
 def test_long_tables_have_a_row_an_answer_and_no_pair_twice(tmp_path):
     cells = all_cells(40, 6)
     view = view_of(cells, block=7)
-    object.__setattr__(view, "columns", Columns(long=True, seconds=True))
+    object.__setattr__(view, "columns", TableColumns(long=True, seconds=True))
     parquet.write_parquet(view, Files(tmp_path / "x.parquet"))
     csv_table.write_csv(view, Files(tmp_path / "x.csv"))
     for table in (pd.read_parquet(tmp_path / "x.parquet"), pd.read_csv(tmp_path / "x.csv")):
-        assert len(table) == (cells != UNKNOWN).sum() and not table.duplicated(["image", "class"]).any()
+        assert len(table) == (cells != UNKNOWN_VALUE).sum() and not table.duplicated(["image", "class"]).any()
         assert (table.state == "present").sum() == (cells == 1).sum()
         assert (table.state == "unsure").sum() == (cells == UNSURE_CELL).sum()
 
@@ -124,7 +124,7 @@ def test_the_dataset_of_a_torch_export_feeds_a_loader(db, tmp_path):
     answer(db, 1, 1, PRESENT)
     answer(db, 1, 2, ABSENT)
     answer(db, 2, 3, PRESENT)
-    export(db, tmp_path / "set", "torch", Choices(splits="train=0.75,val=0.25", images="resize", pixels=32))
+    export_data_set(db, tmp_path / "set", "torch", Choices(splits="train=0.75,val=0.25", images="resize", pixels=32))
     data = runpy.run_path(str(tmp_path / "set" / "dataset.py"))["MultiLabelImages"]
     transform = v2.Compose([v2.Resize((16, 16)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
     parts = [data(split, transform) for split in ("train", "val")]
@@ -145,11 +145,11 @@ def test_the_dataset_of_a_torch_export_feeds_a_loader(db, tmp_path):
 def test_the_example_of_a_torch_export_runs_as_it_is_written(db, tmp_path, monkeypatch, splits, how):
     answer(db, 1, 1, PRESENT)
     answer(db, 2, 1, ABSENT)
-    export(db, tmp_path / "set", "torch", Choices(splits=splits, images=how, pixels=32))
+    export_data_set(db, tmp_path / "set", "torch", Choices(splits=splits, images=how, pixels=32))
     about = runpy.run_path(str(tmp_path / "set" / "dataset.py"))["__doc__"]
     lines = [line for line in about.splitlines() if line.startswith("    ")]
     assert ("path/to/the/images" in about) == (how == "none"), "an export without images cannot know where they are"
-    example = textwrap.dedent("\n".join(lines)).replace("path/to/the/images", str(images.image_path(db, 1).parent))
+    example = textwrap.dedent("\n".join(lines)).replace("path/to/the/images", str(images.find_image_path(db, 1).parent))
     monkeypatch.syspath_prepend(tmp_path / "set")
     monkeypatch.delitem(sys.modules, "dataset", raising=False)
     held: dict = {}
@@ -166,7 +166,7 @@ def test_the_example_of_a_huggingface_export_runs_as_it_is_written(db, tmp_path,
     pytest.importorskip("datasets")
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     answer(db, 1, 1, PRESENT)
-    export(
+    export_data_set(
         db, tmp_path / "set", "huggingface",
         Choices(splits=splits, images=how, pixels=32),
     )  # fmt: skip
@@ -178,8 +178,8 @@ def test_the_example_of_a_huggingface_export_runs_as_it_is_written(db, tmp_path,
 
 def test_a_split_whose_name_is_no_plain_text_is_no_part_of_the_example():
     hostile = ['a"b', "a\\", '""" + evil() + """', "a\nb"]
-    assert "split=" not in dataset_module(["", *hostile], True).split("from pathlib")[0]
-    assert 'split="val"' in dataset_module([*hostile, "val"], True)
+    assert "split=" not in format_dataset_module(["", *hostile], True).split("from pathlib")[0]
+    assert 'split="val"' in format_dataset_module([*hostile, "val"], True)
 
 
 # ---- what a format cannot hold
@@ -189,14 +189,14 @@ def test_what_a_format_cannot_hold_is_refused_with_its_count_unless_that_is_want
     answer(db, 1, 1, PRESENT)
     answer(db, 2, 1, UNSURE)
     with pytest.raises(AnnotatorError, match="no room for 'unsure': 1 pair would be lost"):
-        export(db, tmp_path / "x", "numpy")
+        export_data_set(db, tmp_path / "x", "numpy")
     assert not list(tmp_path.glob("x*"))
-    with prepare(db, tmp_path / "x", "numpy", lossy=True) as prepared:
-        assert any("1 pair" in sentence and "lost" in sentence for sentence in prepared.said)
-        write(prepared)
+    with prepare_export(db, tmp_path / "x", "numpy", lossy=True) as prepared:
+        assert any("1 pair" in sentence and "lost" in sentence for sentence in prepared.sentences)
+        write_export(prepared)
     provenance = rows_of(tmp_path / "x" / "provenance.csv")
     assert [row["state"] for row in provenance] == ["present", "unsure"]
-    export(db, tmp_path / "y", "numpy", Choices(states=("present", "absent")))
+    export_data_set(db, tmp_path / "y", "numpy", Choices(states=("present", "absent")))
     card = json.loads((tmp_path / "x" / "data_card.json").read_text())
     written = (tmp_path / "x" / "data_card.md").read_text()
     assert card["lost"] and "unsure" in written and written.startswith("# Data card of x\n")
@@ -209,7 +209,7 @@ def test_every_format_says_who_gave_each_label_in_itself_or_beside_it(db, tmp_pa
     folder = tmp_path / "out"
     folder.mkdir()
     target = folder / f"x{FORMATS[kind].ending}"
-    _, written = export(db, target, kind, lossy=True)
+    _, written = export_data_set(db, target, kind, lossy=True)
     texts = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".jpg"}
     named = [path for path, text in texts.items() if b"Zoe Unusual" in text and "card" not in path.name]
     assert named, sorted(texts)
@@ -219,7 +219,7 @@ def test_every_format_says_who_gave_each_label_in_itself_or_beside_it(db, tmp_pa
     before = {path: text for path, text in texts.items() if "card" not in path.name}
     clock = time.time
     monkeypatch.setattr(time, "time", lambda: clock() + 100)
-    export(db, target, kind, lossy=True)
+    export_data_set(db, target, kind, lossy=True)
     assert {path: path.read_bytes() for path in before} == before, "an unchanged export is replaced by an equal one"
 
 
@@ -234,7 +234,7 @@ def test_a_folder_is_replaced_only_when_an_export_wrote_it_and_nobody_changed_it
     target = tmp_path / "set"
     target.mkdir()
     for _ in range(2):
-        export(db, target, "torch")
+        export_data_set(db, target, "torch")
     whole = tree(target)
     assert len(list((target / "images").iterdir())) == 24
     changes = [
@@ -248,31 +248,31 @@ def test_a_folder_is_replaced_only_when_an_export_wrote_it_and_nobody_changed_it
         change()
         changed = tree(target)
         with pytest.raises(AnnotatorError, match="holds other things, or was changed"):
-            export(db, target, "torch", overwrite=True)
+            export_data_set(db, target, "torch", overwrite=True)
         assert tree(target) == changed != whole
         for path in sorted(target.rglob("*"), reverse=True):
             path.unlink() if path.is_file() else path.rmdir()
-        export(db, target, "torch")
+        export_data_set(db, target, "torch")
     for hostile in (db.paths.project / "set", tmp_path / "photos.jpg"):
         (tmp_path / "photos.jpg").touch()
         with pytest.raises(AnnotatorError, match=r"is in the project|is not a folder"):
-            export(db, hostile, "torch")
+            export_data_set(db, hostile, "torch")
     assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.parametrize("how", ["link", "copy", "resize", "none"])
 def test_images_are_linked_copied_or_resized_and_those_that_are_gone_are_left_out(db, photos, tmp_path, how):
     (photos / "03.jpg").unlink()
-    with prepare(db, tmp_path / "set", "torch", Choices(images=how, pixels=16)) as prepared:
-        write(prepared)
+    with prepare_export(db, tmp_path / "set", "torch", Choices(images=how, pixels=16)) as prepared:
+        write_export(prepared)
     names = np.load(tmp_path / "set" / "images.npy").tolist()
     if how == "none":
         assert len(names) == 24 and not (tmp_path / "set" / "images").exists()
         return
-    assert len(names) == 23 and "1 image could not be read and left out." in prepared.said
+    assert len(names) == 23 and "1 image could not be read and left out." in prepared.sentences
     labels = np.load(tmp_path / "set" / "labels.npy")
     assert len(labels) == 23
-    for image in images.all_images(db):
+    for image in images.load_all_images(db):
         path = (
             tmp_path
             / "set"
@@ -290,7 +290,7 @@ def test_images_are_linked_copied_or_resized_and_those_that_are_gone_are_left_ou
 
 
 def test_linked_files_count_as_unchanged_and_are_not_read_again(db, photos, tmp_path):
-    export(db, tmp_path / "set", "torch", Choices(images="link"))
+    export_data_set(db, tmp_path / "set", "torch", Choices(images="link"))
     stamps = dict(db.tuples("SELECT path, stamp FROM file"))
     for path, stamp in stamps.items():
         facts = (photos / path).stat()
@@ -301,7 +301,7 @@ def test_linked_files_count_as_unchanged_and_are_not_read_again(db, photos, tmp_
 def test_progress_reaches_the_end_and_an_interrupted_export_leaves_nothing(db, tmp_path, kind):
     shown: list[tuple[int, int]] = []
     target = tmp_path / f"set{FORMATS[kind].ending}"
-    export(db, target, kind, progress=lambda *step: shown.append(step))
+    export_data_set(db, target, kind, progress=lambda *step: shown.append(step))
     assert shown == [(24, 24), (24, 24)], "counted, then written"
 
     def interrupt(done: int, of: int) -> None:
@@ -310,7 +310,7 @@ def test_progress_reaches_the_end_and_an_interrupted_export_leaves_nothing(db, t
 
     (tmp_path / "new").mkdir()
     with pytest.raises(KeyboardInterrupt):
-        export(db, tmp_path / "new" / target.name, kind, progress=interrupt)
+        export_data_set(db, tmp_path / "new" / target.name, kind, progress=interrupt)
     assert not list((tmp_path / "new").iterdir())
 
 
@@ -320,7 +320,7 @@ def test_file_names_in_an_export_are_unique_whatever_the_case_and_safe(db, tmp_p
     with db.writing() as sql:
         for image_id, name in enumerate(hostile, start=1):
             sql.execute("UPDATE image SET name = ? WHERE id = ?", [name, image_id])
-    with data_set(db, names_files=True) as data:
+    with open_data_set(db, names_files=True) as data:
         names = [name for block in data.view.blocks() for name in block.files]
     stems = [Path(name).stem.casefold() for name in names]
     assert len(set(stems)) == 24 and all(0 < len(name.encode()) < 240 for name in names)
@@ -333,24 +333,25 @@ def test_file_names_in_an_export_are_unique_whatever_the_case_and_safe(db, tmp_p
 @pytest.mark.parametrize("kind", ["torch", "csv"])
 def test_an_export_that_is_killed_leaves_nothing_half_and_the_next_one_sweeps(db, tmp_path, kind):
     target = tmp_path / f"set{FORMATS[kind].ending}"
-    export(db, target, kind)
+    export_data_set(db, target, kind)
     before = tree(tmp_path / "set") if kind == "torch" else target.read_bytes()
     answer(db, 1, 1, PRESENT)
     dying = f"""
 import os, signal
 from pathlib import Path
-from annotator.exchange.exports import data_card, export
+from annotator.exchange.exports import data_card
+from annotator.exchange.exports import export_writer as export
 from annotator.store.database.database import Database
-markdown = data_card.markdown
-data_card.markdown = lambda card: os.kill(os.getpid(), signal.SIGKILL)
-export.export(Database(Path({str(db.paths.project)!r})), Path({str(target)!r}), {kind!r})
+markdown = data_card.format_markdown
+data_card.format_markdown = lambda card: os.kill(os.getpid(), signal.SIGKILL)
+export.export_data_set(Database(Path({str(db.paths.project)!r})), Path({str(target)!r}), {kind!r})
 """
     done = subprocess.run([sys.executable, "-P", "-c", dying], capture_output=True, env=os.environ, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     assert (tree(target) if kind == "torch" else target.read_bytes()) == before
     left = list(tmp_path.glob(".set*.part"))
     assert left
-    export(db, target, kind)
+    export_data_set(db, target, kind)
     assert not list(tmp_path.glob(".set*.part"))
     assert (tree(target) if kind == "torch" else target.read_bytes()) != before
 
@@ -358,5 +359,5 @@ export.export(Database(Path({str(db.paths.project)!r})), Path({str(target)!r}), 
 def test_an_old_folder_that_was_about_to_be_replaced_comes_back(tmp_path):
     (tmp_path / ".set.ab12.old.part").mkdir()
     (tmp_path / ".set.ab12.old.part" / "labels.npy").write_text("old")
-    new_folders.sweep(tmp_path, "set")
+    new_folders.remove_unfinished_folders(tmp_path, "set")
     assert (tmp_path / "set" / "labels.npy").read_text() == "old" and not list(tmp_path.glob(".*"))

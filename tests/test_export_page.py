@@ -20,22 +20,21 @@ from typer.testing import CliRunner
 
 from annotator.cli import app
 from annotator.errors import AnnotatorError
-from annotator.exchange.exports.choices import Choices, columns_of
-from annotator.exchange.exports.command import command
-from annotator.exchange.exports.export import prepare
+from annotator.exchange.exports.choices import Choices, parse_columns
+from annotator.exchange.exports.export_command import format_export_command
+from annotator.exchange.exports.export_writer import prepare_export
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.formats.view import Columns
+from annotator.exchange.formats.export_view import TableColumns
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import decisions
-from annotator.store.labels import tagged_exports as tags
-from annotator.ui.access import context
-from annotator.ui.charts.theme import JOINER
-from annotator.ui.export import columns as page_columns
-from annotator.ui.export.running import Exporting, Order, exporting
-from annotator.ui.work.background import UNASKED, Background
+from annotator.store.labels import decisions, tagged_exports
+from annotator.ui.access import served_project
+from annotator.ui.charts.theme import WORD_JOINER
+from annotator.ui.export import columns_section
+from annotator.ui.export.export_runner import ExportRequest, ExportRunner, get_export_runner
+from annotator.ui.work.computations import ABANDONED_SECONDS, Computations
 from annotator.ui.work.downloads import Downloads
 
 __all__ = ["sure"]  # a fixture
@@ -59,13 +58,13 @@ def settled(test: AppTest) -> AppTest:
 def press(test: AppTest) -> AppTest:
     """Press Export, and wait for it."""
     fine(test.button(key="export_start").click().run())
-    exporting(context.db()).wait()
+    get_export_runner(served_project.db()).wait()
     return settled(test)
 
 
 def content() -> dict[str, bytes]:
     """The files of the newest export: those in its zip, or in its folder on the server."""
-    outcome = exporting(context.db()).outcomes[0]
+    outcome = get_export_runner(served_project.db()).outcomes[0]
     assert not outcome.error, outcome.error
     if outcome.folder:
         files = [path for path in outcome.folder.rglob("*") if path.is_file()]
@@ -95,9 +94,9 @@ def labeled(db):
 
 def stored(db: Database) -> dict[tuple[str, str], int]:
     """(image, class) -> state of every label."""
-    files = {image.id: image.name for image in images.all_images(db)}
-    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
-    return {(files[one.image_id], names[one.class_id]): one.state for one in decisions.all_labels(db)}
+    files = {image.id: image.name for image in images.load_all_images(db)}
+    names = {class_.id: class_.name for class_ in classes.load_active_classes(db)}
+    return {(files[one.image_id], names[one.class_id]): one.state for one in decisions.load_all_labels(db)}
 
 
 def test_a_download_read_by_pandas_and_by_pycocotools_is_what_the_store_holds(labeled, tmp_path):
@@ -127,7 +126,7 @@ def test_the_files_of_a_download_are_of_one_moment_that_of_the_export(labeled):
     for one in card["classes"]:
         cells = sum(cell["cells"] for cell in one["cells"] if cell["state"] == "present")
         assert cells == sum(row[one["name"]] == "1" for row in rows) == one["certificate"]["people"]
-    assert card["certificate"]["last_decision"] == decisions.newest_decision(labeled)
+    assert card["certificate"]["last_decision"] == decisions.get_newest_decision_id(labeled)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +167,12 @@ def test_the_command_line_that_the_page_shows_writes_the_same_files(sure, tmp_pa
 
 def test_what_a_format_cannot_hold_is_agreed_to_before_anything_is_written(labeled):
     test = page(labeled, format="openimages")
-    assert "no room for 'unsure': 1 pair would be lost" in test.warning[0].value.replace("\\", "").replace(JOINER, "")
+    assert "no room for 'unsure': 1 pair would be lost" in test.warning[0].value.replace("\\", "").replace(
+        WORD_JOINER, ""
+    )
     assert test.button(key="export_start").disabled
-    work = exporting(context.db())
-    work.start(Order("openimages", Choices(), "labels", by="Ann"))
+    work = get_export_runner(served_project.db())
+    work.start(ExportRequest("openimages", Choices(), "labels", by="Ann"))
     work.wait()
     assert "1 pair would be lost" in work.outcomes[0].error and "--" not in work.outcomes[0].error
     assert not left_over(labeled)
@@ -193,34 +194,34 @@ def test_a_folder_lands_on_the_server_whole_and_is_never_replaced(labeled, annot
     assert [path.name for path in labeled.paths.exports.iterdir()] == ["set 1"]
     assert not list(labeled.paths.downloads.iterdir())
     with pytest.raises(AnnotatorError, match="is there already"):
-        exporting(context.db()).start(Order("csv", Choices(), "set 1", on_server=True))
+        get_export_runner(served_project.db()).start(ExportRequest("csv", Choices(), "set 1", on_server=True))
     for name in ("../up", ".hidden", "a/b", "", "nul", "x" * 300):
         with pytest.raises(AnnotatorError):
-            exporting(context.db()).start(Order("csv", Choices(), name, on_server=True))
+            get_export_runner(served_project.db()).start(ExportRequest("csv", Choices(), name, on_server=True))
     annotator("export", labeled.paths.project, folder, "--format", "torch")  # which knows it as an export
 
 
-class CancelledAt(Exporting):
+class CancelledAt(ExportRunner):
     """Somebody presses Cancel when this step begins."""
 
     def __init__(self, db: Database, step: str):
         super().__init__(db)
         self.step = step
 
-    def _begin(self, step: str) -> None:
+    def _begin_step(self, step: str) -> None:
         if step == self.step:
             self.cancel()
-        super()._begin(step)
+        super()._begin_step(step)
 
 
 @pytest.mark.parametrize(("step", "on_server"), [("Writing", True), ("Writing", False), ("Packing", False)])
 def test_what_is_cancelled_leaves_nothing(labeled, step, on_server):
     work = CancelledAt(labeled, step)
-    work.start(Order("torch", Choices(), "labels", on_server, tag="v1", lossy=True))
+    work.start(ExportRequest("torch", Choices(), "labels", on_server, tag="v1", lossy=True))
     work.wait()
     [outcome] = work.outcomes
     assert not outcome.error and outcome.folder is None and outcome.offered is None
-    assert not tags.all_tags(labeled) and not [path for path in left_over(labeled) if path.is_file()]
+    assert not tagged_exports.load_tags(labeled) and not [path for path in left_over(labeled) if path.is_file()]
 
 
 def test_what_a_killed_process_leaves_is_removed_by_the_next_and_nothing_else(labeled):
@@ -230,13 +231,16 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_and_nothing_else(la
     (labeled.paths.downloads / "mine").mkdir()
     offered = Downloads(labeled.paths.downloads)
     assert [path.name for path in labeled.paths.downloads.iterdir()] == ["mine"]
-    path = offered.new_folder() / "x.csv"
+    path = offered.create_folder() / "x.csv"
     path.write_text("x")
     name = offered.offer(path, "text/csv").id
     assert offered.find(name).path == path
     offered.stop()
     assert offered.find(name) is None and [path.name for path in labeled.paths.downloads.iterdir()] == ["mine"]
-    with pytest.raises(AnnotatorError, match="is in the project"), prepare(labeled, half.parents[1] / "x.csv", "csv"):
+    with (
+        pytest.raises(AnnotatorError, match="is in the project"),
+        prepare_export(labeled, half.parents[1] / "x.csv", "csv"),
+    ):
         pass
 
 
@@ -254,23 +258,23 @@ def test_tagged_exports_are_listed_and_compared_with_the_labels_of_now(labeled):
     [link] = [body for body in bodies if "v1 to now.csv" in body]
     name = link.split("/api/download/")[1].split("?")[0]
     rows = list(csv.DictReader((labeled.paths.downloads / name / "v1 to now.csv").open(newline="")))
-    files = {image.id: image.name for image in images.all_images(labeled)}
+    files = {image.id: image.name for image in images.load_all_images(labeled)}
     assert [tuple(row.values()) for row in rows] == [
         (files[1], "fox", "present", "absent"),
         (files[7], "heron", "unknown", "present"),
     ]
-    assert tags.name_problem(labeled, "v1") in words(settled(page(labeled, export_tag="v1")))
+    assert tagged_exports.find_name_problem(labeled, "v1") in words(settled(page(labeled, export_tag="v1")))
 
 
 def test_columns_are_chosen_ordered_and_renamed_as_the_preview_shows_and_the_command_says(labeled):
-    rows = page_columns.rows_of(["image", "fox", "heron"], ["sha256"])
+    rows = columns_section.build_rows(["image", "fox", "heron"], ["sha256"])
     rows[1]["write"], rows[2]["place"], rows[3]["write"], rows[0]["name"] = False, 1, True, ' a=b,"c" '
-    chosen = tuple(page_columns.chosen_columns(rows))
+    chosen = tuple(columns_section.read_chosen_columns(rows))
     assert chosen == (("heron", "heron"), ("image", 'a=b,"c"'), ("sha256", "sha256"))
-    hostile = Choices(columns=Columns(chosen=(*chosen, ("x=\\y", "z"))))
-    line = shlex.split(command(Path("p"), Path("x.csv"), FORMATS["csv"], hostile))
+    hostile = Choices(columns=TableColumns(chosen=(*chosen, ("x=\\y", "z"))))
+    line = shlex.split(format_export_command(Path("p"), Path("x.csv"), FORMATS["csv"], hostile))
     [option] = [word for word in line if word.startswith("--columns=")]
-    assert columns_of(option.removeprefix("--columns=")) == hostile.columns.chosen
+    assert parse_columns(option.removeprefix("--columns=")) == hostile.columns.chosen
     test = page(labeled, choose_columns=True, shape="long")
     [preview] = [one.proto.body for one in test.get("html") if "The first rows of the export" in one.proto.body]
     assert "decided_at" in preview and preview.count("<tr>") == 6
@@ -286,13 +290,13 @@ def test_a_long_computation_answers_at_once_is_shared_and_ends_when_nobody_waits
         note(10, 10)
         return "done"
 
-    work = Background()
-    first = work.ask("key", 1, slow)
-    assert not first.ended.is_set() and first.share == 0.3 and work.ask("key", 2, slow) is first
-    first.asked -= 2 * UNASKED
+    work = Computations()
+    first = work.request("key", 1, slow)
+    assert not first.ended.is_set() and first.fraction == 0.3 and work.request("key", 2, slow) is first
+    first.asked -= 2 * ABANDONED_SECONDS
     gate.set()
     first.ended.wait(30)
     assert first.result is None and not first.error
-    again = work.ask("key", 2, slow)
+    again = work.request("key", 2, slow)
     again.ended.wait(30)
-    assert again.result == "done" and len(begun) == 2 and work.ask("key", 2, slow) is again
+    assert again.result == "done" and len(begun) == 2 and work.request("key", 2, slow) is again

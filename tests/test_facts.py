@@ -8,17 +8,16 @@ from asked import asked
 from PIL import Image
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.snapshot import fact_colours, fact_groups, facts, gallery, image_map
-from annotator.snapshot.facts import FACTS, Fact
-from annotator.snapshot.filters import BY_NAME as FILTERS
-from annotator.snapshot.filters import GalleryFilter
-from annotator.snapshot.gallery import Sorting
-from annotator.snapshot.sorts import BY_NAME as SORTS
+from annotator.snapshot import fact_colors, fact_groups, gallery_listing, image_facts, image_map
+from annotator.snapshot.filters import FILTERS_BY_NAME, GalleryFilter
+from annotator.snapshot.gallery_listing import Sorting
+from annotator.snapshot.image_facts import FACTS, Fact
+from annotator.snapshot.sorts import SORTS_BY_NAME
 from annotator.store.database.database import Database
 from annotator.store.gallery import attribute_columns
-from annotator.store.gallery.values import Choices
+from annotator.store.gallery.values import CategoryColumn
 
 DATE_TIME_ORIGINAL, MODEL, EXPOSURE = 0x9003, 0x0110, 0x8769
 
@@ -49,54 +48,58 @@ def traps(tmp_path: Path) -> Database:
         photo(
             tmp_path / "photos" / folder / f"{number}.jpg", number, f"Trap {number % 2 + 3}" if number < 5 else "", when
         )
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos")
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos")
     return Database(tmp_path / "project")
 
 
 def ids(db: Database, sort: Sorting | None = None, **given: object) -> list[int]:
-    return gallery.listing(db, GalleryFilter.build(**given), sort or Sorting()).ids(0, 100)
+    return gallery_listing.get_listing(db, GalleryFilter.build(**given), sort or Sorting()).get_ids(0, 100)
 
 
 def test_every_fact_of_the_table_is_a_filter_and_an_order_which_tell_the_blind_alike():
     for fact in FACTS:
-        of_filter, sort = FILTERS[fact.name], SORTS[fact.name]
+        of_filter, sort = FILTERS_BY_NAME[fact.name], SORTS_BY_NAME[fact.name]
         assert of_filter.label == sort.label == fact.label
         assert of_filter.reveals_labels == sort.reveals_labels == fact.reveals_labels
         assert of_filter.imported == sort.imported == fact.imported
-    assert Fact("new", "New", facts.Kind.NUMBER, facts.measured("sharpness")).reveals_labels, "unless it says not"
-    assert SORTS["column"].reveals_labels and FILTERS["facts"].reveals_labels, "an import may be about anything"
+    assert Fact(
+        "new", "New", image_facts.FactKind.NUMBER, image_facts.make_measure_reader("sharpness")
+    ).reveals_labels, "unless it says not"
+    assert SORTS_BY_NAME["column"].reveals_labels and FILTERS_BY_NAME["facts"].reveals_labels, (
+        "an import may be about anything"
+    )
 
 
 def test_the_camera_hour_and_day_that_files_say_are_filters_and_orders(traps):
-    assert gallery.choices(traps)["camera"] == [("Trap 3", "Trap 3"), ("Trap 4", "Trap 4")]
+    assert gallery_listing.list_filter_choices(traps)["camera"] == [("Trap 3", "Trap 3"), ("Trap 4", "Trap 4")]
     assert ids(traps, camera="Trap 4") == [2, 4]
     assert ids(traps, hour=(4, 13)) == [1, 2] and ids(traps, hour=(None, 4)) == [4]
     assert ids(traps, hour=(23, None)) == [3], "from the last minute of a day to its end"
     first, last = (np.datetime64(day).item() for day in ("2026-05-02", "2026-05-02"))
     assert ids(traps, captured=(first, last)) == [3] and ids(traps, captured=(first, None)) == [3, 4]
     assert ids(traps, Sorting("hour")) == [4, 1, 2, 3, 5, 6]
-    assert ids(traps, Sorting("camera", down=True)) == [4, 2, 5, 3, 1, 6]
-    shown = gallery.window(traps, GalleryFilter(), Sorting("hour"), 0, 9)
+    assert ids(traps, Sorting("camera", descending=True)) == [4, 2, 5, 3, 1, 6]
+    shown = gallery_listing.get_window(traps, GalleryFilter(), Sorting("hour"), 0, 9)
     assert shown.measures == {4: "0:00", 1: "4:30", 2: "12:00", 3: "23:59"}
 
 
 def test_images_of_before_get_their_camera_once_their_files_are_read_again_and_the_list_follows(traps):
-    from annotator.worker.features.missing_files import MissingFiles
+    from annotator.worker.features.missing_files import MissingFileWatcher
 
     assert ids(traps, camera="Trap 4") == [2, 4]
     with traps.writing() as sql:
         sql.execute("UPDATE image SET camera = NULL, capture_read = 0")
     assert ids(traps, camera="Trap 4") == []
-    MissingFiles(traps).read_capture_times()
+    MissingFileWatcher(traps).read_capture_times()
     assert ids(traps, camera="Trap 4") == [2, 4]
 
 
 def test_a_place_and_a_time_of_an_import_come_before_those_of_the_file(traps):
-    assert [name for name, _ in gallery.choices(traps)["place"]] == ["pond", "wood"]
+    assert [name for name, _ in gallery_listing.list_filter_choices(traps)["place"]] == ["pond", "wood"]
     give(traps, "location", {1: "heath", 2: "", 6: "heath"})
     give(traps, "timestamp", {1: "2026-05-03T20:00:00", 5: "2026-05-03 21:30:00", 2: "yesterday"})
     fresh = Database(traps.paths.project)
-    assert [name for name, _ in gallery.choices(fresh)["place"]] == ["heath", "pond", "wood"]
+    assert [name for name, _ in gallery_listing.list_filter_choices(fresh)["place"]] == ["heath", "pond", "wood"]
     assert ids(fresh, place="heath") == [1, 6] and ids(fresh, place="pond") == [2, 3]
     assert ids(fresh, hour=(20, 22)) == [1, 5]
     assert ids(fresh, Sorting("captured")) == [2, 3, 1, 5, 4, 6]
@@ -110,7 +113,7 @@ def test_an_imported_column_is_an_order_by_number_where_all_values_are_numbers_e
     assert ids(traps, Sorting("column", column="site")) == [1, 4, 2, 3, 5, 6]
     assert ids(traps, facts=(("weight", "-3..10"),)) == [2, 3] and ids(traps, facts=(("weight", "10.."),)) == [1, 5]
     assert ids(traps, facts=(("site", "9..11"),)) == [], "these are texts"
-    shown = gallery.window(traps, GalleryFilter(), Sorting("column", column="weight"), 0, 9)
+    shown = gallery_listing.get_window(traps, GalleryFilter(), Sorting("column", column="weight"), 0, 9)
     assert shown.measures == {1: "10", 2: "9", 3: "-2.5", 5: "100"}
 
 
@@ -120,7 +123,7 @@ def test_an_unknown_column_and_one_of_too_many_texts_say_what_there_is(traps, mo
         ids(traps, Sorting("column", column="plot"))
     with pytest.raises(AnnotatorError, match="name it"):
         ids(traps, Sorting("column"))
-    monkeypatch.setattr(attribute_columns, "MOST_TEXTS", 2)
+    monkeypatch.setattr(attribute_columns, "MAX_DISTINCT_TEXTS", 2)
     with pytest.raises(AnnotatorError, match="more than 2 different texts"):
         ids(traps, Sorting("column", column="site"))
     assert ids(traps, facts=(("site", "b"),)) == [2]
@@ -128,12 +131,12 @@ def test_an_unknown_column_and_one_of_too_many_texts_say_what_there_is(traps, mo
 
 @pytest.mark.parametrize("text", ["1_000", "nan", "inf", "1,5", "", "0x10", "north"])
 def test_what_is_no_plain_number_is_a_text(text):
-    assert attribute_columns.number_in(text) is None
+    assert attribute_columns.parse_number(text) is None
 
 
 def test_a_fact_that_no_image_has_is_not_offered(traps):
     give(traps, "site", {1: "a"})
-    names = [name for name, _ in gallery.offered_facts(traps)]
+    names = [name for name, _ in gallery_listing.list_offered_facts(traps)]
     assert names == ["place", "camera", "captured", "hour", "column:site"], "nobody has measured these pictures"
 
 
@@ -156,25 +159,25 @@ def test_routes_take_ranges_days_and_columns_and_refuse_what_is_none(traps):
         assert listed(sort="column")[0] == 409 and listed(sort="column:weight")[0] == 400
 
 
-def on_map(db: Database, count: int) -> image_map.Map:
+def on_map(db: Database, count: int) -> image_map.ImageMap:
     places = np.random.default_rng(0).random((count, 2))
     image_map.save_map(db.paths.map(DEFAULT_BACKBONE), np.arange(1, count + 1), places)
-    return image_map.current_map(db)
+    return image_map.get_current_map(db)
 
 
-def coloured(db: Database, name: str) -> tuple[list[int], dict]:
-    values, meaning = fact_colours.coloured(*fact_colours.read(db, on_map(db, 6), name))
+def colored(db: Database, name: str) -> tuple[list[int], dict]:
+    values, meaning = fact_colors.encode_colors(*fact_colors.load_values(db, on_map(db, 6), name))
     return values.tolist(), meaning
 
 
-def test_points_have_the_colour_of_their_choice_or_of_their_place_between_the_ends(traps):
-    assert coloured(traps, "camera") == ([0, 1, 0, 1, 0, 255], {"names": ["Trap 3", "Trap 4"], "rest": False})
+def test_points_have_the_color_of_their_choice_or_of_their_place_between_the_ends(traps):
+    assert colored(traps, "camera") == ([0, 1, 0, 1, 0, 255], {"names": ["Trap 3", "Trap 4"], "rest": False})
     give(traps, "weight", {1: "10", 2: "20", 3: "15", 4: "10"})
-    values, meaning = coloured(traps, "column:weight")
+    values, meaning = colored(traps, "column:weight")
     assert values == [0, 254, 127, 0, 255, 255] and meaning == {"low": "10", "high": "20"}
-    values, meaning = coloured(traps, "captured")
+    values, meaning = colored(traps, "captured")
     assert values[:4] == [0, 3, 15, 254] and meaning == {"low": "2026-05-01", "high": "2026-06-01"}
-    assert coloured(traps, "size") == ([255] * 6, {"low": "", "high": ""}), "nobody has measured these pictures"
+    assert colored(traps, "size") == ([255] * 6, {"low": "", "high": ""}), "nobody has measured these pictures"
     with asked(traps.paths.project) as app:
         status, content = app.send("GET", "/api/map/colors?by=fact&fact=camera")
         assert status == 200 and content[:6] == bytes([0, 1, 0, 1, 0, 255]) and content[6:].startswith(b'{"names"')
@@ -184,28 +187,28 @@ def test_points_have_the_colour_of_their_choice_or_of_their_place_between_the_en
 
 def test_one_odd_value_does_not_make_all_others_look_the_same():
     values = np.append(np.arange(999.0), 1e9)
-    fact = facts.BY_NAME["sharpness"]
-    bytes_, meaning = fact_colours.coloured(fact, values)
+    fact = image_facts.FACTS_BY_NAME["sharpness"]
+    bytes_, meaning = fact_colors.encode_colors(fact, values)
     assert len(set(bytes_.tolist())) > 200 and meaning["high"].endswith("or more")
 
 
 def test_of_many_choices_the_commonest_have_a_group_and_the_last_is_of_all_others():
     codes = np.array([3, 3, 3, 0, 0, 1, 1, 2, -1, 5])
-    groups = fact_groups.by_choice(Choices(codes, list("abcdef")), 3)
-    assert groups.labels == ["d", "a", "other (3 values)"] and groups.given == ["d", "a", ""]
+    groups = fact_groups.group_by_choice(CategoryColumn(codes, list("abcdef")), 3)
+    assert groups.labels == ["d", "a", "other (3 values)"] and groups.filter_values == ["d", "a", ""]
     assert groups.codes.tolist() == [0, 0, 0, 1, 1, 2, 2, 2, -1, 2]
-    all_of_them = fact_groups.by_choice(Choices(codes, list("abcdef")), 5)
+    all_of_them = fact_groups.group_by_choice(CategoryColumn(codes, list("abcdef")), 5)
     assert all_of_them.labels == ["d", "a", "b", "c", "f"], "e is of no image"
 
 
 def test_a_band_is_what_the_filter_with_its_ends_shows():
     chance = np.random.default_rng(0)
     values = np.append(chance.integers(0, 101, 3000) / 100, np.nan).astype(np.float16)
-    fact = facts.BY_NAME["brightness"]
-    groups = fact_groups.by_band(fact, values, (20, 40, 60))
+    fact = image_facts.FACTS_BY_NAME["brightness"]
+    groups = fact_groups.group_by_band(fact, values, (20, 40, 60))
     assert groups.labels == ["under 20%", "20% to 40%", "40% to 60%", "60% or more"]
-    assert groups.given == ["..20", "20..40", "40..60", "60.."]
-    for number, given in enumerate(groups.given):
+    assert groups.filter_values == ["..20", "20..40", "40..60", "60.."]
+    for number, given in enumerate(groups.filter_values):
         ends = [float(end) if end else None for end in given.split("..")]
-        assert (fact.within(values, *ends) == (groups.codes == number)).all()
+        assert (fact.compute_range_mask(values, *ends) == (groups.codes == number)).all()
     assert groups.codes[-1] == -1

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from served import Served, serving, until
 from test_facts import give, photo
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot import image_map
 from annotator.store.database.database import Database
@@ -32,10 +32,12 @@ def make_project(folder) -> Database:
         name = f"{'pond' if number < 16 else 'wood'}/{number:02}.jpg"
         photo(folder / "photos" / name, number, f"Trap {number % 2 + 3}", f"2026:05:01 {number:02}:15:00")
     (folder / "classes.txt").write_text("fox\nheron\n")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     db = Database(folder / "project")
-    looks = ((image.id, Appearance(image.id / 25, 20.0 * image.id, 0, 0, image.id)) for image in images.all_images(db))
-    appearances.keep(db, looks)
+    looks = (
+        (image.id, Appearance(image.id / 25, 20.0 * image.id, 0, 0, image.id)) for image in images.load_all_images(db)
+    )
+    appearances.save(db, looks)
     places = np.stack(np.divmod(np.arange(COUNT), 6), 1)[:, ::-1] / (5, 3)
     image_map.save_map(db.paths.map(DEFAULT_BACKBONE), np.arange(1, COUNT + 1), places)
     give(db, "weight", {image_id: 10 * (image_id % 4) for image_id in range(1, 21)})
@@ -126,7 +128,7 @@ CONTRAST = """(list) => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_map_is_coloured_by_any_fact_and_its_legend_names_the_choices_or_the_ends(browser, traps, scheme):
+def test_the_map_is_colored_by_any_fact_and_its_legend_names_the_choices_or_the_ends(browser, traps, scheme):
     page = open_page(browser, traps, "Ann", "/map", color_scheme=scheme)
     page.locator(f".field[data-points='{COUNT}']").wait_for(timeout=60_000)
     page.get_by_role("button", name="Fact", exact=True).click()

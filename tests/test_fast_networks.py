@@ -10,18 +10,23 @@ from PIL import Image
 from tiny_networks import save_timm
 from torch import nn
 
-from annotator.benchmark.embedding import measure
-from annotator.cluster.versions import OPEN_CLIP, needed_for, refusal, versions
+from annotator.benchmark.embedding_speed import measure
+from annotator.cluster.package_versions import (
+    OPEN_CLIP_PACKAGE,
+    find_version_mismatch,
+    get_package_versions,
+    list_extra_packages,
+)
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.worker.features import embed as embedding
-from annotator.worker.features.backbone import backbone_of
-from annotator.worker.features.embed import embed
-from models.backbones import fast, networks
-from models.backbones.batches import settle_batch
-from models.backbones.cam import heat_map
-from models.backbones.networks import Backbone, load_backbone, loaded
-from models.backbones.pretrained import pretrained
+from annotator.worker.features import embed
+from annotator.worker.features.backbone import load_project_backbone
+from annotator.worker.features.embed import embed_images
+from models.backbones import fast_inference, frozen_backbone
+from models.backbones.batch_size import tune_batch_size
+from models.backbones.cam import compute_heat_map
+from models.backbones.frozen_backbone import Backbone, load_backbone, load_on_device
+from models.backbones.pretrained import load_pretrained
 
 
 class OnGpu(Backbone):
@@ -33,12 +38,12 @@ class OnGpu(Backbone):
     def on_gpu(self):
         return self.device.type == "meta"
 
-    def normalised(self, images):
+    def normalize(self, images):
         if self.on_gpu and len(images) > self.least:
             raise torch.OutOfMemoryError
         device, self.device = self.device, torch.device("cpu")
         try:
-            return super().normalised(images)
+            return super().normalize(images)
         finally:
             self.device = device
 
@@ -79,9 +84,9 @@ def pixels(count, size):
 )
 def test_bfloat16_on_a_cpu_that_has_it_where_it_is_faster(tiny, monkeypatch, has, times, least, is_half):
     plain = load_backbone(tiny)
-    monkeypatch.setattr(fast, "has_bfloat16", lambda: has)
-    monkeypatch.setattr(fast, "times_faster", lambda first, second: (first(), second(), times)[2])
-    monkeypatch.setattr(fast, "LARGE_ENOUGH", least)
+    monkeypatch.setattr(fast_inference, "has_bfloat16", lambda: has)
+    monkeypatch.setattr(fast_inference, "measure_speedup", lambda first, second: (first(), second(), times)[2])
+    monkeypatch.setattr(fast_inference, "MIN_BFLOAT16_WEIGHTS", least)
     backbone = load_backbone(tiny)
     assert ("bfloat16" in backbone.setting) is is_half
     images = pixels(6, backbone.input_size)
@@ -97,13 +102,15 @@ def test_half_precision_whose_numbers_run_over_is_not_used(monkeypatch):
             return images.mean((2, 3)) + 1e6
 
     network, images = Large(), torch.zeros(1, 3, 8, 8)
-    assert fast._alike(network(images).bfloat16(), network(images))
-    assert not fast._alike(network(images).half(), network(images)), "beyond 65504 it is infinite"
-    assert fast.times_faster(lambda: None, lambda: sum(range(100_000))) > 1
+    assert fast_inference._are_close_in_half(network(images).bfloat16(), network(images))
+    assert not fast_inference._are_close_in_half(network(images).half(), network(images)), "beyond 65504 it is infinite"
+    assert fast_inference.measure_speedup(lambda: None, lambda: sum(range(100_000))) > 1
 
 
 def test_a_folded_network_is_left_as_it_is(monkeypatch):
-    monkeypatch.setattr(fast, "has_bfloat16", lambda: pytest.fail("the packaged network is in float32 everywhere"))
+    monkeypatch.setattr(
+        fast_inference, "has_bfloat16", lambda: pytest.fail("the packaged network is in float32 everywhere")
+    )
     assert "folded" in load_backbone("efficientnet_lite0").setting
 
 
@@ -116,10 +123,10 @@ def test_without_room_for_one_image_it_goes_on_on_the_cpu_and_says_so(tiny, on_g
     assert torch.allclose(features, expected, atol=1e-4) and torch.allclose(regions, expected_regions, atol=1e-4)
     on_gpu.least = 0  # somebody else has taken its memory
     assert torch.allclose(on_gpu.features(images), expected, atol=1e-4)
-    assert not on_gpu.on_gpu and on_gpu.chunk == fast.CPU_CHUNK
+    assert not on_gpu.on_gpu and on_gpu.chunk == fast_inference.CPU_CHUNK_IMAGES
     assert said == [f"The GPU has no room for {tiny}, which therefore runs on the CPU."]
     head = torch.randn(2, on_gpu.dimensions)
-    assert heat_map(on_gpu, head, torch.zeros(2), images[0], 1).max() > 0
+    assert compute_heat_map(on_gpu, head, torch.zeros(2), images[0], 1).max() > 0
 
 
 def test_a_network_that_does_not_fit_is_loaded_on_the_cpu_and_the_project_says_so(tiny, project, monkeypatch):
@@ -131,36 +138,36 @@ def test_a_network_that_does_not_fit_is_loaded_on_the_cpu_and_the_project_says_s
             raise torch.OutOfMemoryError
         return Backbone(name, source, device, say)
 
-    monkeypatch.setattr(networks, "Backbone", full)
+    monkeypatch.setattr(frozen_backbone, "Backbone", full)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     with pytest.warns(UserWarning, match="no room for"):
-        assert not loaded(tiny, lambda: pretrained(tiny)).on_gpu
+        assert not load_on_device(tiny, lambda: load_pretrained(tiny)).on_gpu
     assert [device for device, _ in made] == ["cuda", "cpu"] and made[0][1] is not made[1][1]
     db = Database(project)
     with pytest.warns(UserWarning, match="runs on the CPU"):
-        backbone_of(db, tiny)
-    assert "The GPU has no room for" in heartbeat.worker_state(db).last_error
+        load_project_backbone(db, tiny)
+    assert "The GPU has no room for" in heartbeat.load_worker_state(db).last_error
 
 
 def test_a_gpu_is_given_as_many_images_as_it_takes(on_gpu):
     on_gpu.least = 100
-    settle_batch(on_gpu)
+    tune_batch_size(on_gpu)
     assert 32 <= on_gpu.chunk <= 64 and on_gpu.batch_is_settled
     on_gpu.chunk = 7
-    settle_batch(on_gpu)
+    tune_batch_size(on_gpu)
     assert on_gpu.chunk == 7, "it is tried once"
     on_gpu.batch_is_settled, on_gpu.least = False, 10
-    settle_batch(on_gpu)
+    tune_batch_size(on_gpu)
     assert on_gpu.chunk == 8
 
 
 @pytest.mark.parametrize("batch", [None, 4, 30])
 def test_images_are_decoded_ahead_of_a_gpu_and_come_in_order(tiny, on_gpu, pictures, monkeypatch, batch):
-    monkeypatch.setattr(embedding, "WORTH_TRYING", 10)
+    monkeypatch.setattr(embed, "MIN_IMAGES_TO_TUNE_BATCH", 10)
     on_gpu.least = 100
     pictures[3].write_bytes(b"")
-    expected = list(embed(pictures, load_backbone(tiny), regions=True))
-    batches = list(embed(pictures, on_gpu, regions=True, batch=batch, workers=2))
+    expected = list(embed_images(pictures, load_backbone(tiny), regions=True))
+    batches = list(embed_images(pictures, on_gpu, regions=True, batch=batch, workers=2))
     assert [place for part in batches for place in part.indices] == [place for place in range(21) if place != 3]
     assert [failure for part in batches for failure in part.failures] == [(3, "empty file (0 bytes)")]
     together = [np.concatenate([part.features for part in parts]) for parts in (batches, expected)]
@@ -171,10 +178,10 @@ def test_images_are_decoded_ahead_of_a_gpu_and_come_in_order(tiny, on_gpu, pictu
 
 def test_a_request_to_stop_decodes_nothing_new_for_a_gpu(on_gpu, pictures):
     seen = []
-    for part in embed(pictures, on_gpu, batch=1, workers=1, should_stop=lambda: bool(seen)):
+    for part in embed_images(pictures, on_gpu, batch=1, workers=1, should_stop=lambda: bool(seen)):
         seen.extend(part.indices)
-    assert seen == list(range(len(seen))) and 1 <= len(seen) <= 1 + embedding.UNDER_WAY + 4
-    stream = embed(pictures, on_gpu, batch=2)
+    assert seen == list(range(len(seen))) and 1 <= len(seen) <= 1 + embed.MAX_GPU_BATCHES + 4
+    stream = embed_images(pictures, on_gpu, batch=2)
     next(stream)
     stream.close()  # the caller leaves early
 
@@ -185,9 +192,10 @@ def test_the_benchmark_takes_any_network(tiny, pictures):
 
 
 def test_a_machine_needs_open_clip_for_a_network_of_it_and_only_then(monkeypatch):
-    assert needed_for("efficientnet_lite2+open_clip:MobileCLIP2-S0/dfndr2b") == (OPEN_CLIP,)
-    assert needed_for("efficientnet_lite2") == () and refusal(versions()) == ""
+    assert list_extra_packages("efficientnet_lite2+open_clip:MobileCLIP2-S0/dfndr2b") == (OPEN_CLIP_PACKAGE,)
+    assert list_extra_packages("efficientnet_lite2") == () and find_version_mismatch(get_package_versions()) == ""
     assert (
-        OPEN_CLIP not in versions() and refusal(versions() | {"no_such_package": "1.0"}) == "has no no_such_package 1.0"
+        OPEN_CLIP_PACKAGE not in get_package_versions()
+        and find_version_mismatch(get_package_versions() | {"no_such_package": "1.0"}) == "has no no_such_package 1.0"
     )
-    assert refusal(versions() | {"multilabel-annotator": ""}) == ""
+    assert find_version_mismatch(get_package_versions() | {"multilabel-annotator": ""}) == ""

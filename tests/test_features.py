@@ -12,25 +12,25 @@ from safetensors.numpy import save_file
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.snapshot.status import status
+from annotator.snapshot.project_status import collect_status
 from annotator.store.database.caches import Caches
 from annotator.store.database.database import Database
-from annotator.store.features import contents
-from annotator.store.features.basis import StoredBasis, publish_basis, read_basis
-from annotator.store.features.cache import FeatureCache, count_features
-from annotator.store.features.contents import ProjectContents
+from annotator.store.features import project_contents
+from annotator.store.features.feature_cache import FeatureCache, count_features
+from annotator.store.features.project_contents import ProjectContents
 from annotator.store.features.shards import (
     BASIS_FILE,
-    Coded,
+    CodedRegions,
     DamagedShard,
-    Packed,
-    pack,
-    publish,
+    PackedShard,
+    list_shards,
+    pack_shard,
+    publish_shard,
     read_shard,
-    shard_files,
     write_shard,
 )
-from annotator.worker.features.coding import code_regions, write_features
+from annotator.store.features.stored_basis import StoredBasis, publish_basis, read_basis
+from annotator.worker.features.region_coding import replace_regions_by_codes, write_features
 from annotator.worker.process import Worker
 
 # Adds shards of 50 images without end; of each image all numbers say which it is. Says which shards are kept.
@@ -176,12 +176,12 @@ def test_a_shard_that_goes_while_it_is_in_use_is_told_with_what_to_do(tmp_path):
 BASIS = StoredBasis(np.zeros(4), np.eye(4)[:, :3], np.ones(3))
 
 
-def add_coded(folder, *ids: int, basis: StoredBasis = BASIS, seed: int = 0) -> tuple[np.ndarray, Coded]:
+def add_coded(folder, *ids: int, basis: StoredBasis = BASIS, seed: int = 0) -> tuple[np.ndarray, CodedRegions]:
     """A shard of these images with random features and codes."""
     chance = np.random.default_rng(seed)
     features = chance.normal(size=(len(ids), 4)).astype(np.float16)
     codes = chance.integers(-127, 128, (len(ids), 9, 3)).astype(np.int8)
-    coded = Coded(codes, chance.random((len(ids), 9)).astype(np.float16), basis.name)
+    coded = CodedRegions(codes, chance.random((len(ids), 9)).astype(np.float16), basis.name)
     add_shard(folder, np.array(ids), features, coded)
     return features, coded
 
@@ -201,11 +201,11 @@ def test_images_with_regions_and_with_codes_are_one_list(tmp_path):
 
 def test_the_name_of_a_shard_is_its_content_so_that_the_same_one_twice_is_one(tmp_path):
     features, regions = add(tmp_path, 1, 2)
-    packed = pack(np.array([1, 2]), MadeContents().hashes_of(np.array([1, 2])), features, regions)
+    packed = pack_shard(np.array([1, 2]), MadeContents().load_hashes(np.array([1, 2])), features, regions)
     assert [path.stem for path in tmp_path.iterdir()] == [packed.name]
-    assert publish(tmp_path, packed).stem == packed.name and len(list(tmp_path.iterdir())) == 1
+    assert publish_shard(tmp_path, packed).stem == packed.name and len(list(tmp_path.iterdir())) == 1
     with pytest.raises(DamagedShard, match="has changed on its way"):
-        publish(tmp_path, Packed(packed.name, packed.content[:-1] + b"x"))
+        publish_shard(tmp_path, PackedShard(packed.name, packed.content[:-1] + b"x"))
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -290,10 +290,10 @@ def test_numbers_of_another_type_are_not_read_as_features(tmp_path):
 def test_codes_that_do_not_fit_their_axes_are_no_shard(tmp_path):
     publish_basis(tmp_path, BASIS)
     for dimensions, axes in ((4, 2), (5, 3)):
-        codes = Coded(np.zeros((2, 9, axes)), np.ones((2, 9)), BASIS.name)
+        codes = CodedRegions(np.zeros((2, 9, axes)), np.ones((2, 9)), BASIS.name)
         add_shard(tmp_path, np.array([1, 2]), np.ones((2, dimensions)), codes)
     with pytest.raises(ValueError, match=r"must be \(n, R, K\) and \(n, R\)"):
-        pack(np.array([1]), None, np.ones((1, 4)), Coded(np.zeros((1, 9, 3)), np.ones((1, 8)), BASIS.name))
+        pack_shard(np.array([1]), None, np.ones((1, 4)), CodedRegions(np.zeros((1, 9, 3)), np.ones((1, 8)), BASIS.name))
     cache = read_made(tmp_path)
     assert len(cache) == 0 and len(cache.left_out) == 2 and [path.name for path in tmp_path.iterdir()] == [BASIS_FILE]
 
@@ -340,8 +340,8 @@ def test_rows_of_another_projects_images_are_not_read_hide_no_others_and_stay_wh
     cache = read_made(tmp_path)
     assert len(cache) == count(tmp_path) == 0
     assert "48 images in 6 files" in cache.left_out[0] and "an older project.db was put back" in cache.left_out[0]
-    mixed = MadeContents().hashes_of(ids)
-    mixed[3:] = MadeContents(project=2).hashes_of(ids[3:])
+    mixed = MadeContents().load_hashes(ids)
+    mixed[3:] = MadeContents(project=2).load_hashes(ids[3:])
     features, regions = _several(8, 7)
     write_shard(tmp_path, ids, mixed, features, regions)
     own = add(tmp_path, 4, 6, 8, seed=8)
@@ -354,8 +354,8 @@ def test_rows_of_another_projects_images_are_not_read_hide_no_others_and_stay_wh
         assert len(one.left_out) == 1 and "53 images in 7 files" in one.left_out[0]
     publish_basis(tmp_path, BASIS)
     cache.refresh()
-    code_regions(cache)
-    assert len(shard_files(tmp_path)) == 6 + 1 + 2, "a file with rows of others is not deleted"
+    replace_regions_by_codes(cache)
+    assert len(list_shards(tmp_path)) == 6 + 1 + 2, "a file with rows of others is not deleted"
     assert sorted(read_made(tmp_path).image_ids) == [1, 2, 3, 4, 6, 8] and count(tmp_path) == 6
 
 
@@ -398,13 +398,13 @@ def test_codes_say_what_they_are_of_as_the_regions_did_that_they_replace(tmp_pat
     add(tmp_path, 3, 1, 2)
     add_old(tmp_path, 8, 9)
     cache = read_made(tmp_path)
-    code_regions(cache)
-    read = [read_shard(path) for path in shard_files(tmp_path)]
+    replace_regions_by_codes(cache)
+    read = [read_shard(path) for path in list_shards(tmp_path)]
     assert len(read) == 2 and all(shard.basis == BASIS.name for shard in read)
     for shard in read:
         if len(shard.image_ids) == 3:
             assert shard.image_ids.tolist() == [3, 1, 2]
-            assert np.array_equal(shard.contents, MadeContents().hashes_of(shard.image_ids))
+            assert np.array_equal(shard.contents, MadeContents().load_hashes(shard.image_ids))
         else:
             assert shard.image_ids.tolist() == [8, 9] and shard.contents is None, "nobody knows"
 
@@ -417,11 +417,11 @@ def test_contents_are_the_beginnings_of_what_the_table_holds_in_any_order_and_of
         sql.execute("INSERT INTO image (id, name, sha256, width, height) VALUES (9000, 'x', ?, 1, 1)", ["12" * 32])
     project = ProjectContents(db)
     expected = dict(db.tuples("SELECT id, sha256 FROM image"))
-    assert project.newest() == 9000
-    for block in (contents.BLOCK, 3):
-        monkeypatch.setattr(contents, "BLOCK", block)
+    assert project.get_newest_id() == 9000
+    for block in (project_contents.IDS_PER_QUERY, 3):
+        monkeypatch.setattr(project_contents, "IDS_PER_QUERY", block)
         for ids in ([9000, 2, 2, 1], range(1, 30), [24, 3, 9000, 7, 5, 4, 10**12, 0, -5], []):
-            found = project.hashes_of(np.array(ids, np.int64))
+            found = project.load_hashes(np.array(ids, np.int64))
             assert found.shape == (len(ids), 8) and found.dtype == np.uint8
             for image_id, row in zip(ids, found, strict=True):
                 text = expected.get(image_id, "0" * 16)
@@ -433,22 +433,22 @@ def test_after_an_older_project_db_was_put_back_images_are_embedded_again_that_h
     """The other half of the images was registered in another order after it, so that ids were given again."""
     db = Database(project)
     ids = np.arange(1, 25)
-    made_of = ProjectContents(db).hashes_of(ids)
+    made_of = ProjectContents(db).load_hashes(ids)
     made_of[12:] = made_of[12:][::-1]
     marked = np.arange(24)[:, None] * np.ones(1280)
     write_shard(db.paths.features(DEFAULT_BACKBONE), ids, made_of, marked, np.repeat(marked[:, None], 9, 1))
-    assert status(db)["features"] == 12
+    assert collect_status(db)["features"] == 12
     for missing in (12, 0):
         worker = Worker(project)
         try:
-            assert len(worker.features.missing()) == missing
-            worker.features.embed()
-            cache = worker.context.features()
-            assert not worker.features.missing() and sorted(cache.image_ids) == ids.tolist()
+            assert len(worker.image_embedder.find_missing()) == missing
+            worker.image_embedder.embed_missing()
+            cache = worker.context.get_features()
+            assert not worker.image_embedder.find_missing() and sorted(cache.image_ids) == ids.tolist()
             order = np.argsort(cache.image_ids)
             assert np.array_equal(cache.features[order[:12]], marked[:12]), "the right ones are kept"
             assert (cache.features[order[12:]] != marked[12:]).any(1).all()
             assert "12 images in 1 file of" in cache.left_out[0]
-            assert status(db)["features"] == 24
+            assert collect_status(db)["features"] == 24
         finally:
             worker.close()

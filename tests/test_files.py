@@ -14,25 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.exports.export import export
-from annotator.exchange.setup import set_up
-from annotator.snapshot.status import status
+from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.exports.export_writer import export_data_set
+from annotator.exchange.project_setup import set_up_project
+from annotator.snapshot.project_status import collect_status
 from annotator.store.database.database import Database
-from annotator.store.images import browser_copies as copies
-from annotator.store.images import images
-from annotator.store.pictures.files import GONE, escaped, unescaped
-from annotator.worker.features.missing_files import MissingFiles
+from annotator.store.images import browser_copies, images
+from annotator.store.pictures.files import GONE_PROBLEM, escape_path, unescape_path
+from annotator.worker.features.missing_files import MissingFileWatcher
 
 NOBODY = 65534
 
 
 def names(db: Database) -> dict[int, str]:
-    return {image.id: image.name for image in images.all_images(db)}
+    return {image.id: image.name for image in images.load_all_images(db)}
 
 
 def reasons(db: Database) -> dict[str, str]:
-    return {one.path: one.reason for one in images.kept_out(db)}
+    return {one.path: one.reason for one in images.load_rejected_files(db)}
 
 
 def raw(name: bytes) -> str:
@@ -84,19 +83,19 @@ def test_nothing_that_lies_in_a_folder_ends_init(tmp_path, class_file):
     (folder / "in").symlink_to(raw(b"r\xe9union"))
     os.mkfifo(folder / "pipe.jpg")
     project = tmp_path / "project"
-    done = set_up(project, images_folder=folder, class_file=class_file)
+    done = set_up_project(project, images_folder=folder, class_file=class_file)
     db = Database(project)
     expected = {"good.jpg", r"caf\xe9.jpg", r"caf\x5cxe9.jpg", r"r\xe9union/in.jpg", "two\nlines\x1b[31m.jpg"}
     assert set(names(db).values()) == expected | {"later.jpg"}
-    contents = {images.image_path(db, image_id).read_bytes() for image_id in names(db)}
+    contents = {images.find_image_path(db, image_id).read_bytes() for image_id in names(db)}
     assert len(contents) == done.registered.added == 6
     found = reasons(db)
     assert set(found) == {r"caf\xe9.txt", "self.jpg", "there", "back", "up/", "pipe.jpg"}
     assert "links" in found["self.jpg"] and "named pipe" in found["pipe.jpg"] and "outside" in found["up/"]
-    json.dumps(status(db)).encode()
+    json.dumps(collect_status(db)).encode()
     for name in names(db).values():
-        assert images.find_image(db, unescaped(name)).name == name, "what a shell hands over"
-    again = set_up(project, images_folder=folder).registered
+        assert images.find_image(db, unescape_path(name)).name == name, "what a shell hands over"
+    again = set_up_project(project, images_folder=folder).registered
     assert (again.added, again.known, len(again.bad)) == (0, 6, 6)
 
 
@@ -105,8 +104,8 @@ PIECES = (b"\\", b"x", b"5c", b"e9", b"\xe9", b"\xff", b"\\xe9", b"\\x5c", b"a",
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1).map(b"".join))
 def test_an_escaped_name_is_text_and_opens_the_same_file(name):
-    stored = escaped(os.fsdecode(name))
-    assert os.fsencode(unescaped(stored)) == name
+    stored = escape_path(os.fsdecode(name))
+    assert os.fsencode(unescape_path(stored)) == name
     assert stored.encode().decode() == stored
 
 
@@ -116,15 +115,15 @@ def test_folders_that_may_not_be_looked_into_are_named_and_the_rest_goes_on(read
         for number, name in enumerate(("good", "locked", "entered", "listed")):
             draw(photos / name / "one.jpg", seed=number)
         project = readable_folder / "project"
-        set_up(project, images_folder=photos)
+        set_up_project(project, images_folder=photos)
         for name, rights in (("locked", 0o000), ("entered", 0o100), ("listed", 0o400)):
             (photos / name).chmod(rights)
         (photos / "good" / "more.jpg").write_bytes(draw(readable_folder / "more.jpg", seed=9).read_bytes())
-        done = set_up(project, images_folder=photos).registered
-        fresh = set_up(readable_folder / "other", images_folder=photos).registered
+        done = set_up_project(project, images_folder=photos).registered
+        fresh = set_up_project(readable_folder / "other", images_folder=photos).registered
         said = {one.path: one.reason for one in fresh.bad}
         with pytest.raises(AnnotatorError, match="may not be read"):
-            set_up(readable_folder / "third", images_folder=photos / "entered")
+            set_up_project(readable_folder / "third", images_folder=photos / "entered")
     assert said["entered/"] == "a folder that may be entered but not listed"
     assert said["listed/"] == "a folder that may be listed but not entered"
     assert "cannot be read" in said["locked/"]
@@ -134,7 +133,7 @@ def test_folders_that_may_not_be_looked_into_are_named_and_the_rest_goes_on(read
     with without_privileges():
         for name in ("locked", "entered", "listed"):
             (photos / name).chmod(0o700)
-        back = set_up(project, images_folder=photos).registered
+        back = set_up_project(project, images_folder=photos).registered
         assert (back.added, back.bad, images.count_missing(Database(project))) == (0, [], 0)
 
 
@@ -158,7 +157,7 @@ def test_a_new_project_of_which_no_image_can_be_used_is_not_made_and_every_reaso
         (tmp_path / "links" / path.name).symlink_to(path)
     (tmp_path / "links" / "torn.jpg").touch()
     with pytest.raises(AnnotatorError) as told:
-        set_up(tmp_path / "project", images_folder=tmp_path / "links")
+        set_up_project(tmp_path / "project", images_folder=tmp_path / "links")
     assert "23 files skipped: a link that leads out of the image folder" in str(told.value)
     assert "1 file skipped: empty file" in str(told.value)
     assert not (tmp_path / "project").exists()
@@ -201,30 +200,32 @@ def test_a_renamed_or_moved_file_is_called_by_the_name_it_has_now(project, photo
     db = Database(project)
     ids = {name: image_id for image_id, name in names(db).items()}
     moved(photos, *pairs)
-    found = set_up(project, images_folder=photos).registered
+    found = set_up_project(project, images_folder=photos).registered
     assert (found.added, found.moved, found.copies, found.missing) == (0, count, 0, [])
     for old, new in pairs:
         assert names(db)[ids[old]] == new
-        assert images.image_path(db, ids[old]) == photos / new
-        assert images.names_to_ids(db)[new] == images.find_image(db, new).id == ids[old]
+        assert images.find_image_path(db, ids[old]) == photos / new
+        assert images.load_ids_by_name(db)[new] == images.find_image(db, new).id == ids[old]
     for name in {old for old, _ in pairs} - {new for _, new in pairs}:
-        assert images.names_to_ids(db)[name] == images.find_image(db, name).id == ids[name], "the old name still finds"
-    with data_set(db) as data:
+        assert images.load_ids_by_name(db)[name] == images.find_image(db, name).id == ids[name], (
+            "the old name still finds"
+        )
+    with open_data_set(db) as data:
         listed = {image.name for block in data.view.blocks() for image in block.images}
     assert listed == set(names(db).values())
-    assert set_up(project, images_folder=photos).registered.known == 24
+    assert set_up_project(project, images_folder=photos).registered.known == 24
 
 
 def test_a_folder_that_moved_and_a_file_that_moved_into_another_folder_keep_their_images(project, photos, tmp_path):
     db = Database(project)
     before = names(db)
     photos.rename(tmp_path / "elsewhere")
-    found = set_up(project, images_folder=tmp_path / "elsewhere").registered
+    found = set_up_project(project, images_folder=tmp_path / "elsewhere").registered
     assert (found.added, found.moved, found.copies, found.missing) == (0, 24, 0, [])
     assert names(db) == before
     draw(tmp_path / "second" / "own.jpg", seed=80)
     (tmp_path / "elsewhere" / "00.jpg").rename(tmp_path / "second" / "zero.jpg")
-    found = set_up(project, images_folder=tmp_path / "second").registered
+    found = set_up_project(project, images_folder=tmp_path / "second").registered
     assert (found.added, found.moved) == (1, 1)
     assert names(db)[images.find_image(db, "00.jpg").id] == "zero.jpg"
 
@@ -236,52 +237,55 @@ def test_a_deleted_file_is_marked_as_missing_everywhere_until_it_is_back(project
     (photos / "04.jpg").unlink()
     said = annotator("init", "project", "--images", "photos").stdout
     assert "2 missing" in said and "03.jpg, 04.jpg" in said
-    assert images.missing_ids(db).keys() == {image_id, image_id + 1}
-    found = status(db)
+    assert images.load_missing_reasons(db).keys() == {image_id, image_id + 1}
+    found = collect_status(db)
     assert (found["images_missing_in_all"], len(found["images_missing"])) == (2, 2)
     assert "2 images cannot be shown" in annotator("status", "project").stdout
     (tmp_path / "kept.jpg").rename(photos / "back.jpg")
-    set_up(project, images_folder=photos)
-    assert images.missing_ids(db).keys() == {image_id + 1}
+    set_up_project(project, images_folder=photos)
+    assert images.load_missing_reasons(db).keys() == {image_id + 1}
     assert names(db)[image_id] == "back.jpg"
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_an_export_marks_missing_images_and_keeps_their_labels(project, photos, tmp_path, kind):
     (tmp_path / "labels.csv").write_text("image,labels\n03.jpg,fox\n05.jpg,fox\n")
-    set_up(project, images_folder=None, label_file=tmp_path / "labels.csv")
+    set_up_project(project, images_folder=None, label_file=tmp_path / "labels.csv")
     db = Database(project)
-    _, before = export(db, tmp_path / f"before.{kind}", kind)
+    _, before = export_data_set(db, tmp_path / f"before.{kind}", kind)
     assert "missing" not in before[0].read_text() + (before[1].read_text() if kind == "csv" else "")
     (photos / "03.jpg").unlink()
-    set_up(project, images_folder=photos)
-    _, written = export(db, tmp_path / f"after.{kind}", kind)
+    set_up_project(project, images_folder=photos)
+    _, written = export_data_set(db, tmp_path / f"after.{kind}", kind)
     if kind == "csv":
         rows = list(csv.DictReader(written[1].open()))
-        assert [(row["image"], row["missing"]) for row in rows] == [("03.jpg", GONE), ("05.jpg", "")]
+        assert [(row["image"], row["missing"]) for row in rows] == [("03.jpg", GONE_PROBLEM), ("05.jpg", "")]
     else:
         rows = [json.loads(line) for line in written[0].read_text().splitlines()]
-        assert [(row["image"], row["missing"]) for row in rows if "missing" in row] == [("03.jpg", GONE)]
+        assert [(row["image"], row["missing"]) for row in rows if "missing" in row] == [("03.jpg", GONE_PROBLEM)]
         assert rows[3]["labels"]["fox"] == 1
     card = next(path for path in written if path.name.endswith(".card.json"))
-    assert json.loads(card.read_text())["images_missing"] == [{"image": "03.jpg", "reason": GONE}]
+    assert json.loads(card.read_text())["images_missing"] == [{"image": "03.jpg", "reason": GONE_PROBLEM}]
     assert "1 image is missing" in card.with_suffix(".md").read_text()
 
 
 def test_a_worker_notices_deleted_files_and_those_that_are_back_but_not_an_unmounted_disk(project, photos, tmp_path):
     db = Database(project)
-    look = MissingFiles(db)
+    look = MissingFileWatcher(db)
     (photos / "03.jpg").rename(tmp_path / "away.jpg")
     (photos / "deep" / "23.png").unlink()
     (photos / "deep" / "23.png").symlink_to("nowhere")
     images.mark_problem(db, 1, "truncated: 12 bytes are missing")
     with pytest.raises(AnnotatorError):
-        copies.ready(db, images.find_image(db, "03.jpg").id, copies.THUMB)
+        browser_copies.find_ready_file(db, images.find_image(db, "03.jpg").id, browser_copies.THUMB)
     look.check_all()
-    assert images.by_reason(images.missing(db)) == {GONE: ["03.jpg", "deep/23.png"], "truncated": ["00.jpg"]}
+    assert images.group_by_reason(images.load_missing_images(db)) == {
+        GONE_PROBLEM: ["03.jpg", "deep/23.png"],
+        "truncated": ["00.jpg"],
+    }
     (tmp_path / "away.jpg").rename(photos / "03.jpg")
     look.check_all()
-    assert [one.path for one in images.missing(db)] == ["00.jpg", "deep/23.png"]
+    assert [one.path for one in images.load_missing_images(db)] == ["00.jpg", "deep/23.png"]
     photos.rename(tmp_path / "unmounted")
     look.check_all()
     assert images.count_missing(db) == 2
@@ -291,7 +295,7 @@ def test_an_empty_folder_that_was_not_empty_is_taken_for_an_unmounted_disk(proje
     photos.rename(photos.parent / "unmounted")
     photos.mkdir()
     with pytest.raises(AnnotatorError, match="Is its disk mounted"):
-        set_up(project, images_folder=photos)
+        set_up_project(project, images_folder=photos)
     assert images.count_missing(Database(project)) == 0
 
 
@@ -308,20 +312,20 @@ def test_a_file_replaced_with_the_same_size_and_time_is_not_shown_under_the_old_
     db = Database(project)
     replace_silently(photos / "00.jpg", draw(tmp_path / "other.jpg", seed=99))
     with pytest.raises(AnnotatorError, match="has changed since it was registered"):
-        copies.ready(db, 1, copies.THUMB)
-    assert "has changed" in images.missing_ids(db)[1]
-    assert set_up(project, images_folder=photos).registered.known == 23
+        browser_copies.find_ready_file(db, 1, browser_copies.THUMB)
+    assert "has changed" in images.load_missing_reasons(db)[1]
+    assert set_up_project(project, images_folder=photos).registered.known == 23
 
 
 def test_a_file_that_was_only_touched_is_the_same_and_is_read_once(project, photos):
     db = Database(project)
     (photos / "00.jpg").chmod(0o600)
     before = db.value("SELECT stamp FROM file WHERE image_id = 1")
-    assert images.image_path(db, 1) == photos / "00.jpg"
+    assert images.find_image_path(db, 1) == photos / "00.jpg"
     after = db.value("SELECT stamp FROM file WHERE image_id = 1")
     assert after not in ("", before)
     os.utime(photos / "01.jpg", ns=(0, 0))
-    assert set_up(project, images_folder=photos).registered.known == 24
+    assert set_up_project(project, images_folder=photos).registered.known == 24
     assert db.value("SELECT modified_ns FROM file WHERE path = '01.jpg'") == 0
 
 
@@ -337,19 +341,19 @@ def test_a_file_that_became_something_else_is_a_note_on_its_image(project, photo
         place.symlink_to(place)
     elif become == "link outside":
         place.symlink_to("/etc/hostname")
-    for kind in (copies.THUMB, copies.DISPLAY):
+    for kind in (browser_copies.THUMB, browser_copies.DISPLAY):
         with pytest.raises(AnnotatorError):
-            copies.ready(db, 1, kind)
-    assert images.missing_ids(db)[1]
-    assert [one.path for one in set_up(project, images_folder=photos).registered.missing] in (["00.jpg"], [])
-    assert 1 in images.missing_ids(db)
+            browser_copies.find_ready_file(db, 1, kind)
+    assert images.load_missing_reasons(db)[1]
+    assert [one.path for one in set_up_project(project, images_folder=photos).registered.missing] in (["00.jpg"], [])
+    assert 1 in images.load_missing_reasons(db)
 
 
 def test_labels_that_name_a_second_file_of_the_same_content_are_understood(project, photos, tmp_path):
     shutil.copy(photos / "00.jpg", photos / "1707.jpg")
     path = tmp_path / "labels.csv"
     path.write_text("image,class,state\n00.jpg,fox,present\n1707.jpg,fox,present\n1707.jpg,deer,absent\n")
-    done = set_up(project, images_folder=photos, label_file=path)
+    done = set_up_project(project, images_folder=photos, label_file=path)
     assert (done.registered.copies, done.labels_added, done.labels_known) == (1, 2, 0)
 
 
@@ -362,12 +366,12 @@ def test_two_names_of_one_content_with_contradicting_labels_are_a_contradiction_
     path.write_text("image,class,state\n00.jpg,fox,present\n01.jpg,deer,present\n1707.jpg,fox,absent\n")
     target = tmp_path / "fresh" if new else project
     with pytest.raises(AnnotatorError) as told:
-        set_up(target, images_folder=photos, class_file=class_file, label_file=path)
+        set_up_project(target, images_folder=photos, class_file=class_file, label_file=path)
     assert "line 4: 'fox' is absent on '1707.jpg', but present on '00.jpg' (line 2)" in str(told.value)
     if new:
         assert not target.exists()
     else:
-        assert status(Database(project))["labels"] == {"present": 0, "absent": 0, "unsure": 0}
+        assert collect_status(Database(project))["labels"] == {"present": 0, "absent": 0, "unsure": 0}
 
 
 def test_names_that_cannot_be_classes_are_refused_before_anything_is_written(tmp_path, photos):
@@ -375,7 +379,7 @@ def test_names_that_cannot_be_classes_are_refused_before_anything_is_written(tmp
     odd = ["image", "a|b", "bell\x07", "two\nlines", "x" * 300, ""]
     path.write_text("image,class,state\n" + "".join(f'00.jpg,"{name}",present\n' for name in [*odd, "fox"]))
     with pytest.raises(AnnotatorError) as told:
-        set_up(tmp_path / "project", images_folder=photos, label_file=path)
+        set_up_project(tmp_path / "project", images_folder=photos, label_file=path)
     for line in (2, 3, 4, 5, 7, 8):  # "two\nlines" ends in line 6
         assert f"line {line}: " in str(told.value)
     assert "'fox'" not in str(told.value)
@@ -383,16 +387,16 @@ def test_names_that_cannot_be_classes_are_refused_before_anything_is_written(tmp
 
 
 def test_a_truth_may_name_a_second_file_of_the_same_content_and_files_that_were_kept_out(photos, tmp_path):
-    from annotator.benchmark.effort.measure import present_labels
+    from annotator.benchmark.effort.effort_measurement import load_present_labels
 
     shutil.copy(photos / "00.jpg", photos / "1707.jpg")
     (photos / "torn.jpg").write_bytes(b"")
-    set_up(tmp_path / "project", images_folder=photos)
+    set_up_project(tmp_path / "project", images_folder=photos)
     db = Database(tmp_path / "project")
     path = tmp_path / "truth.csv"
     path.write_text("image,labels\n00.jpg,fox\n1707.jpg,fox|deer\ntorn.jpg,fox\n23.png,deer\n")
-    ids = images.with_short_names(images.names_to_ids(db))
-    given = {(ids[label.image], label.class_name) for label in present_labels(db, ids, path)}
+    ids = images.add_short_names(images.load_ids_by_name(db))
+    given = {(ids[label.image], label.class_name) for label in load_present_labels(db, ids, path)}
     assert given == {(ids["00.jpg"], "fox"), (ids["00.jpg"], "deer"), (ids["deep/23.png"], "deer")}
 
 
@@ -400,6 +404,6 @@ def test_an_image_registered_by_an_older_version_is_compared_by_its_content_once
     db = Database(project)
     with db.writing() as sql:
         sql.execute("UPDATE file SET stamp = ''")
-    assert images.image_path(db, 1) == photos / "00.jpg"
-    assert set_up(project, images_folder=photos).registered.known == 24
+    assert images.find_image_path(db, 1) == photos / "00.jpg"
+    assert set_up_project(project, images_folder=photos).registered.known == 24
     assert db.value("SELECT count(*) FROM file WHERE stamp = ''") == 0

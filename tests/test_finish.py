@@ -10,15 +10,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotator.benchmark.effort.people import Person
-from annotator.benchmark.finish import drawing, measure, plot, report, sets, times
-from annotator.benchmark.finish.adapters import ProcessTool, class_command
+from annotator.benchmark.effort.simulated_people import Person
+from annotator.benchmark.finish import drawing, finish_measurement, finish_report, measured_times, recall_plot, sets
+from annotator.benchmark.finish.adapters import ProcessTool, make_class_command
 from annotator.benchmark.finish.clock import Clock, Watch
-from annotator.benchmark.finish.protocol import AGAIN, VERSION, Asked, Question, Task, WrongTool
-from annotator.benchmark.finish.run import CERTIFIED, ENDED, FAILED, LIMIT, TOO_EARLY, play
+from annotator.benchmark.finish.protocol import (
+    MAX_ASKS_PER_CELL,
+    PROTOCOL_VERSION,
+    Question,
+    QuestionChecker,
+    Task,
+    WrongTool,
+)
+from annotator.benchmark.finish.run import (
+    RUN_CERTIFIED,
+    RUN_FAILED,
+    RUN_GAVE_UP,
+    RUN_NOT_FINISHED,
+    RUN_TOO_EARLY,
+    play_tool,
+)
 from annotator.benchmark.finish.tools import TOOLS
 from annotator.benchmark.finish.tools.baselines import FormTool
-from annotator.benchmark.finish.tools.binomial_audit import BinomialAudit, sample_size, upper_limit
+from annotator.benchmark.finish.tools.binomial_audit import BinomialAudit, choose_sample_size, compute_upper_limit
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.time_model import TimeModel
@@ -36,7 +50,7 @@ def task(work: Path, truth: np.ndarray = TRUTH) -> Task:
 
 
 def played(tool, tmp_path, *, noisy: bool = False) -> dict:
-    return play(tool, task(tmp_path), TRUTH, Person.build(TRUTH, noisy=noisy, seed=0), Clock())
+    return play_tool(tool, task(tmp_path), TRUTH, Person.build(TRUTH, noisy=noisy, seed=0), Clock())
 
 
 class ByImage:
@@ -68,10 +82,10 @@ class ByImage:
 
 def test_an_answer_costs_what_the_time_model_says():
     watch, model = Watch(Clock()), TimeModel()
-    assert watch.add(GRID, 2) == pytest.approx(model.grid(3, 2))
-    assert watch.add(Question("image", (0,), (0, 1)), 1) == pytest.approx(model.image(2, 1))
-    assert watch.add(Question("check", (0,), (0, 1)), 0) == pytest.approx(model.image(2, 2))
-    assert watch.add(Question("click", (0,), (0, 1)), 1) == pytest.approx(model.click)
+    assert watch.add_answer(GRID, 2) == pytest.approx(model.estimate_grid_seconds(3, 2))
+    assert watch.add_answer(Question("image", (0,), (0, 1)), 1) == pytest.approx(model.estimate_image_seconds(2, 1))
+    assert watch.add_answer(Question("check", (0,), (0, 1)), 0) == pytest.approx(model.estimate_image_seconds(2, 2))
+    assert watch.add_answer(Question("click", (0,), (0, 1)), 1) == pytest.approx(model.click)
     assert watch.spent.actions == 3 + 2 + 3 + 1
 
 
@@ -90,35 +104,41 @@ def test_an_answer_costs_what_the_time_model_says():
 )
 def test_a_question_that_cannot_be_asked_is_refused_with_all_that_is_wrong(question, said):
     with pytest.raises(WrongTool, match=said):
-        Asked(30, 4).check(question)
+        QuestionChecker(30, 4).check_question(question)
 
 
 def test_a_tool_that_asks_the_same_pair_without_end_is_stopped(tmp_path):
-    done = played(ByImage(enough=31, repeats=AGAIN + 1), tmp_path)
-    assert done["ended"] == FAILED and f"asked {AGAIN + 1} times" in done["why"] and done["seconds"] is None
-    assert played(ByImage(enough=31, repeats=AGAIN), tmp_path)["ended"] == LIMIT
+    done = played(ByImage(enough=31, repeats=MAX_ASKS_PER_CELL + 1), tmp_path)
+    assert (
+        done["ended"] == RUN_FAILED
+        and f"asked {MAX_ASKS_PER_CELL + 1} times" in done["why"]
+        and done["seconds"] is None
+    )
+    assert played(ByImage(enough=31, repeats=MAX_ASKS_PER_CELL), tmp_path)["ended"] == RUN_NOT_FINISHED
 
 
 def test_a_tool_that_has_nothing_more_to_ask_and_never_says_done_has_given_up(tmp_path):
     done = played(ByImage(enough=31), tmp_path)
-    assert done["ended"] == ENDED and done["seconds"] is None and done["true"] is not None
+    assert done["ended"] == RUN_GAVE_UP and done["seconds"] is None and done["true"] is not None
 
 
 def test_done_said_too_early_gives_no_time_but_the_true_goal_is_still_timed(tmp_path):
     early, honest = played(ByImage(enough=20), tmp_path), played(ByImage(), tmp_path)
-    assert early["ended"] == TOO_EARLY and early["seconds"] is None
+    assert early["ended"] == RUN_TOO_EARLY and early["seconds"] is None
     assert early["claim"]["decided"]["recall"] < 0.95 and early["true"]["seconds"] > early["claim"]["seconds"]
-    assert honest["ended"] == CERTIFIED and honest["final"]["recall"] == 1
+    assert honest["ended"] == RUN_CERTIFIED and honest["final"]["recall"] == 1
     usual = TimeModel()
-    assert honest["seconds"] == pytest.approx(30 * usual.image(4, 0) + TRUTH.sum() * usual.change, abs=0.1)
+    assert honest["seconds"] == pytest.approx(
+        30 * usual.estimate_image_seconds(4, 0) + TRUTH.sum() * usual.change, abs=0.1
+    )
     assert honest["true"]["seconds"] < honest["seconds"] and honest["actions"] == 30 + TRUTH.sum()
 
 
 def test_a_form_answered_by_a_noisy_person_is_not_finished_whatever_it_says(tmp_path):
     truth = np.random.default_rng(1).random((400, 4)) < 0.3
     person = Person.build(truth, noisy=True, seed=0)
-    done = play(FormTool(), task(tmp_path, truth), truth, person, Clock())
-    assert done["ended"] == TOO_EARLY and done["claim"]["decided"]["recall"] < 0.96
+    done = play_tool(FormTool(), task(tmp_path, truth), truth, person, Clock())
+    assert done["ended"] == RUN_TOO_EARLY and done["claim"]["decided"]["recall"] < 0.96
 
 
 def test_a_click_names_one_class_or_none(tmp_path):
@@ -153,10 +173,10 @@ def test_an_error_of_a_tool_ends_its_run_and_says_which(tmp_path):
 
 
 def test_the_upper_limit_is_that_of_clopper_and_pearson():
-    assert upper_limit(0, 100, 0.05) == pytest.approx(1 - 0.05**0.01)
-    assert upper_limit(5, 5, 0.05) == 1.0
+    assert compute_upper_limit(0, 100, 0.05) == pytest.approx(1 - 0.05**0.01)
+    assert compute_upper_limit(5, 5, 0.05) == 1.0
     # The limit is where so few positives have just the probability that may be missed.
-    limit, draws = upper_limit(3, 50, 0.05), np.random.default_rng(0).random((20_000, 50))
+    limit, draws = compute_upper_limit(3, 50, 0.05), np.random.default_rng(0).random((20_000, 50))
     assert ((draws < limit).sum(1) <= 3).mean() == pytest.approx(0.05, abs=0.006)
 
 
@@ -172,7 +192,7 @@ def test_audits_of_unfinished_labels_certify_as_rarely_as_they_may():
         truth[90:100, 0] = True
         audit = BinomialAudit(0.95, 0.95, rng)
         certain = np.zeros((200, 2), np.float32)  # a model that is sure that nothing is missing, and wrong
-        while question := audit.question(labels, certain):
+        while question := audit.next_question(labels, certain):
             for image, class_ in question.cells:
                 labels[image, class_] = PRESENT if truth[image, class_] else ABSENT
         wrong += audit.certified and labels[truth].tolist().count(PRESENT) < 5
@@ -180,8 +200,8 @@ def test_audits_of_unfinished_labels_certify_as_rarely_as_they_may():
 
 
 def test_a_sample_that_would_have_to_be_most_of_what_is_open_is_not_drawn():
-    assert sample_size(10_000, allowed=100, rate=0.0, miss=0.025) == pytest.approx(365, rel=0.15)
-    assert sample_size(200, allowed=2, rate=0.0, miss=0.025) is None
+    assert choose_sample_size(10_000, allowed=100, rate=0.0, miss=0.025) == pytest.approx(365, rel=0.15)
+    assert choose_sample_size(200, allowed=2, rate=0.0, miss=0.025) is None
 
 
 PUBLISHED = {
@@ -207,8 +227,11 @@ PUBLISHED = {
 def test_measured_times_are_taken_in_the_columns_that_they_are_published_in(name, tmp_path):
     text, factors = PUBLISHED[name]
     (tmp_path / "times.csv").write_text(text)
-    clock = times.read_times(tmp_path / "times.csv")
-    assert name in times.COLUMNS and f"`{'`, `'.join(times.COLUMNS[name][0])}`" in DOC
+    clock = measured_times.read_times(tmp_path / "times.csv")
+    assert (
+        name in measured_times.TIME_TABLE_FORMATS
+        and f"`{'`, `'.join(measured_times.TIME_TABLE_FORMATS[name][0])}`" in DOC
+    )
     for kind, source in clock.sources.items():
         assert clock.factors[kind] == pytest.approx(factors.get(kind, 1.0), rel=1e-3)
         assert (f"columns as {name}" in source) == (kind in factors) and (source == "assumed") == (kind not in factors)
@@ -218,26 +241,26 @@ def test_times_that_cannot_be_read_are_named_with_their_lines(tmp_path):
     path = tmp_path / "times.csv"
     path.write_text("kind,cells,changes,seconds\ngrid,24,2,20\nlook,1,0,3\ngrid,x,0,3\ngrid,2,3,4\n")
     with pytest.raises(AnnotatorError, match=r"line 3: there is no kind 'look'(.|\n)*line 4(.|\n)*line 5: 3 changes"):
-        times.read_times(path)
+        measured_times.read_times(path)
     path.write_text("seconds\n3\n")
     with pytest.raises(AnnotatorError, match=r"has the columns seconds(.|\n)*reaction_time \(CIFAR-10H\)"):
-        times.read_times(path)
+        measured_times.read_times(path)
     path.write_text("kind,cells,changes,seconds\ngrid,24,2,0\n")
     with pytest.raises(AnnotatorError, match="no time between"):
-        times.read_times(path)
+        measured_times.read_times(path)
 
 
 def test_made_up_sets_follow_from_name_and_seed_and_differ_as_they_say(tmp_path):
     shown = {}
-    for name, recipe in drawing.RECIPES.items():
-        drawing.draw(tmp_path / name, name, recipe.classes, 0)
+    for name, recipe in drawing.SET_RECIPES.items():
+        drawing.draw_set(tmp_path / name, name, recipe.classes, 0)
         rows = [line.split(",")[1] for line in (tmp_path / name / "truth.csv").read_text().splitlines()[1:]]
         shown[name] = [row.split("|") if row else [] for row in rows]
         assert len({label for row in shown[name] for label in row}) == recipe.classes
     sizes = {name: np.mean([len(row) for row in rows]) for name, rows in shown.items()}
     assert sizes["many"] > 2 * sizes["rare"]
     for seed, place in ((0, "again"), (1, "other")):
-        drawing.draw(tmp_path / place, "few", 5, seed)
+        drawing.draw_set(tmp_path / place, "few", 5, seed)
     first, again, other = (tmp_path / place for place in ("few", "again", "other"))
     assert (first / "truth.csv").read_text() == (again / "truth.csv").read_text()
     assert (first / "images" / "0003.jpg").read_bytes() == (again / "images" / "0003.jpg").read_bytes()
@@ -256,7 +279,7 @@ def test_what_does_not_go_together_is_said_before_anything_is_measured(tmp_path)
         ({"tools": ["none"]}, "leaves no tool"),
     ):
         with pytest.raises(AnnotatorError, match=said):
-            measure.measure(measure.Options(**options))
+            finish_measurement.measure_tools(finish_measurement.Options(**options))
 
 
 def blocks(kind: str) -> list[tuple[str, str]]:
@@ -280,10 +303,12 @@ def test_the_tools_of_the_page_enter_as_it_says_and_both_ways_give_the_same_figu
     assert form["tool"] == "form" and by_class["tool"] == "by_class.py:ByClass" and "by_lines.py" in by_lines["tool"]
     kept = ("ended", "seconds", "actions", "claim", "true", "final", "certifies_by")
     assert {key: by_class[key] for key in kept} == {key: by_lines[key] for key in kept}
-    assert by_class["ended"] == form["ended"] == CERTIFIED and by_class["seconds"] != form["seconds"]
-    assert result["protocol"] == VERSION and f"Protocol {VERSION}" in (tmp_path / "table.md").read_text()
+    assert by_class["ended"] == form["ended"] == RUN_CERTIFIED and by_class["seconds"] != form["seconds"]
+    assert (
+        result["protocol"] == PROTOCOL_VERSION and f"Protocol {PROTOCOL_VERSION}" in (tmp_path / "table.md").read_text()
+    )
     assert "Made-up sets of 24 images, where the protocol has 160." in (tmp_path / "table.md").read_text()
-    assert (tmp_path / "plot.png").stat().st_size > 5000 and f"protocol {VERSION}" in DOC.lower()
+    assert (tmp_path / "plot.png").stat().st_size > 5000 and f"protocol {PROTOCOL_VERSION}" in DOC.lower()
 
 
 WRONG = {
@@ -298,9 +323,9 @@ WRONG = {
 @pytest.mark.process
 @pytest.mark.parametrize("code", WRONG)
 def test_a_process_that_breaks_the_protocol_is_ended_and_named(code, tmp_path):
-    tool = ProcessTool([sys.executable, "-c", code], within=1 if "sleep" in code else 60)
+    tool = ProcessTool([sys.executable, "-c", code], timeout_seconds=1 if "sleep" in code else 60)
     done = played(tool, tmp_path)
-    assert done["ended"] == FAILED and WRONG[code] in done["why"]
+    assert done["ended"] == RUN_FAILED and WRONG[code] in done["why"]
 
 
 @pytest.mark.process
@@ -312,7 +337,7 @@ def test_a_class_that_is_not_there_or_lacks_a_method_is_named(tmp_path):
         (f"{tmp_path}/none.py:Half", "There is no file"),
         ("no_such_module:Half", "cannot be imported"),
     ):
-        assert said in played(ProcessTool(class_command(spec)), tmp_path)["why"]
+        assert said in played(ProcessTool(make_class_command(spec)), tmp_path)["why"]
     assert "cannot be started" in played(ProcessTool([str(tmp_path / "nothing")]), tmp_path)["why"]
 
 
@@ -323,36 +348,38 @@ def test_a_failed_tool_is_in_the_report_and_leaves_the_others_alone(tmp_path):
         rows.append({"set": "made up", "person": "perfect", "seed": 0, "tool": name, **played(tool, tmp_path)})
     sizes = {"set": "made up", "about": "", "images": 30, "classes": 4, "form_seconds": 60.0, "seed": 0}
     goal = {"recall": 0.95, "precision": 0.99, "is_of_the_protocol": True}
-    result = {"protocol": VERSION, "date": "", "command": "", "goal": goal, "clock": Clock().as_json()}
-    result |= {"sets": [sizes], "rows": rows, **measure._summary(rows)}
-    ((_, cells),) = report.tables(result)
-    assert [row[1] for row in cells] == [CERTIFIED, "said done too early", FAILED]
-    assert [row[1:4] for row in report.totals(result)] == [
+    result = {"protocol": PROTOCOL_VERSION, "date": "", "command": "", "goal": goal, "clock": Clock().as_json()}
+    result |= {"sets": [sizes], "rows": rows, **finish_measurement._summarize_rows(rows)}
+    ((_, cells),) = finish_report.iterate_tables(result)
+    assert [row[1] for row in cells] == [RUN_CERTIFIED, "said done too early", RUN_FAILED]
+    assert [row[1:4] for row in finish_report.format_totals(result)] == [
         ["1 of 1", "0", "0"],
         ["0 of 1", "1", "0"],
         ["0 of 1", "0", "1"],
     ]
-    assert "FAILED bad on made up" in report.markdown(result) and "times of grid, image, check, click: assumed" in (
-        report.markdown(result).lower()
-    )
-    plot.draw(result, tmp_path / "plot.svg")
+    assert "FAILED bad on made up" in finish_report.format_markdown(
+        result
+    ) and "times of grid, image, check, click: assumed" in (finish_report.format_markdown(result).lower())
+    recall_plot.draw_recall_curves(result, tmp_path / "plot.svg")
     assert "perfect person" in (tmp_path / "plot.svg").read_text() or (tmp_path / "plot.svg").stat().st_size > 5000
 
 
 @pytest.fixture
-def own(tmp_path, photos) -> measure.Options:
+def own(tmp_path, photos) -> finish_measurement.Options:
     """A folder of 24 photos with its truth."""
     truth = ["image,labels"]
     for path in sorted(photos.rglob("*.*")):
         names = [name for bit, name in enumerate(("fox", "heron", "deer")) if (int(path.stem) + 1) >> bit & 1]
         truth.append(f"{path.relative_to(photos).as_posix()},{';'.join(names)}")
     (tmp_path / "truth.csv").write_text("\n".join(truth) + "\n")
-    return measure.Options(images=photos, truth=tmp_path / "truth.csv", persons=["perfect"], work=tmp_path / "work")
+    return finish_measurement.Options(
+        images=photos, truth=tmp_path / "truth.csv", persons=["perfect"], work=tmp_path / "work"
+    )
 
 
 def check_finished(result: dict, work: Path) -> None:
     for row in result["rows"]:
-        assert row["ended"] == CERTIFIED and row["claim"]["decided"]["recall"] >= 0.95, row["why"]
+        assert row["ended"] == RUN_CERTIFIED and row["claim"]["decided"]["recall"] >= 0.95, row["why"]
         assert row["true"]["seconds"] <= row["seconds"] and row["certifies_by"]
     assert not list(work.glob("**/copy-*"))
 
@@ -360,19 +387,19 @@ def check_finished(result: dict, work: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.training
 def test_ours_finishes_a_small_set_and_what_it_certifies_is_true(own):
-    result = measure.measure(replace(own, tools=["autopilot"]))
+    result = finish_measurement.measure_tools(replace(own, tools=["autopilot"]))
     check_finished(result, own.work)
-    assert result["sets"][0]["set"] == sets.OWN and result["sets"][0]["images"] == 24
-    again = measure.measure(replace(own, tools=["form"]))
+    assert result["sets"][0]["set"] == sets.OWN_SET_NAME and result["sets"][0]["images"] == 24
+    again = finish_measurement.measure_tools(replace(own, tools=["form"]))
     assert result["sets"][0]["fingerprint"] == again["sets"][0]["fingerprint"]
 
 
 @pytest.mark.slow
 def test_every_baseline_finishes_a_small_set_and_a_second_run_gives_the_same_figures(own):
-    result = measure.measure(replace(own, tools=[name for name in TOOLS if name != "autopilot"]))
+    result = finish_measurement.measure_tools(replace(own, tools=[name for name in TOOLS if name != "autopilot"]))
     check_finished(result, own.work)
     assert [row["tool"] for row in result["rows"]] == ["form", "random", "grids", "uncertainty"]
-    again = measure.measure(replace(own, tools=["grids"]))
+    again = finish_measurement.measure_tools(replace(own, tools=["grids"]))
     kept = ("seconds", "actions", "true")
     (grids,) = [row for row in result["rows"] if row["tool"] == "grids"]
     assert {key: again["rows"][0][key] for key in kept} == {key: grids[key] for key in kept}

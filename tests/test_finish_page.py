@@ -39,7 +39,7 @@ def news(page: Page) -> None:
 def label_all(db: Database, class_id: int, image_ids: range) -> None:
     for image_id in image_ids:
         given = Decision(str(uuid.uuid4()), "label", "Bob", "click", image_id=image_id, class_id=class_id, state=1)
-        assert not decisions.decide(db, [given]).refused
+        assert not decisions.save(db, [given]).refused
 
 
 def test_a_complete_project_stays_as_it_is_until_a_check_is_pressed_and_comes_back_after_it(browser, tmp_path):
@@ -110,9 +110,9 @@ def test_the_last_answer_ends_in_complete_undo_leads_back_and_what_opens_again_w
         expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
         wait_until_saved(page)
         db = Database(served.project)
-        image = images.all_images(db)[-1].id
+        image = images.load_all_images(db)[-1].id
         cleared = Decision(str(uuid.uuid4()), "clear", "Bob", "click", image_id=image, class_id=1)
-        assert not decisions.decide(db, [cleared]).refused
+        assert not decisions.save(db, [cleared]).refused
         expect(page.get_by_text("Something is unanswered again.")).to_be_visible(timeout=TAKEN)
         news(page)
         assert not page.evaluate(KIND)

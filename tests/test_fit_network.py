@@ -8,27 +8,27 @@ import torch
 from PIL import Image
 from torch import nn
 
-from annotator.benchmark.methods.epochs import Best, follow
+from annotator.benchmark.methods.epochs import Best, follow_training
 from annotator.benchmark.methods.task import Task
 from annotator.store.pictures.decoding import open_rgb
 from models.backbones.pretrained import Pretrained
 from models.finetune.best_epoch import BestEpoch
-from models.finetune.checkpoints import give_back, state_of
-from models.finetune.fit_network import fit_network, linear_start, predict
-from models.finetune.optimisers import average_into, new_optimiser, warmed_up
+from models.finetune.checkpoints import get_method_state, restore_method_state
+from models.finetune.fit_network import fit_linear_start, fit_network, predict
+from models.finetune.optimizers import compute_average_decay, create_optimizer, update_average
 from models.finetune.views import ImageExamples, MapExamples
-from models.finetune.whole_network import MapNetwork, WholeNetwork, whole_network
+from models.finetune.whole_network import MapNetwork, WholeNetwork, build_whole_network
 from models.methods import METHODS, make_method
-from models.methods.end_to_end import EndToEnd
-from models.trainers.base import Resume, TrainingLabels
+from models.methods.training_recipes import TrainingRecipe
+from models.trainers.base import ResumePoint, TrainingLabels
 from models.trainers.network import WholeNetworkTrainer
 
 pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 
 IMAGES, CLASSES, CHANNELS = 96, 4, 16
-LEARNING = EndToEnd(lr=5e-3, batch=16, epochs=8, linear_lr=1e-2, linear_batch=16)
-ONE_CYCLE = EndToEnd(lr=3e-3, batch=16, epochs=8, optimiser="adamw_onecycle", weight_decay=0.01)
-LINEAR = EndToEnd(lr=2e-2, batch=16, epochs=8)
+LEARNING = TrainingRecipe(lr=5e-3, batch=16, epochs=8, linear_lr=1e-2, linear_batch=16)
+ONE_CYCLE = TrainingRecipe(lr=3e-3, batch=16, epochs=8, optimiser="adamw_onecycle", weight_decay=0.01)
+LINEAR = TrainingRecipe(lr=2e-2, batch=16, epochs=8)
 
 
 class Small(nn.Module):
@@ -79,7 +79,7 @@ def problem() -> Problem:
 def begin(problem, name, **options):
     method = make_method(name, **({"width": 16} if name == "lagc" else {}))
     of_maps = method.reads == "maps"
-    network = method.network(CHANNELS, CLASSES, torch.Generator().manual_seed(3)) if of_maps else Small()
+    network = method.build_network(CHANNELS, CLASSES, torch.Generator().manual_seed(3)) if of_maps else Small()
     settings = options.pop("settings", {"lagc": ONE_CYCLE, "boostlu": LINEAR}.get(name, LEARNING))
     return fit_network(network, options.pop("examples", problem.examples), problem.labels, method, settings, **options)
 
@@ -103,7 +103,7 @@ def same(ours, theirs) -> bool:
 def test_a_training_that_was_killed_ends_as_if_it_had_not_been(problem, tmp_path, name):
     short = MapExamples(problem.views[:32], weak=2)
     some = type("Some", (), {"labels": problem.labels[:32], "examples": short})
-    settings = EndToEnd(
+    settings = TrainingRecipe(
         lr=3e-3, batch=10, epochs=4, optimiser="adamw_onecycle" if name == "lagc" else "adam", linear_lr=0.01
     )
     whole = begin(some, name, settings=settings)
@@ -117,16 +117,16 @@ def test_a_training_that_was_killed_ends_as_if_it_had_not_been(problem, tmp_path
     assert [epoch.number for epoch in resumed] == [4]
     assert [epoch.loss for epoch in resumed.history] == [epoch.loss for epoch in whole.history]
     for which in whole.networks():
-        assert same(resumed.weights(which), whole.weights(which))
+        assert same(resumed.copy_weights(which), whole.copy_weights(which))
 
 
 def test_a_finished_training_has_nothing_left_to_do_but_knows_its_weights(problem, tmp_path):
-    settings = EndToEnd(lr=1e-3, batch=32, epochs=1)
+    settings = TrainingRecipe(lr=1e-3, batch=32, epochs=1)
     first = begin(problem, "an", settings=settings, checkpoint=tmp_path / "a")
     assert len(list(first)) == 1
     again = begin(problem, "an", settings=settings, checkpoint=tmp_path / "a")
     assert list(again) == []
-    assert same(again.weights(), first.weights())
+    assert same(again.copy_weights(), first.copy_weights())
 
 
 def test_a_checkpoint_of_another_training_is_refused_with_the_difference(problem, tmp_path):
@@ -157,27 +157,27 @@ def test_a_method_whose_state_cannot_be_kept_is_told_which_part():
     method.begin(torch.zeros(2, 2, dtype=torch.int8), None, 1, torch.Generator())
     method.friend = make_method("gr")
     with pytest.raises(TypeError, match=r"AN\.friend is a GR"):
-        state_of(method)
+        get_method_state(method)
 
 
-def test_learned_tensors_stay_the_ones_an_optimiser_moves():
+def test_learned_tensors_stay_the_ones_an_optimizer_moves():
     method = make_method("role")
     method.begin(torch.zeros(3, 2, dtype=torch.int8), None, 1, torch.Generator())
-    phi, state = method.phi, state_of(method)
+    phi, state = method.phi, get_method_state(method)
     with torch.no_grad():
         phi.zero_()
-    give_back(method, state)
+    restore_method_state(method, state)
     assert method.phi is phi
     assert phi.abs().sum() > 0
 
 
 def test_the_same_seed_gives_the_same_weights_and_leaves_the_global_generator_alone(problem):
     def trained(seed):
-        training = begin(problem, "gr", settings=EndToEnd(lr=1e-2, batch=32, epochs=2), seed=seed)
+        training = begin(problem, "gr", settings=TrainingRecipe(lr=1e-2, batch=32, epochs=2), seed=seed)
         torch.manual_seed(11)
         list(training)
         assert torch.rand(()) == torch.rand((), generator=torch.Generator().manual_seed(11))
-        return training.weights()
+        return training.copy_weights()
 
     assert same(trained(1), trained(1))
     assert not same(trained(1), trained(2))
@@ -197,30 +197,30 @@ def test_stopping_between_batches_ends_the_training_at_its_last_finished_epoch(p
 
 def test_the_classifier_and_what_a_method_learns_have_rates_of_their_own():
     network, phi = Small(), torch.zeros(2, requires_grad=True)
-    settings = EndToEnd(lr=1e-3, batch=1, epochs=1, head_lr_scale=10, optimiser="sgd", weight_decay=0.1)
-    optimiser, schedule = new_optimiser(network, [{"params": [phi], "lr_scale": 5.0}], settings, 10, frozen=False)
+    settings = TrainingRecipe(lr=1e-3, batch=1, epochs=1, head_lr_scale=10, optimiser="sgd", weight_decay=0.1)
+    optimiser, schedule = create_optimizer(network, [{"params": [phi], "lr_scale": 5.0}], settings, 10, frozen=False)
     assert schedule is None
     found = [(group["lr"], group["weight_decay"], len(group["params"])) for group in optimiser.param_groups]
     assert found == [(1e-3, 0.1, 2), (1e-2, 0.1, 2), (5e-3, 0.0, 1)]
     with pytest.raises(ValueError, match=r"no optimiser 'adams'\. Did you mean 'adam'"):
-        new_optimiser(network, [], EndToEnd(lr=1, batch=1, epochs=1, optimiser="adams"), 10, frozen=False)
+        create_optimizer(network, [], TrainingRecipe(lr=1, batch=1, epochs=1, optimiser="adams"), 10, frozen=False)
 
 
 def test_an_average_moves_at_a_constant_pace_as_published_or_quickly_at_first():
     network, average = Small(0), Small(1)
     before = average.classifier.weight.clone()
-    average_into(average, network, 0.9997)
+    update_average(average, network, 0.9997)
     torch.testing.assert_close(average.classifier.weight, before + 3e-4 * (network.classifier.weight - before))
-    assert warmed_up(0.9997, 1) == pytest.approx(2 / 11)
-    assert warmed_up(0.9997, 10**6) == 0.9997
+    assert compute_average_decay(0.9997, 1) == pytest.approx(2 / 11)
+    assert compute_average_decay(0.9997, 10**6) == 0.9997
 
 
 @pytest.mark.parametrize(("warms_up", "left"), [(False, 0.9**3), (True, (2 / 11) * (3 / 12) * (4 / 13))])
 def test_a_training_averages_its_weights_with_or_without_a_warm_up(problem, warms_up, left):
     """With a learning rate of nearly 0 the weights stand still, so that the average shows its pace alone."""
     method = make_method("lagc", width=16, average_decay=0.9, average_warm_up=warms_up)
-    network = method.network(CHANNELS, CLASSES, torch.Generator())
-    settings = EndToEnd(lr=1e-30, batch=IMAGES // 3, epochs=1)
+    network = method.build_network(CHANNELS, CLASSES, torch.Generator())
+    settings = TrainingRecipe(lr=1e-30, batch=IMAGES // 3, epochs=1)
     training = fit_network(network, problem.examples, problem.labels, method, settings)
     with torch.no_grad():
         training.average.bias.copy_(network.bias + 1)
@@ -236,10 +236,10 @@ def test_a_last_batch_that_is_not_full_is_left_out_where_the_settings_say_so(pro
         next(training)
         return seen
 
-    uneven = EndToEnd(lr=1e-3, batch=40, epochs=1)
+    uneven = TrainingRecipe(lr=1e-3, batch=40, epochs=1)
     assert images_in(uneven) == [40, 40, 16]
     assert images_in(replace(uneven, drop_last=True)) == [40, 40]
-    assert images_in(EndToEnd(lr=1e-3, batch=500, epochs=1, drop_last=True)) == [IMAGES]  # a single one stays
+    assert images_in(TrainingRecipe(lr=1e-3, batch=500, epochs=1, drop_last=True)) == [IMAGES]  # a single one stays
 
 
 def test_the_settings_of_cole_et_al_and_of_lagc_leave_out_a_last_batch_that_is_not_full():
@@ -257,12 +257,12 @@ def test_a_second_stage_goes_on_with_classifier_and_estimates_of_the_same_epoch(
 
     def look(epoch):
         begin_epoch(epoch)
-        begun.append(BestEpoch(training.weights(), training.learned_tensors()))
+        begun.append(BestEpoch(training.copy_weights(), training.copy_learned_tensors()))
 
     training.method.begin_epoch = look
     for _ in range(7):
         next(training)
-        kept.append(BestEpoch(training.weights(), training.learned_tensors()))
+        kept.append(BestEpoch(training.copy_weights(), training.copy_learned_tensors()))
     assert not torch.equal(kept[2].learned[0], kept[5].learned[0])
     assert same(begun[6].weights, kept[2].weights)
     torch.testing.assert_close(begun[6].learned[0], kept[2].learned[0], rtol=0, atol=1e-4)  # through sigmoid and back
@@ -283,20 +283,20 @@ def test_stages_are_scored_apart_so_that_no_frozen_epoch_is_the_result(problem, 
         lambda rows: MapExamples(problem.views[rows], weak=2),
         TrainingLabels(rows, problem.labels),
         LEARNING,
-        resume=Resume(best=lambda: best.kept),
+        resume=ResumePoint(best=lambda: best.best_epoch),
     )
-    trained = follow(name, trainer, best, task)
+    trained = follow_training(name, trainer, best, task)
     assert (trained.epoch, trained.val_map) == (7, 1 / 8)  # the first of the second stage; epoch 1 had 1/2
     again = Best(tmp_path / "best")
-    assert (again.epoch, again.value, len(again.scores)) == (7, 1 / 8, 8)
-    assert len(again.kept.learned) == len(best.kept.learned) == (name == "role+linear_init")
-    assert all(map(torch.equal, again.kept.learned, best.kept.learned))
+    assert (again.epoch, again.best_score, len(again.scores)) == (7, 1 / 8, 8)
+    assert len(again.best_epoch.learned) == len(best.best_epoch.learned) == (name == "role+linear_init")
+    assert all(map(torch.equal, again.best_epoch.learned, best.best_epoch.learned))
 
 
 def test_a_linear_start_gives_the_classifier_what_a_linear_head_learns(problem):
     network = Small()
     body = network.body[0].weight.clone()
-    learned = linear_start(network, problem.examples, problem.labels, make_method("role"), epochs=8)
+    learned = fit_linear_start(network, problem.examples, problem.labels, make_method("role"), epochs=8)
     assert torch.equal(network.body[0].weight, body)
     assert problem.found(predict(network, problem.examples)) > 0.6
     assert [one.shape for one in learned] == [(IMAGES, CLASSES)]
@@ -314,7 +314,7 @@ def test_the_best_epoch_of_a_linear_start_is_taken(problem):
         return -abs(len(heads) - 2)  # the second is the best
 
     network = Small()
-    linear_start(network, problem.examples, problem.labels, make_method("an"), epochs=4, score=score)
+    fit_linear_start(network, problem.examples, problem.labels, make_method("an"), epochs=4, score=score)
     assert torch.equal(network.classifier.weight, heads[1][0])
 
 
@@ -322,7 +322,7 @@ def test_a_class_nobody_marked_keeps_its_fresh_classifier_in_a_linear_start(prob
     network = Small()
     before, labels = network.classifier.weight.clone(), problem.labels.copy()
     labels[:, 2] = 0
-    linear_start(network, problem.examples, labels, make_method("an"), epochs=2)
+    fit_linear_start(network, problem.examples, labels, make_method("an"), epochs=2)
     assert torch.equal(network.classifier.weight[2], before[2])
     assert torch.isfinite(network.classifier.bias).all()
 
@@ -341,7 +341,7 @@ def test_labels_of_another_size_no_images_and_no_epochs_are_refused_at_once(prob
     with pytest.raises(ValueError, match="no image"):
         fit_network(Small(), MapExamples([]), problem.labels[:0], make_method("an"), LEARNING)
     with pytest.raises(ValueError, match="at least one epoch"):
-        begin(problem, "an", settings=EndToEnd(lr=1e-3, batch=8, epochs=0))
+        begin(problem, "an", settings=TrainingRecipe(lr=1e-3, batch=8, epochs=0))
     with pytest.raises(ValueError, match="no precision 'half'"):
         begin(problem, "an", settings=replace(LEARNING, precision="half"))
 
@@ -358,7 +358,7 @@ def pictures(tmp_path):
     return paths
 
 
-def test_images_come_squashed_normalised_and_flipped_the_same_way_for_the_same_seed(pictures):
+def test_images_come_squashed_normalized_and_flipped_the_same_way_for_the_same_seed(pictures):
     examples = ImageExamples(pictures, open_rgb, 16, workers=3)
     rows = torch.tensor([3, 1, 2])
     plain = examples.batch(rows, 1, False, torch.Generator())
@@ -394,7 +394,7 @@ def test_every_image_that_cannot_be_read_is_named(pictures, tmp_path):
     examples = ImageExamples(pictures, open_rgb, 8)
     network = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
     labels = np.tile(np.array([[1, 0], [0, 1]], np.int8), (5, 1))
-    training = fit_network(network, examples, labels, make_method("an"), EndToEnd(lr=1e-3, batch=10, epochs=1))
+    training = fit_network(network, examples, labels, make_method("an"), TrainingRecipe(lr=1e-3, batch=10, epochs=1))
     with pytest.raises(ValueError, match=r"2 of the 10 images") as caught:
         next(training)
     assert "4.png: " in str(caught.value)
@@ -410,11 +410,11 @@ def residual(seed=0) -> Pretrained:
 
 
 def test_a_backbone_gets_a_linear_classifier_or_the_network_of_a_method_of_maps():
-    linear = whole_network(residual(), 3, make_method("an"))
+    linear = build_whole_network(residual(), 3, make_method("an"))
     assert isinstance(linear, WholeNetwork)
     assert linear(torch.zeros(2, 3, 64, 64)).shape == (2, 3)
     assert all(p.requires_grad for p in linear.parameters())
-    mapped = whole_network(residual(), 3, make_method("lagc", width=0)).train()
+    mapped = build_whole_network(residual(), 3, make_method("lagc", width=0)).train()
     assert isinstance(mapped, MapNetwork)
     assert mapped(torch.zeros(2, 3, 64, 64)).shape == (2, 3)
     still = {name for name, p in mapped.named_parameters() if not p.requires_grad}
@@ -424,16 +424,16 @@ def test_a_backbone_gets_a_linear_classifier_or_the_network_of_a_method_of_maps(
     assert "body.layer2.0.conv1.weight" not in still
     assert not mapped.body.layer3[0].bn1.training
     assert same(
-        whole_network(residual(), 3, make_method("an"), seed=5).state_dict(),
-        whole_network(residual(), 3, make_method("an"), seed=5).state_dict(),
+        build_whole_network(residual(), 3, make_method("an"), seed=5).state_dict(),
+        build_whole_network(residual(), 3, make_method("an"), seed=5).state_dict(),
     )
 
 
 def test_a_whole_network_learns_from_image_files(pictures):
     examples = ImageExamples(pictures, open_rgb, 32)
     labels = np.tile(np.array([[1, 0], [0, 1]], np.int8), (5, 1))
-    network = whole_network(residual(), 2, make_method("an"))
-    training = fit_network(network, examples, labels, make_method("an"), EndToEnd(lr=3e-3, batch=5, epochs=6))
+    network = build_whole_network(residual(), 2, make_method("an"))
+    training = fit_network(network, examples, labels, make_method("an"), TrainingRecipe(lr=3e-3, batch=5, epochs=6))
     losses = [epoch.loss for epoch in training]
     assert losses[-1] < losses[0]
     assert training.predict(examples).shape == (10, 2)
@@ -441,8 +441,8 @@ def test_a_whole_network_learns_from_image_files(pictures):
 
 @pytest.mark.parametrize("name", ["gr", "lagc"])
 def test_half_precision_trains_too_and_predicts_in_float32(problem, name):
-    training = begin(problem, name, settings=EndToEnd(lr=3e-3, batch=24, epochs=2, precision="bf16"))
+    training = begin(problem, name, settings=TrainingRecipe(lr=3e-3, batch=24, epochs=2, precision="bf16"))
     assert training.amp == torch.bfloat16
     assert all(np.isfinite(epoch.loss) for epoch in training)
     assert training.predict().dtype == np.float32
-    assert all(one.dtype != torch.bfloat16 for one in training.weights().values())
+    assert all(one.dtype != torch.bfloat16 for one in training.copy_weights().values())

@@ -9,9 +9,9 @@ import pytest
 from made_features import add_features
 
 from annotator.records import Decision
-from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.database.database import Database
-from annotator.store.features.cache import open_features
+from annotator.store.features.feature_cache import open_features
 from annotator.store.labels import decisions
 from annotator.worker.training.train import train
 
@@ -39,7 +39,7 @@ def db(project, tmp_path):
         change = Decision(
             str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=column + 1, state=state
         )
-        assert not decisions.decide(db, [change]).refused
+        assert not decisions.save(db, [change]).refused
     shown = np.where(np.isin(np.arange(1, IMAGES + 1), FITTED)[:, None], answers, truth)
     random = np.random.default_rng(0)
     for name, seen in (("first", truth), ("first.adapted1", shown)):
@@ -57,7 +57,7 @@ def most_doubted(db: Database, backbone: str) -> list[tuple[int, int]]:
     train(db, open_features(db, backbone), "auto", {}, backbone)
     predictions = read_predictions(db)
     assert predictions is not None and predictions.run.calibration is not None
-    cells = np.array(decisions.label_cells(db)[0])
+    cells = np.array(decisions.load_label_cells(db)[0])
     probabilities = predictions.probabilities[cells[:, 0] - 1, cells[:, 1] - 1].astype(float)
     order = np.argsort(-np.abs(probabilities - (cells[:, 2] > 0)))[: len(WRONG)]
     return sorted((image_id, class_id - 1) for image_id, class_id in cells[order, :2].tolist())

@@ -38,7 +38,7 @@ def served(tmp_path_factory) -> Iterator[Served]:
     with served_photos(folder, 30, LINES) as served:
         db = Database(served.project)
         given = [("label", 1, 1), ("label", 2, -1), ("label", 3, 0)]
-        decisions.decide(db, [
+        decisions.save(db, [
             *(Decision(f"ben-{id_}-{number}", action, "Ben", "click", image_id=id_, class_id=class_id, state=state)
               for id_ in (COMPLETE, MISSING) for number, (action, class_id, state) in enumerate(given)),
             Decision("ben-done", "done", "Ben", "done", image_id=COMPLETE),
@@ -68,7 +68,7 @@ def go(page: Page, address: str) -> None:
 
 def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser, served):
     db = Database(served.project)
-    assert leases.take(db, "bens page", "Ben", [COMPLETE], 1) == [COMPLETE]
+    assert leases.lease_images(db, "bens page", "Ben", [COMPLETE], 1) == [COMPLETE]
     page = open_page(browser, served, "Ann", f"/?image={COMPLETE}")  # a bookmark from when Annotate was the first page
     wait_for_image(page, COMPLETE)
     assert page.url == f"{served.address}/annotate?image={COMPLETE}"
@@ -117,7 +117,7 @@ def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser
         ("label", COMPLETE),
         ("label", first + 1),
     ]
-    assert dict(leases.leased_by_others(db, "Ann's"))[COMPLETE] == 0
+    assert dict(leases.load_leases_of_others(db, "Ann's"))[COMPLETE] == 0
     assert db.value("SELECT holder FROM lease WHERE image_id = ?", [COMPLETE]) == "bens page", "nobody lost it"
     assert page.troubles == []
 

@@ -3,9 +3,9 @@
 import csv
 import json
 
-from annotator.exchange.exports.export import export
+from annotator.exchange.exports.export_writer import export_data_set
 from annotator.records import Decision
-from annotator.snapshot.status import status
+from annotator.snapshot.project_status import collect_status
 from annotator.store.images import images
 from annotator.store.labels import decisions
 
@@ -15,18 +15,18 @@ def flag(image_id: int, note: str) -> Decision:
 
 
 def test_a_flag_is_said_in_json_lines_and_changes_no_label_in_any_format(db, tmp_path):
-    decisions.decide(db, [Decision("one-label", "label", "Ann", "click", 1, 1, 1)])
-    export(db, tmp_path / "before.csv", "csv")
-    export(db, tmp_path / "before.jsonl", "jsonl")
-    decisions.decide(db, [flag(1, "blurred"), flag(2, "odd"), flag(2, "")])
-    export(db, tmp_path / "after.csv", "csv")
-    export(db, tmp_path / "after.jsonl", "jsonl")
+    decisions.save(db, [Decision("one-label", "label", "Ann", "click", 1, 1, 1)])
+    export_data_set(db, tmp_path / "before.csv", "csv")
+    export_data_set(db, tmp_path / "before.jsonl", "jsonl")
+    decisions.save(db, [flag(1, "blurred"), flag(2, "odd"), flag(2, "")])
+    export_data_set(db, tmp_path / "after.csv", "csv")
+    export_data_set(db, tmp_path / "after.jsonl", "jsonl")
     assert (tmp_path / "after.csv").read_bytes() == (tmp_path / "before.csv").read_bytes()
     before, after = (
         [json.loads(line) for line in (tmp_path / f"{name}.jsonl").read_text().splitlines()]
         for name in ("before", "after")
     )
-    name = images.images(db, [1])[1].name
+    name = images.load_images(db, [1])[1].name
     assert [row["image"] for row in after if "flag" in row] == [name]
     assert [row.pop("flag", None) for row in after].count("blurred") == 1
     assert {row.pop("flagged_by", None) for row in after} == {"Ann", None} and after[0].pop("flagged_at")
@@ -36,14 +36,14 @@ def test_a_flag_is_said_in_json_lines_and_changes_no_label_in_any_format(db, tmp
 def test_notes_are_exported_in_both_formats_with_who_wrote_them_and_no_spreadsheet_runs_them(db, tmp_path):
     formula, lines = "=HYPERLINK(1)", 'two\nlines, "quoted"'
     comment = Decision("a-comment", "comment", "@Bob", "click", 2, note=formula)
-    decisions.decide(
+    decisions.save(
         db, [flag(1, "old"), flag(1, lines), comment, Decision("two", "comment", "Ann", "click", 2, note="b")]
     )
-    decisions.decide(db, [Decision("gone", "comment", "Ann", "click", 3, note="taken back")])
-    decisions.decide(db, [Decision("undo-it", "undo", "Ann", "click", undoes="gone")])
-    export(db, tmp_path / "labels.csv", "csv")
-    export(db, tmp_path / "labels.jsonl", "jsonl")
-    one, two = (images.images(db, [1, 2])[id_].name for id_ in (1, 2))
+    decisions.save(db, [Decision("gone", "comment", "Ann", "click", 3, note="taken back")])
+    decisions.save(db, [Decision("undo-it", "undo", "Ann", "click", undoes="gone")])
+    export_data_set(db, tmp_path / "labels.csv", "csv")
+    export_data_set(db, tmp_path / "labels.jsonl", "jsonl")
+    one, two = (images.load_images(db, [1, 2])[id_].name for id_ in (1, 2))
     with (tmp_path / "labels.notes.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
     assert head == ["image", "kind", "note", "annotator", "written_at"]
@@ -59,7 +59,7 @@ def test_notes_are_exported_in_both_formats_with_who_wrote_them_and_no_spreadshe
 
 
 def test_status_says_how_many_images_are_flagged(db):
-    decisions.decide(db, [flag(1, "blurred"), flag(1, "blurred, and dark"), flag(2, "odd")])
-    assert status(db)["flagged"] == 2
-    assert status(db)["decisions"] == {"flag": 3}
-    assert status(db)["images_without_decision"] == 24
+    decisions.save(db, [flag(1, "blurred"), flag(1, "blurred, and dark"), flag(2, "odd")])
+    assert collect_status(db)["flagged"] == 2
+    assert collect_status(db)["decisions"] == {"flag": 3}
+    assert collect_status(db)["images_without_decision"] == 24

@@ -6,8 +6,8 @@ from formats_view import UNSURE_CELL, all_cells, assert_same, cells_of, read, vi
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.problems import PROBLEMS_SHOWN, Problems
-from annotator.exchange.formats import FORMATS, formats_of
+from annotator.exchange.files.problems import MAX_PROBLEMS_SHOWN, Problems
+from annotator.exchange.formats import FORMATS, match_formats
 
 WRITTEN = [name for name, format_ in FORMATS.items() if format_.write]
 # yolo-cls knows images by their file only, which an import finds by its content.
@@ -35,10 +35,10 @@ def test_a_format_keeps_all_that_it_does_not_call_lost(tmp_path_factory, name, s
 
 
 @over(name=WRITTEN)
-def test_an_export_is_recognised_as_what_it_is_and_as_nothing_else(tmp_path_factory, name):
+def test_an_export_is_recognized_as_what_it_is_and_as_nothing_else(tmp_path_factory, name):
     view = view_of(all_cells(len(NAMES), len(CLASSES)), CLASSES, NAMES, files=FILES, written=FORMATS[name].images)
     path = write(FORMATS[name], view, tmp_path_factory.mktemp("export"))
-    found = [format_.name for format_, _ in formats_of(path)]
+    found = [format_.name for format_, _ in match_formats(path)]
     # These two add images and a script to what another one reads.
     expected = {"yolo-cls": "imagefolder", "torch": "numpy"}.get(name, name)
     assert found == ([expected] if FORMATS[expected].read else [])
@@ -53,19 +53,19 @@ def test_an_export_without_images_classes_or_answers_is_one_that_is_read(tmp_pat
 
 
 @over(
-    name=[name for name, format_ in FORMATS.items() if format_.recognise],
+    name=[name for name, format_ in FORMATS.items() if format_.recognize],
     content=[b"", b"\0\xff\xfe", b"{[", b"<a", b"a,b\n"],
 )
 def test_no_format_takes_what_it_does_not_know_for_its_own_or_raises(tmp_path_factory, name, content):
     folder = tmp_path_factory.mktemp("source")
-    recognise = FORMATS[name].recognise
-    assert recognise
-    assert recognise(folder) is None
-    assert recognise(folder / "missing") is None
+    recognize = FORMATS[name].recognize
+    assert recognize
+    assert recognize(folder) is None
+    assert recognize(folder / "missing") is None
     for file in ("file.json", "file.csv", "file.xml", "file.zip", "file.yaml", "formatted_train_labels.npy", "file"):
         (folder / file).write_bytes(content)
-        assert recognise(folder / file) is None
-    assert recognise(folder) is None
+        assert recognize(folder / file) is None
+    assert recognize(folder) is None
 
 
 @pytest.mark.parametrize("name", [name for name in BACK if FORMATS[name].ending])
@@ -85,8 +85,8 @@ def test_an_endless_line_is_refused_before_it_fills_the_memory(tmp_path, name):
 
 def test_of_many_problems_the_first_fifty_are_in_words_and_all_are_counted():
     problems = Problems()
-    for number in range(PROBLEMS_SHOWN + 7):
+    for number in range(MAX_PROBLEMS_SHOWN + 7):
         problems.add(f"line {number}")
     sentences = str(problems.error("Not imported:")).splitlines()
-    assert len(sentences) == 1 + PROBLEMS_SHOWN + 1
+    assert len(sentences) == 1 + MAX_PROBLEMS_SHOWN + 1
     assert sentences[-1] == "  - and 7 more"

@@ -15,7 +15,7 @@ from tables import over
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.imports.label_files import formats_of
+from annotator.exchange.imports.label_files import match_formats
 
 XML = "<annotation><filename>{}</filename>{}</annotation>"
 OBJECT = "<object><name>{}</name><bndbox><xmin>1</xmin></bndbox></object>"
@@ -113,7 +113,7 @@ def test_a_label_file_that_names_another_image_than_its_own_is_asked_for(annotat
 )
 def test_xml_of_labelimg_is_found_beside_the_image_or_near_it(files, tmp_path_factory):
     root = put(tmp_path_factory.mktemp("set"), files)
-    assert [format_.name for format_, _ in formats_of(root)] == ["voc"]
+    assert [format_.name for format_, _ in match_formats(root)] == ["voc"]
     (item,) = items_of("voc", root)
     assert (Path(item.file).stem, [given.class_name for given in item.labels]) == ("a", ["fox"])
 
@@ -160,7 +160,7 @@ def test_xml_with_entities_beside_an_image_is_named(annotator, tmp_path):
 )
 def test_yolo_is_read_where_tools_put_its_files(files, tmp_path_factory):
     root = put(tmp_path_factory.mktemp("set"), files)
-    assert [format_.name for format_, _ in formats_of(root)] == ["yolo"]
+    assert [format_.name for format_, _ in match_formats(root)] == ["yolo"]
     first = items_of("yolo", root)[0]
     assert (Path(first.file).name, [given.class_name for given in first.labels]) == ("a.jpg", ["deer"])
 
@@ -188,7 +188,7 @@ def test_boxes_of_yolo_without_names_of_classes_are_refused_with_what_to_do(anno
 
 def test_captions_beside_images_are_no_boxes(tmp_path):
     photos = put(tmp_path / "photos", {"a.jpg": None, "a.txt": "0 foxes and 1 deer here\n", "classes.txt": "fox\n"})
-    assert formats_of(photos) == []
+    assert match_formats(photos) == []
 
 
 def test_an_unpacked_zip_of_cvat_is_read_as_the_zip_is(cells, annotator, tmp_path):
@@ -242,7 +242,7 @@ def test_a_label_of_fiftyone_that_names_no_class_is_named(label, tmp_path_factor
 )
 def test_annotations_of_createml_are_present_and_those_with_a_confidence_scores(entries, expected, tmp_path_factory):
     path = put(tmp_path_factory.mktemp("set"), {"labels": entries}) / "labels"
-    assert "createml" in [format_.name for format_, _ in formats_of(path)]
+    assert "createml" in [format_.name for format_, _ in match_formats(path)]
     (item,) = items_of("createml", path)
     assert ([given.class_name for given in item.labels], dict(item.scores)) == expected
 
@@ -397,7 +397,7 @@ def test_a_byte_that_is_missing_or_another_one_is_an_error_in_words(name, tmp_pa
     content = text.encode()
     put(root, {file: content})
     path = root if name in OF_FOLDERS else root / file
-    assert FORMATS[name.split()[0]].recognise(path) or name == "supervisely"
+    assert FORMATS[name.split()[0]].recognize(path) or name == "supervisely"
     for place in range(0, len(content), 2):
         before, after = content[:place], content[place:]
         for broken in (before, before + after[1:], before + b'"' + after):
@@ -428,7 +428,7 @@ OF_FOLDERS = ("labelme", "voc", "yolo", "supervisely")
 
 def _read_or_refused(name: str, path: Path) -> None:
     format_ = FORMATS[name.split()[0]]
-    format_.recognise(path)
+    format_.recognize(path)
     try:
         contents, _ = read(format_, path)
         for item in contents.items:

@@ -19,10 +19,10 @@ import pytest
 from conftest import CLASSES, draw
 from typer.main import get_command
 
-import annotator as package
+from annotator import open
 from annotator.cli import app
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 LINE = re.compile(r"^\| `([\w-]+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
@@ -45,8 +45,8 @@ def test_the_table_has_every_format_and_says_what_each_of_them_says_itself():
 def birds(tmp_path, photos, class_file):
     """The projects of the page, and a source of each format that is only read."""
     for name in ("birds", "copy"):
-        set_up(tmp_path / name, images_folder=photos, class_file=class_file)
-    with package.open(tmp_path / "birds") as project:
+        set_up_project(tmp_path / name, images_folder=photos, class_file=class_file)
+    with open(tmp_path / "birds") as project:
         project.decide([f"{number:02}.jpg" for number in range(6)], "fox", "present", annotator="Ann")
         project.decide([f"{number:02}.jpg" for number in range(3, 9)], "heron", "absent", annotator="Ann")
         project.decide(["00.jpg", "01.jpg", "09.jpg"], "deer", "present", annotator="Bob")
@@ -104,7 +104,7 @@ def birds(tmp_path, photos, class_file):
 
 def answers(place: Path) -> dict[tuple[str, str], str]:
     """Content and class -> state, of all cells that have one."""
-    with package.open(place) as project:
+    with open(place) as project:
         labels, images = project.labels(), project.images()
     sha256 = dict(zip(images["id"], images["sha256"], strict=True))
     cells = zip(labels["image_id"].map(sha256), labels["class"], labels["state"], strict=True)
@@ -185,7 +185,7 @@ def test_the_commands_for_images_bring_each_image_once(birds, elsewhere, annotat
     for number, words in enumerate(rows, start=1):
         for again in range(2):
             said = annotator(*words).stdout
-            with package.open(birds / "copy") as project:
+            with open(birds / "copy") as project:
                 assert len(project.images()) == 24 + number, words
             assert ("nothing new" in said) == bool(again), words
     assert number == 6
@@ -231,7 +231,7 @@ def test_the_story_of_single_labels_runs_and_calls_nothing_absent_that_nobody_sa
     truth.loc["fox/00.jpg", ["heron", "deer"]] = 1.0, 0.0
     assert exported[truth.columns].astype(float).equals(truth) and len(exported) == 24
     assert len(list((tmp_path / "training-set/images").iterdir())) == 24
-    with package.open(tmp_path / "birds") as project:  # after the import was taken back
+    with open(tmp_path / "birds") as project:  # after the import was taken back
         assert project.labels()[["class", "state"]].values.tolist() == [["deer", "absent"], ["heron", "present"]]
 
 

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from test_map import in_rows
 
-from annotator.quality import certificate
-from annotator.queues import by_annotator
+from annotator.quality import certification
+from annotator.queues import decided_images
 from annotator.records import Decision
 from annotator.snapshot import image_map
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.store.classes import class_changes, classes
 from annotator.store.database import versions
-from annotator.store.labels import cells, decisions
-from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions, label_cells, project_counts
 
 COMPLETE = 3
 
@@ -22,7 +20,7 @@ COMPLETE = 3
 def decide(db, action: str, image_id: int = 1, **more) -> str:
     name = str(uuid.uuid4())
     more = {"source": "click", "image_id": image_id} | more
-    assert not decisions.decide(db, [Decision(name, action, "Ann", **more)]).refused
+    assert not decisions.save(db, [Decision(name, action, "Ann", **more)]).refused
     return name
 
 
@@ -40,17 +38,17 @@ CHANGES = {
 
 
 def stages(db, map_) -> list[int]:
-    return cells.stage_column(db, map_.image_ids).tolist()
+    return label_cells.load_stage_column(db, map_.image_ids).tolist()
 
 
 KEPT = {
-    "the map's stages": (lambda db, map_: image_map.stage_bytes(db, map_).tolist(), stages),
+    "the map's stages": (lambda db, map_: image_map.load_stage_bytes(db, map_).tolist(), stages),
     "the map's complete images and Progress'": (
-        lambda db, map_: int(np.sum(image_map.stage_bytes(db, map_) == COMPLETE)),
-        lambda db, map_: overview.image_counts(db)["complete"],
+        lambda db, map_: int(np.sum(image_map.load_stage_bytes(db, map_) == COMPLETE)),
+        lambda db, map_: project_counts.count_images_by_stage(db)["complete"],
     ),
     "the map's labels of a class": (
-        lambda db, map_: image_map.state_bytes(db, map_, 1).tolist(),
+        lambda db, map_: image_map.load_state_bytes(db, map_, 1).tolist(),
         lambda db, map_: [
             {None: 0, 1: 1, -1: 2, 0: 3}[
                 db.value("SELECT state FROM label WHERE image_id = ? AND class_id = 1", [image_id])
@@ -59,13 +57,13 @@ KEPT = {
         ],
     ),
     "the tallies of stages": (
-        lambda db, map_: [overview.image_counts(db)[name] for name in ("all", "complete", "skipped")],
+        lambda db, map_: [project_counts.count_images_by_stage(db)[name] for name in ("all", "complete", "skipped")],
         lambda db, map_: [
             db.value(f"SELECT count(*) FROM image WHERE {which}") for which in ("true", "stage = 3", "stage = 1")
         ],
     ),
     "the images of a person": (
-        lambda db, map_: np.flatnonzero(by_annotator.decided_on(db, "Ann")).tolist(),
+        lambda db, map_: np.flatnonzero(decided_images.get_decided_mask(db, "Ann")).tolist(),
         lambda db, map_: [
             row["image_id"]
             for row in db.rows("SELECT DISTINCT image_id FROM decision WHERE annotator = 'Ann' ORDER BY image_id")
@@ -85,12 +83,12 @@ def test_what_is_kept_agrees_with_a_fresh_count_after_every_change(db, name):
 
 
 def test_every_change_gives_another_version_and_nothing_else_does(db):
-    seen = [versions.version(db)]
-    stamps = [certificate.stamp(db)]
+    seen = [versions.get_label_version(db)]
+    stamps = [certification.get_change_key(db)]
     for change, act in CHANGES.items():
-        assert versions.version(db) == seen[-1], "reading changes nothing"
+        assert versions.get_label_version(db) == seen[-1], "reading changes nothing"
         act(db)
-        assert versions.version(db) > seen[-1], change
-        assert certificate.stamp(db) != stamps[-1], change
-        seen.append(versions.version(db))
-        stamps.append(certificate.stamp(db))
+        assert versions.get_label_version(db) > seen[-1], change
+        assert certification.get_change_key(db) != stamps[-1], change
+        seen.append(versions.get_label_version(db))
+        stamps.append(certification.get_change_key(db))

@@ -9,7 +9,7 @@ from served import Served, until
 from test_review import NAMES, open_review, reviewed
 
 from annotator.snapshot import rankings
-from annotator.snapshot.predictions import arrays_of
+from annotator.snapshot.run_predictions import open_arrays
 from annotator.store.database import arrays
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
@@ -32,13 +32,13 @@ def falling(tmp_path):
 def turn_over(served: Served) -> None:
     """Publish a version in which the order is the other way round, as the worker does."""
     db = Database(served.project)
-    image_ids, before = arrays_of(db, 1)
-    chances, newest = np.array(before), decisions.newest_decision(db)
+    image_ids, before = open_arrays(db, 1)
+    chances, newest = np.array(before), decisions.get_newest_decision_id(db)
     chances[:, 0] = chances[::-1, 0]
     folder = db.paths.run(1, 1)
     arrays.save_array(folder / "probabilities.npy", chances)
     rankings.save(folder, rankings.build(db, newest, image_ids, np.arange(1, len(NAMES) + 1), chances))
-    runs.advance(db, 1, 1, newest)
+    runs.publish_version(db, 1, 1, newest)
 
 
 def asks(page) -> list[dict]:

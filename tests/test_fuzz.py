@@ -20,12 +20,12 @@ from msgspec import inspect
 from person import CLASSES, draw
 from test_grid import publish
 
-from annotator.exchange.setup import set_up
-from annotator.quality import audit
+from annotator.exchange.project_setup import set_up_project
+from annotator.quality import audit_sampling
 from annotator.records import SOURCES
 from annotator.store.database.database import Database
 from annotator.store.upkeep import consistency
-from annotator.ui.access import context
+from annotator.ui.access import served_project
 from annotator.ui.routes import gallery_requests, pictures, requests
 
 MANY = int(os.environ.get("ANNOTATOR_FUZZ", "0"))
@@ -43,12 +43,12 @@ POSTS = {
     "/api/answering": requests.AnsweringRequest,
     "/api/rule_out": requests.ClassRequest,
     "/api/rule_out/undo": requests.UndoRuleOutRequest,
-    "/api/speed_test": requests.Nothing,
+    "/api/speed_test": requests.EmptyRequest,
     "/api/speed_test/time": requests.TimedTaskRequest,
     "/api/items": requests.ItemsRequest,
     "/api/examples": requests.ClassRequest,
-    "/api/classes": requests.Nothing,
-    "/api/recent": requests.Nothing,
+    "/api/classes": requests.EmptyRequest,
+    "/api/recent": requests.EmptyRequest,
     "/api/history": requests.HistoryRequest,
     "/api/map/select": requests.SelectRequest,
     "/api/gallery": gallery_requests.GalleryWindowRequest,
@@ -83,10 +83,10 @@ def app(tmp_path_factory) -> Iterator[Asked]:
     for number in range(24):
         draw(folder / "photos" / f"{number:02}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=(24, 16))
     (folder / "classes.txt").write_text("\n".join(CLASSES))
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     db = Database(folder / "project")
     publish(db, np.stack([np.linspace(0.02, 0.98, 24)] * 3, 1))
-    audit.draw(db, 12)
+    audit_sampling.draw_audit(db, 12)
     with asked(folder / "project") as one:
         yield one
 
@@ -179,7 +179,7 @@ def gets(draw: st.DrawFn) -> tuple[str, str, bytes]:
 
 
 def test_no_request_is_answered_with_an_error_of_the_server_and_what_is_stored_agrees(app, caplog, monkeypatch):
-    monkeypatch.setattr(pictures, "HEATMAP_WAIT", 0.0)
+    monkeypatch.setattr(pictures, "HEATMAP_WAIT_SECONDS", 0.0)
     answers: dict[int, int] = {}
 
     @FUZZ
@@ -198,7 +198,7 @@ def test_no_request_is_answered_with_an_error_of_the_server_and_what_is_stored_a
     with caplog.at_level(logging.WARNING):
         ask()
     assert not caplog.records
-    db = context.db()
-    assert consistency.problems(db) == []
+    db = served_project.db()
+    assert consistency.find_problems(db) == []
     assert answers.get(200, 0) > 100 and answers.get(400, 0) > 50, f"both kinds are met: {answers}"
     assert db.value("SELECT count(*) FROM decision WHERE action != 'undo'") > 10

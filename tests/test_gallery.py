@@ -16,21 +16,17 @@ from conftest import draw
 from test_grid import publish
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Batch, Decision
-from annotator.snapshot import gallery
+from annotator.snapshot import gallery_listing
 from annotator.snapshot.filters import GalleryFilter
-from annotator.snapshot.gallery import Sorting
-from annotator.snapshot.sorts import BY_NAME
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
-from annotator.store.classes import history as class_history
+from annotator.snapshot.gallery_listing import Sorting
+from annotator.snapshot.sorts import SORTS_BY_NAME
+from annotator.store.classes import class_changes, class_history, classes
 from annotator.store.database.database import Database
-from annotator.store.gallery import columns as image_columns
-from annotator.store.gallery import names as image_names
-from annotator.store.images import appearances, twins
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
+from annotator.store.gallery import image_columns, image_names
+from annotator.store.images import appearances, near_duplicate_groups
+from annotator.store.labels import decisions, project_counts
 from annotator.store.pictures.appearance import Appearance
 
 PEOPLE = ("Ann", "Bob")
@@ -84,7 +80,7 @@ RANGES = ("hour", "captured", "brightness", "size", "sharpness")
 IMPORT = {"uuid": "of-facts", "source": "", "format": "csv", "annotator": "Ann", "imported_at": 0, "counts": "{}"}
 SORTINGS = [
     Sorting(by, down, 1 if by == "probability" else None, column="weight" if by == "column" else "")
-    for by in BY_NAME
+    for by in SORTS_BY_NAME
     if by != "like"  # test_similar.py
     for down in (False, True)
 ]
@@ -102,8 +98,8 @@ class Plain:
         self.labels: dict[int, dict[int, int]] = {}
         for row in db.rows("SELECT * FROM label"):
             self.labels.setdefault(row["image_id"], {})[row["class_id"]] = row["state"]
-        self.flagged = {row["id"] for row in overview.flagged(db)}
-        self.classes = [class_.id for class_ in classes.all_classes(db)]
+        self.flagged = {row["id"] for row in project_counts.load_flagged_images(db)}
+        self.classes = [class_.id for class_ in classes.load_active_classes(db)]
         self.images = db.rows("SELECT id, name, captured_at, camera FROM image ORDER BY name_key, id")
         firsts = dict(db.tuples("SELECT image_id, first_id FROM twin"))
         sizes = Counter(firsts.values())
@@ -117,7 +113,7 @@ class Plain:
         valued = [image for image in shown if self.value(image, sorting.by) is not None]
         if sorting.by != "name":
             valued.sort(key=lambda image: self.value(image, sorting.by))
-        return [image["id"] for image in (valued[::-1] if sorting.down else valued)] + [
+        return [image["id"] for image in (valued[::-1] if sorting.descending else valued)] + [
             image["id"] for image in shown if self.value(image, sorting.by) is None
         ]
 
@@ -200,12 +196,12 @@ def agree(db: Database, some: random.Random | None = None) -> None:
         )
         if not only.class_ids <= set(plain.classes):
             with pytest.raises(AnnotatorError, match="no class 2"):
-                gallery.listing(db, only, Sorting())
+                gallery_listing.get_listing(db, only, Sorting())
             continue
         for sorting in SORTINGS if some is None else [some.choice(SORTINGS)]:
             wanted = plain.ids(wanted_of, sorting)
             for one in (db, fresh):
-                ids = gallery.listing(one, only, sorting).ids(0, 1000)
+                ids = gallery_listing.get_listing(one, only, sorting).get_ids(0, 1000)
                 assert ids == wanted, (only, sorting, one is fresh)
     fresh.close()
 
@@ -238,7 +234,7 @@ def raise_once(error: Exception, function: Callable) -> Callable:
 def change(db: Database, chance: random.Random, days: float) -> None:
     """One thing that people do, some days ago."""
     image = chance.choice(db.tuples("SELECT id FROM image"))[0]
-    known = [class_.id for class_ in classes.all_classes(db)]
+    known = [class_.id for class_ in classes.load_active_classes(db)]
     shared = {"annotator": chance.choice(PEOPLE), "source": chance.choice(SOURCES)}
     name, class_id, state = (
         str(uuid.UUID(int=chance.getrandbits(128))),
@@ -248,7 +244,7 @@ def change(db: Database, chance: random.Random, days: float) -> None:
     action = chance.choice(
         ["label"] * 6 + ["done", "done", "skip", "flag", "flag", "clear", "comment", "batch", "undo", "undo"]
     )
-    before = decisions.newest_decision(db)
+    before = decisions.get_newest_decision_id(db)
     if action == "batch":
         some = chance.sample([row[0] for row in db.tuples("SELECT id FROM image")], 5)
         cells = [(one, class_id, chance.choice([1, -1, None]), None) for one in some]
@@ -259,7 +255,7 @@ def change(db: Database, chance: random.Random, days: float) -> None:
         cell = {"label": {"class_id": class_id, "state": state}, "clear": {"class_id": class_id}}.get(action, {})
         note = {"flag": chance.choice(["", "blurred"]), "comment": "a mask?"}.get(action, "")
         given = Decision(name, action, image_id=image, note=note, **cell, **shared)
-    assert not decisions.decide(db, [given]).refused
+    assert not decisions.save(db, [given]).refused
     with db.writing() as sql:
         sql.execute("UPDATE decision SET decided_at = decided_at - ? WHERE id > ?", [86400 * days, before])
 
@@ -280,8 +276,8 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
 ):
     db, chance = predicted, random.Random(seed)
     if seed == 2:  # as after so many changes that reading everything again is quicker
-        monkeypatch.setattr(image_columns, "REREAD", 1)
-        monkeypatch.setattr(image_names, "LOOKED_UP", 0)
+        monkeypatch.setattr(image_columns, "MAX_CHANGED_IMAGES", 1)
+        monkeypatch.setattr(image_names, "MAX_NAMES_LOOKED_UP", 0)
     agree(db)
     for step in range(12):
         for _ in range(chance.randint(1, 8)):
@@ -291,7 +287,7 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
             draw(photos / "deep" / "0.5.jpg", seed=77)
             draw(photos / "A 1.jpg", seed=78)
             (photos / "11.jpg").rename(photos / "deep" / "Z11.jpg")
-            set_up(db.paths.project, images_folder=photos)
+            set_up_project(db.paths.project, images_folder=photos)
         if step == 4:
             with db.writing() as sql:
                 sql.execute("INSERT INTO attribute SELECT id, 'site', iif(id % 2, 'north', 'south'), NULL FROM image")
@@ -301,10 +297,10 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
         if step in (1, 6):
             measured = [image for (image,) in db.tuples("SELECT id FROM image WHERE id % 2 = ?", [step % 2])]
             numbers = [Appearance(*(chance.choice((0.1, 0.3, 0.5)) for _ in range(4)), 0) for _ in measured]
-            appearances.keep(db, zip(measured, numbers, strict=True))
+            appearances.save(db, zip(measured, numbers, strict=True))
         if step in (3, 8):
             ids = np.array([image for (image,) in db.tuples("SELECT id FROM image ORDER BY id")])
-            twins.keep(db, ids, ids % step + 1)
+            near_duplicate_groups.save_groups(db, ids, ids % step + 1)
         if step in (2, 7):
             with db.writing() as sql:
                 sql.execute("UPDATE image SET captured_at = 1000 + (id * 7 + ?) % 9 WHERE id % 3 = 0", [step])
@@ -314,22 +310,22 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
 
 def test_a_listing_stays_as_it_is_for_whoever_scrolls_and_its_tiles_are_as_they_are_now(predicted):
     db, only = predicted, GalleryFilter.build(open=(1,))
-    first = gallery.window(db, only, Sorting(), 0, 10)
+    first = gallery_listing.get_window(db, only, Sorting(), 0, 10)
     assert (first.total, first.changed, len(first.images)) == (24, False, 10)
     third = first.images[2].image.id
-    decisions.decide(db, [Decision("label-one", "label", "Ann", "click", third, 1, 1)])
-    decisions.decide(db, [Decision("flag-one", "flag", "Ann", "click", third, note="dark")])
-    decisions.decide(db, [Decision("comment-one", "comment", "Ann", "click", third, note="fox?")])
-    again = gallery.window(db, only, Sorting(), 0, 10, first.version)
+    decisions.save(db, [Decision("label-one", "label", "Ann", "click", third, 1, 1)])
+    decisions.save(db, [Decision("flag-one", "flag", "Ann", "click", third, note="dark")])
+    decisions.save(db, [Decision("comment-one", "comment", "Ann", "click", third, note="fox?")])
+    again = gallery_listing.get_window(db, only, Sorting(), 0, 10, first.version)
     assert [tile.image for tile in again.images] == [tile.image for tile in first.images]
     assert (again.version, again.total, again.changed) == (first.version, 24, True)
     assert (again.images[2].labels, again.images[2].flag, again.images[2].comments) == ([(1, 1)], "dark", 1)
-    now = gallery.window(db, only, Sorting(), 0, 10)
+    now = gallery_listing.get_window(db, only, Sorting(), 0, 10)
     assert (now.total, now.changed) == (23, False) and now.version != first.version
     assert third not in [tile.image.id for tile in now.images]
-    kept, new = (gallery.listing(db, only, Sorting(), version) for version in (first.version, now.version))
-    assert (kept.place(third), new.place(third), kept.place(99)) == (2, None, None)
-    unknown = gallery.window(db, only, Sorting(), 0, 10, "1.2.3.4")
+    kept, new = (gallery_listing.get_listing(db, only, Sorting(), version) for version in (first.version, now.version))
+    assert (kept.find_place(third), new.find_place(third), kept.find_place(99)) == (2, None, None)
+    unknown = gallery_listing.get_window(db, only, Sorting(), 0, 10, "1.2.3.4")
     assert unknown.version == now.version, "a version that is not kept is made anew"
 
 
@@ -337,11 +333,13 @@ def test_a_refresh_that_fails_half_way_leaves_nothing_half_read(predicted, photo
     db, chance = predicted, random.Random(5)
     agree(db)
     draw(photos / "deep" / "new.jpg", seed=77)
-    set_up(db.paths.project, images_folder=photos)
+    set_up_project(db.paths.project, images_folder=photos)
     change(db, chance, days=0)
     with monkeypatch.context() as patch, pytest.raises(AnnotatorError, match="the disk is gone"):
-        patch.setattr(classes, "all_classes", raise_once(AnnotatorError("the disk is gone"), classes.all_classes))
-        gallery.choices(db)
+        patch.setattr(
+            classes, "load_active_classes", raise_once(AnnotatorError("the disk is gone"), classes.load_active_classes)
+        )
+        gallery_listing.list_filter_choices(db)
     agree(db)
 
 
@@ -349,7 +347,10 @@ def test_listings_made_while_others_decide_are_up_to_date_at_the_end(predicted):
     db, only = predicted, GalleryFilter.build(by="Ann")
 
     def look(number: int) -> int:
-        return sum(len(gallery.listing(db, only, sorting).rows) for sorting in SORTINGS for _ in range(4)) + number
+        return (
+            sum(len(gallery_listing.get_listing(db, only, sorting).rows) for sorting in SORTINGS for _ in range(4))
+            + number
+        )
 
     with ThreadPoolExecutor(3) as threads:
         looks = [threads.submit(look, number) for number in range(3)]
@@ -372,15 +373,15 @@ def test_files_called_as_asked_come_before_those_that_begin_so_and_these_before_
     )
     for number, name in enumerate(names):
         draw(tmp_path / "photos" / name, seed=number)
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
     db = Database(tmp_path / "project")
 
     def found(text: str, count: int = 10) -> list[str]:
-        return [name for _, name in gallery.find(db, text, count)]
+        return [name for _, name in gallery_listing.find_images(db, text, count)]
 
     assert found("fox") == ["fox.old.jpg", "a/fox.jpg", "b/Fox.JPG", "a/fox 2.jpg", "b/redfox.jpg", "fox/deer.jpg"]
     assert found("fox", 2) == ["fox.old.jpg", "a/fox.jpg"] and found("fox", 0) == found("") == found("wolf") == []
-    assert [name for name, _ in gallery.choices(db)["folder"]] == ["a", "b", "fox"]
+    assert [name for name, _ in gallery_listing.list_filter_choices(db)["folder"]] == ["a", "b", "fox"]
     assert found("fox.jpg") == ["a/fox.jpg", "b/Fox.JPG", "b/redfox.jpg"]
     assert found("A/FOX") == ["a/fox.jpg", "a/fox 2.jpg"] and found("/de") == ["fox/deer.jpg"] == found("fox/")
     assert found("e\u0301t") == found("\u00c9T") == ["\u00c9t\u00e9.jpg"] and found("0_%") == ["x0_%.jpg"]

@@ -81,7 +81,7 @@ def many(tmp_path_factory) -> Iterator[Served]:
             Decision(str(uuid.uuid4()), "label", "Ben", "click", image, HERON, 1 if image <= 8 else -1)
             for image in range(1, 13)
         ]
-        assert not decisions.decide(Database(served.project), given).refused
+        assert not decisions.save(Database(served.project), given).refused
         yield served
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.queues import grid
-from annotator.records import Batch, Decision, Wanted, WantedGrids
+from annotator.queues import grid_queue
+from annotator.records import Batch, Decision, WantedGrids, WantedImages
 from annotator.store.classes import classes
 from annotator.store.database import arrays
 from annotator.store.database.database import Database
 from annotator.store.images import selections
-from annotator.store.labels import cells, decisions
+from annotator.store.labels import decisions, label_cells
 from annotator.store.runs import runs
 
 
@@ -46,7 +46,7 @@ def shown(work) -> list[tuple[int, int]]:
 
 def answer(db, image_id: int, class_id: int, state: int = 1) -> str:
     one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
     return one.uuid
 
 
@@ -54,24 +54,24 @@ def test_a_grid_shows_the_likeliest_unanswered_images_of_its_class(db, predicted
     answer(db, 24, 1, -1)
     answer(db, 22, 1, 0)
     answer(db, 21, 2)
-    first, second = grid.next_grids(db, wanted(want=2)).items
+    first, second = grid_queue.lease_next_grids(db, wanted(want=2)).items
     assert [tile.image.id for tile in first.tiles] == [23, 21, 20, 19, 18, 17]
     assert [tile.image.id for tile in second.tiles] == [16, 15, 14, 13, 12, 11]
     assert first.tiles[0].probability == pytest.approx(predicted[22, 0], abs=1e-3)
-    assert first.share == pytest.approx(predicted[[22, 20, 19, 18, 17, 16], 0].mean(), abs=1e-3)
+    assert first.expected_share == pytest.approx(predicted[[22, 20, 19, 18, 17, 16], 0].mean(), abs=1e-3)
     assert (first.start, second.start) == ("yes", "yes")
     assert first.id != second.id
 
 
 def test_a_grid_of_which_little_is_expected_starts_with_no(db, predicted):
-    first_grid = grid.next_grids(db, wanted(class_id=2)).items[0]
-    assert first_grid.share < 0.5 and first_grid.start == "no"
+    first_grid = grid_queue.lease_next_grids(db, wanted(class_id=2)).items[0]
+    assert first_grid.expected_share < 0.5 and first_grid.start == "no"
 
 
 def test_a_class_without_a_model_comes_in_working_order_and_starts_with_no(db, predicted):
     answer(db, 5, 3, 1)
-    first_grid = grid.next_grids(db, wanted(class_id=3, size=24)).items[0]
-    assert (first_grid.run_id, first_grid.share, first_grid.start) == (None, None, "no")
+    first_grid = grid_queue.lease_next_grids(db, wanted(class_id=3, size=24)).items[0]
+    assert (first_grid.run_id, first_grid.expected_share, first_grid.start) == (None, None, "no")
     assert {tile.image.id for tile in first_grid.tiles} == set(range(1, 25)) - {5}
     assert [tile.image.id for tile in first_grid.tiles] != sorted(tile.image.id for tile in first_grid.tiles)
 
@@ -79,39 +79,43 @@ def test_a_class_without_a_model_comes_in_working_order_and_starts_with_no(db, p
 def test_before_the_first_run_the_class_with_the_fewest_answers_comes_first(db):
     answer(db, 1, 1)
     answer(db, 2, 2)
-    assert grid.next_grids(db, wanted(class_id=None)).items[0].class_id == 3
-    assert grid.best_class(db) == 3
+    assert grid_queue.lease_next_grids(db, wanted(class_id=None)).items[0].class_id == 3
+    assert grid_queue.find_best_class(db) == 3
 
 
 def test_two_pages_never_get_the_same_cell_but_may_share_an_image(db, predicted):
-    ann = shown(grid.next_grids(db, wanted("ann", want=2)))
-    bob = shown(grid.next_grids(db, wanted("bob", annotator="Bob", want=2)))
-    other = shown(grid.next_grids(db, wanted("cy", class_id=2, annotator="Cy", want=4)))
+    ann = shown(grid_queue.lease_next_grids(db, wanted("ann", want=2)))
+    bob = shown(grid_queue.lease_next_grids(db, wanted("bob", annotator="Bob", want=2)))
+    other = shown(grid_queue.lease_next_grids(db, wanted("cy", class_id=2, annotator="Cy", want=4)))
     assert (len(ann), len(bob), len(other)) == (12, 12, 24)
     assert not set(ann) & set(bob)
 
 
 def test_an_image_open_on_another_page_is_in_no_grid(db, predicted):
-    from annotator.queues import annotate
+    from annotator.queues import image_queue
 
-    held = [item.image.id for item in annotate.next_work(db, Wanted("review", "bob", "Bob", (), 3)).items]
-    assert held and not set(held) & {image_id for image_id, _ in shown(grid.next_grids(db, wanted(size=24)))}
+    held = [
+        item.image.id for item in image_queue.lease_next_work(db, WantedImages("review", "bob", "Bob", (), 3)).items
+    ]
+    assert held and not set(held) & {
+        image_id for image_id, _ in shown(grid_queue.lease_next_grids(db, wanted(size=24)))
+    }
 
 
 def test_what_is_in_hand_or_passed_is_not_given_again(db, predicted):
-    first = shown(grid.next_grids(db, wanted()))
-    second = shown(grid.next_grids(db, wanted(have=first)))
-    third = shown(grid.next_grids(db, wanted(have=second, passed=first)))
+    first = shown(grid_queue.lease_next_grids(db, wanted()))
+    second = shown(grid_queue.lease_next_grids(db, wanted(have=first)))
+    third = shown(grid_queue.lease_next_grids(db, wanted(have=second, passed=first)))
     assert len({*first, *second, *third}) == 18
 
 
 def test_a_decided_grid_is_gone_and_an_undone_one_is_back(db, predicted):
-    first = shown(grid.next_grids(db, wanted()))
+    first = shown(grid_queue.lease_next_grids(db, wanted()))
     batch = Batch("a-grid-of-mine", "Ann", "grid", [(image, of, 1, 0.5) for image, of in first])
-    assert decisions.decide(db, [batch]).saved == ["a-grid-of-mine"]
-    assert not set(first) & set(shown(grid.next_grids(db, wanted(size=24))))
-    decisions.decide(db, [Decision("undo-of-mine", "undo", "Ann", "click", undoes="a-grid-of-mine:0")])
-    assert shown(grid.next_grids(db, wanted())) == first
+    assert decisions.save(db, [batch]).saved == ["a-grid-of-mine"]
+    assert not set(first) & set(shown(grid_queue.lease_next_grids(db, wanted(size=24))))
+    decisions.save(db, [Decision("undo-of-mine", "undo", "Ann", "click", undoes="a-grid-of-mine:0")])
+    assert shown(grid_queue.lease_next_grids(db, wanted())) == first
 
 
 def test_no_answered_cell_is_handed_out_while_others_decide(db, predicted):
@@ -125,80 +129,82 @@ def test_no_answered_cell_is_handed_out_while_others_decide(db, predicted):
     deciding = threading.Thread(target=decide)
     deciding.start()
     while not over.is_set():
-        before = cells.states(db, 1, range(1, 25))
-        given = shown(grid.next_grids(db, wanted(size=2, want=2)))
+        before = label_cells.load_states(db, 1, range(1, 25))
+        given = shown(grid_queue.lease_next_grids(db, wanted(size=2, want=2)))
         wrong += [image_id for image_id, _ in given if image_id in before]
     deciding.join()
     assert not wrong
-    assert not grid.next_grids(db, wanted(size=24)).items
+    assert not grid_queue.lease_next_grids(db, wanted(size=24)).items
 
 
 def test_the_best_class_is_the_one_whose_next_grid_brings_most(db, predicted):
-    assert grid.best_class(db, 6) == 1
-    assert grid.next_grids(db, wanted(class_id=None, but=1)).items[0].class_id == 2
+    assert grid_queue.find_best_class(db, 6) == 1
+    assert grid_queue.lease_next_grids(db, wanted(class_id=None, but=1)).items[0].class_id == 2
     for image_id in range(7, 25):
         answer(db, image_id, 1)
-    assert grid.best_class(db, 6) == 2, "what is left of the first class is unlikely"
+    assert grid_queue.find_best_class(db, 6) == 2, "what is left of the first class is unlikely"
 
 
 def test_the_best_class_stays_while_its_grids_are_in_hand_and_then_gives_way(db, predicted):
-    first = shown(grid.next_grids(db, wanted(class_id=None, size=12)))
-    second = shown(grid.next_grids(db, wanted(class_id=None, size=12, have=first)))
+    first = shown(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12)))
+    second = shown(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12, have=first)))
     assert {of for _, of in first + second} == {1}, "the second half of class 1 is less likely than class 2"
-    assert {of for _, of in shown(grid.next_grids(db, wanted(class_id=None, have=second, passed=first)))} == {2}
+    assert {
+        of for _, of in shown(grid_queue.lease_next_grids(db, wanted(class_id=None, have=second, passed=first)))
+    } == {2}
 
 
 def test_class_counts_say_what_is_known_and_what_is_probably_still_to_be_found(db, predicted):
     for image_id, state in ((24, 1), (23, -1), (22, 0)):
         answer(db, image_id, 1, state)
-    first, second, third = grid.class_counts(db)
+    first, second, third = grid_queue.load_class_counts(db)
     assert (first.present, first.absent, first.unsure, first.unknown) == (1, 1, 1, 21)
-    assert first.likely == pytest.approx(predicted[:21, 0].sum(), abs=0.02)
-    assert second.likely == pytest.approx(predicted[:, 1].sum(), abs=0.02)
-    assert (third.likely, third.unknown) == (None, 24)
+    assert first.expected_positives == pytest.approx(predicted[:21, 0].sum(), abs=0.02)
+    assert second.expected_positives == pytest.approx(predicted[:, 1].sum(), abs=0.02)
+    assert (third.expected_positives, third.unknown) == (None, 24)
     decisions.undo(db, "Ann")
-    assert grid.class_counts(db)[0].likely == pytest.approx(predicted[:22, 0].sum(), abs=0.02)
+    assert grid_queue.load_class_counts(db)[0].expected_positives == pytest.approx(predicted[:22, 0].sum(), abs=0.02)
 
 
 def test_a_grid_of_a_selection_shows_unanswered_images_first_and_then_the_others_with_their_state(db, predicted):
     answer(db, 20, 1, -1)
     selection = selections.save(db, np.array([3, 20, 9, 15]))
-    tiles = grid.next_grids(db, wanted(selection=selection)).items[0].tiles
+    tiles = grid_queue.lease_next_grids(db, wanted(selection=selection)).items[0].tiles
     assert [(tile.image.id, tile.state) for tile in tiles] == [(15, None), (9, None), (3, None), (20, -1)]
-    assert [tile.by for tile in tiles] == [None, None, None, "Ann"]
-    assert grid.next_grids(db, wanted(class_id=None, selection=selection)).items[0].class_id == 2
+    assert [tile.annotator for tile in tiles] == [None, None, None, "Ann"]
+    assert grid_queue.lease_next_grids(db, wanted(class_id=None, selection=selection)).items[0].class_id == 2
     have = [(tile.image.id, 1) for tile in tiles]
-    done = grid.next_grids(db, wanted(selection=selection, passed=have))
-    assert not done.items and "selection" in done.empty
+    done = grid_queue.lease_next_grids(db, wanted(selection=selection, passed=have))
+    assert not done.items and "selection" in done.empty_reason
 
 
 def test_a_selection_before_the_first_run_shows_its_images(db):
     selection = selections.save(db, np.array([3, 20]))
-    first_grid = grid.next_grids(db, wanted(class_id=None, selection=selection)).items[0]
+    first_grid = grid_queue.lease_next_grids(db, wanted(class_id=None, selection=selection)).items[0]
     assert {tile.image.id for tile in first_grid.tiles} == {3, 20}
 
 
 def test_what_is_not_there_is_said(db):
     with pytest.raises(AnnotatorError, match="no class 9"):
-        grid.next_grids(db, wanted(class_id=9))
+        grid_queue.lease_next_grids(db, wanted(class_id=9))
     with pytest.raises(AnnotatorError, match="is gone"):
-        grid.next_grids(db, wanted(selection="abc"))
+        grid_queue.lease_next_grids(db, wanted(selection="abc"))
 
 
 def test_an_empty_grid_says_what_to_do(db, predicted):
     everything = [(image_id, 1) for image_id in range(1, 25)]
-    assert "another class" in grid.next_grids(db, wanted(passed=everything)).empty
-    grid.next_grids(db, wanted("bob", size=24, annotator="Bob"))
-    assert "open elsewhere" in grid.next_grids(db, wanted()).empty
+    assert "another class" in grid_queue.lease_next_grids(db, wanted(passed=everything)).empty_reason
+    grid_queue.lease_next_grids(db, wanted("bob", size=24, annotator="Bob"))
+    assert "open elsewhere" in grid_queue.lease_next_grids(db, wanted()).empty_reason
     for image_id in range(1, 25):
         one = Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id)
-        decisions.decide(db, [one])
-    complete = grid.next_grids(db, wanted("cy"))
-    assert complete.empty.startswith("Every image is complete") and complete.onward == (
+        decisions.save(db, [one])
+    complete = grid_queue.lease_next_grids(db, wanted("cy"))
+    assert complete.empty_reason.startswith("Every image is complete") and complete.next_pages == (
         "review",
         "certificate",
         "export",
     )
     empty = Database(db.paths.project.parent / "empty", create=True)
-    assert "No images yet" in grid.next_grids(empty, wanted(class_id=None)).empty
-    assert classes.all_classes(empty) == []
+    assert "No images yet" in grid_queue.lease_next_grids(empty, wanted(class_id=None)).empty_reason
+    assert classes.load_active_classes(empty) == []

@@ -36,7 +36,7 @@ def ranked(tmp_path) -> Iterator[Served]:
     """An app with 120 images and a run: the first 60 are likely to show the fox, the last 30 the heron."""
     with served_photos(tmp_path, 120, ["fox", "heron", "deer"]) as served:
         db = Database(served.project)
-        ids = np.array(sorted(image.id for image in images.all_images(db)))
+        ids = np.array(sorted(image.id for image in images.load_all_images(db)))
         chances = np.full((120, 3), np.nan)
         chances[:, 0] = np.where(np.arange(120) < 60, 0.99, 0.2) - np.arange(120) / 1000
         chances[:, 1] = np.where(np.arange(120) >= 90, 0.7, 0.05) - np.arange(120) / 1000 * 0.1
@@ -520,7 +520,7 @@ def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
 
 def test_a_picture_that_cannot_be_shown_is_left_out_of_the_decision(browser, tmp_path):
     with served_photos(tmp_path, 24, ["fox"]) as served:
-        gone = images.all_images(Database(served.project))[4]
+        gone = images.load_all_images(Database(served.project))[4]
         Path(tmp_path / "photos" / gone.name).unlink()
         page = open_grid(browser, served, "Ann")
         expect(page.locator(f".tile[data-image='{gone.id}']")).to_have_attribute("data-state", "broken")

@@ -6,8 +6,8 @@ from test_autopilot import known, recorded, wanted  # noqa: F401 - known is a fi
 from test_grid import publish
 
 from annotator.queues.autopilot import acquisition, planner
-from annotator.snapshot.guesses import guessed_from, lowest_saving
-from annotator.snapshot.time_model import DEFAULTS
+from annotator.snapshot.preset_threshold import find_preset_threshold, find_saving_bound
+from annotator.snapshot.time_model import DEFAULT_TIMES
 
 
 @pytest.mark.parametrize(
@@ -24,19 +24,19 @@ from annotator.snapshot.time_model import DEFAULTS
     ],
 )
 def test_guesses_begin_where_they_would_have_saved_most_presses(record, bound):
-    assert lowest_saving(record) == bound
+    assert find_saving_bound(record) == bound
 
 
 def test_an_early_model_is_not_believed_until_its_probabilities_were_right(known):  # noqa: F811
     publish(known, np.full((24, 3), 0.72))
-    assert guessed_from(known) is None
+    assert find_preset_threshold(known) is None
     assert _whole(known).preset == ()
     recorded(known, 0.72, present=2, absent=1)
-    assert guessed_from(known) is None, "2 right and 1 wrong of 3"
+    assert find_preset_threshold(known) is None, "2 right and 1 wrong of 3"
     recorded(known, 0.72, present=3)
-    assert guessed_from(known) is None, "5 right and 1 wrong save 4; by chance 1.64 * sqrt(6) = 4.02"
+    assert find_preset_threshold(known) is None, "5 right and 1 wrong save 4; by chance 1.64 * sqrt(6) = 4.02"
     recorded(known, 0.72, present=1)
-    assert guessed_from(known) == 0.7, "6 right and 1 wrong save 5; by chance 1.64 * sqrt(7) = 4.3"
+    assert find_preset_threshold(known) == 0.7, "6 right and 1 wrong save 5; by chance 1.64 * sqrt(7) = 4.3"
     assert _whole(known).preset == (1, 2, 3)
     publish(known, np.full((24, 3), 0.68))
     assert _whole(known).preset == (), "of such probabilities there is no record"
@@ -44,23 +44,23 @@ def test_an_early_model_is_not_believed_until_its_probabilities_were_right(known
 
 def test_what_an_image_is_expected_to_take_follows_from_what_is_guessed():
     chances = {1: 0.9, 2: 0.6, 3: 0.1}
-    candidate = lambda bound: acquisition.image_candidate(1, chances, DEFAULTS, guessed_from=bound)  # noqa: E731
-    assert candidate(None).changes == pytest.approx(1.6)  # 0.9 + 0.6 + 0.1 are marked
-    assert candidate(0.5).changes == pytest.approx(0.6)  # 0.1 + 0.4 are taken back, 0.1 is marked
-    assert candidate(0.8).changes == pytest.approx(0.8)  # 0.1 is taken back, 0.6 + 0.1 are marked
+    candidate = lambda bound: acquisition.build_image_candidate(1, chances, DEFAULT_TIMES, preset_threshold=bound)  # noqa: E731
+    assert candidate(None).expected_presses == pytest.approx(1.6)  # 0.9 + 0.6 + 0.1 are marked
+    assert candidate(0.5).expected_presses == pytest.approx(0.6)  # 0.1 + 0.4 are taken back, 0.1 is marked
+    assert candidate(0.8).expected_presses == pytest.approx(0.8)  # 0.1 is taken back, 0.6 + 0.1 are marked
 
 
 def _whole(db):
     """The best image to answer as a whole, as Autopilot would show it."""
-    leasing = planner._Planner(db, wanted(), *_facts(db)).leasing
-    candidate = acquisition.image_candidate(5, leasing.open_classes(5), DEFAULTS)
-    action = leasing.action(candidate)
+    leasing = planner._Planner(db, wanted(), *_facts(db)).leaser
+    candidate = acquisition.build_image_candidate(5, leasing.load_open_classes(5), DEFAULT_TIMES)
+    action = leasing.lease_action(candidate)
     assert action and action.kind == "image"
     return action
 
 
 def _facts(db):
     from annotator.store.classes import classes
-    from annotator.store.labels import counts as overview
+    from annotator.store.labels import project_counts
 
-    return classes.all_classes(db), overview.image_counts(db)["all"]
+    return classes.load_active_classes(db), project_counts.count_images_by_stage(db)["all"]

@@ -19,14 +19,14 @@ from conftest import draw
 from get_caddy import proxy
 from served import until
 
-from annotator.benchmark.harness.processes import free_port
+from annotator.benchmark.harness.child_processes import free_port
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.people import members
-from annotator.ui.access.serving_modes import access
-from annotator.ui.home import projects
-from annotator.ui.home.running import caddyfile, ready
+from annotator.ui.access.serving_modes import parse_access
+from annotator.ui.home import hosted_projects
+from annotator.ui.home.home_server import build_caddyfile, prepare_projects
 
 pytestmark = pytest.mark.process
 
@@ -37,7 +37,7 @@ def folder(tmp_path) -> Path:
     for name in ("birds", "mammals"):
         draw(tmp_path / f"photos of {name}" / "a.jpg", (), seed=1)
         (tmp_path / "classes.txt").write_text("fox\n")
-        set_up(
+        set_up_project(
             tmp_path / "all" / name, images_folder=tmp_path / f"photos of {name}", class_file=tmp_path / "classes.txt"
         )
     return tmp_path / "all"
@@ -95,17 +95,17 @@ def answers(port: int) -> bool:
 
 
 @pytest.fixture
-def team(folder, tmp_path) -> Iterator[tuple[str, list[projects.Place]]]:
+def team(folder, tmp_path) -> Iterator[tuple[str, list[hosted_projects.HostedProject]]]:
     """The address of the start page behind Caddy, and the places."""
     front, port = free_port(), free_port()
     address = f"http://127.0.0.1:{front}"
-    places = ready([folder], port)
+    places = prepare_projects([folder], port)
     config = tmp_path / "Caddyfile"
-    config.write_text("{\n\tadmin off\n}\n" + caddyfile(places, access("invitation", port, url=address)))
+    config.write_text("{\n\tadmin off\n}\n" + build_caddyfile(places, parse_access("invitation", port, url=address)))
     words = ["--auth", "invitation", "--url", address, "--port", port, folder]
     with at_home(*words), proxy(config):
         until(lambda: answers(front) and all(answers(place.port) for place in places))
-        until(lambda: all(members.owner(place.db) for place in places))
+        until(lambda: all(members.find_owner(place.db) for place in places))
         yield address, places
 
 
@@ -115,7 +115,7 @@ def test_a_visitor_sees_the_projects_of_theirs_and_nothing_of_others(team):
     assert stranger[0] == 200 and "birds" not in stranger[1] and "mammals" not in stranger[1]
 
     members.add(birds.db, "Ann", "annotator", "test")
-    secret = members.new_link(birds.db, "Ann", "test")
+    secret = members.create_link(birds.db, "Ann", "test")
     ann = Browser()
     assert ann.get(f"{address}/birds/?invitation={secret}")[0] == 200
     status, text = ann.get(f"{address}/")
@@ -124,7 +124,7 @@ def test_a_visitor_sees_the_projects_of_theirs_and_nothing_of_others(team):
     assert "mammals" not in text and ann.get(f"{address}/mammals/")[0] == 403
 
     members.add(mammals.db, "Ann", "reviewer", "test")
-    link = members.new_link(mammals.db, "Ann", "test")
+    link = members.create_link(mammals.db, "Ann", "test")
     assert ann.get(f"{address}/mammals/?invitation={link}")[0] == 200
     text = ann.get(f"{address}/")[1]
     assert text.index("birds") < text.index("mammals") and "· reviewer" in text
@@ -170,7 +170,7 @@ def test_whoever_asks_too_much_of_the_start_page_is_told_to_wait_and_the_others_
 
 def test_a_server_that_dies_is_started_again_and_all_end_with_the_start_page(folder, tmp_path):
     port = free_port()
-    places = ready([folder], port)
+    places = prepare_projects([folder], port)
     with at_home("--port", port, folder) as home:
         until(lambda: all(answers(place.port) for place in places))
         first = served_by(places[0].path)
@@ -193,12 +193,12 @@ def test_what_cannot_be_served_is_said_and_the_others_are_served(folder, tmp_pat
         sql.execute(
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
         )
-    found = projects.find([folder])
+    found = hosted_projects.find_projects([folder])
     assert [bool(place.trouble) for place in found.all] == [True, True] and found.openable == []
     assert "cannot be part of an address" in found.all[0].trouble and "newer" in found.all[1].trouble
-    assert projects.find([tmp_path / "photos of birds"]).all == []
+    assert hosted_projects.find_projects([tmp_path / "photos of birds"]).all == []
     with pytest.raises(AnnotatorError, match="no folder"):
-        projects.find([tmp_path / "nowhere"])
+        hosted_projects.find_projects([tmp_path / "nowhere"])
 
 
 def test_an_owner_of_one_project_reads_no_name_of_another_that_cannot_be_opened(folder, tmp_path):
@@ -207,9 +207,9 @@ def test_an_owner_of_one_project_reads_no_name_of_another_that_cannot_be_opened(
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
         )
     port = free_port()
-    (birds,) = [place for place in ready([folder], port) if place.db]
+    (birds,) = [place for place in prepare_projects([folder], port) if place.db]
     members.add(birds.db, "Ann", "owner", "test")
-    secret = members.new_link(birds.db, "Ann", "test")
+    secret = members.create_link(birds.db, "Ann", "test")
     with at_home("--auth", "invitation", "--url", f"http://127.0.0.1:{port}", "--port", port, folder):
         until(lambda: answers(port) and answers(birds.port))
         ann = Browser()
@@ -227,11 +227,11 @@ def test_two_projects_of_one_name_are_refused_and_a_port_stays(folder, tmp_path)
     (tmp_path / "more").mkdir()
     (folder / "birds").rename(tmp_path / "more" / "mammals")
     with pytest.raises(AnnotatorError, match="Two projects are called mammals"):
-        projects.find([folder, tmp_path / "more"])
+        hosted_projects.find_projects([folder, tmp_path / "more"])
     (tmp_path / "more" / "mammals").rename(folder / "birds")
-    first = {place.name: place.port for place in ready([folder], 20000)}
+    first = {place.name: place.port for place in prepare_projects([folder], 20000)}
     (folder / "birds").rename(folder / "zebras")
-    assert {place.name: place.port for place in ready([folder], 20000)} == {
+    assert {place.name: place.port for place in prepare_projects([folder], 20000)} == {
         "zebras": first["birds"],
         "mammals": first["mammals"],
     }
@@ -251,13 +251,13 @@ def sqlite(project: Path):
 
 def served_by(project: Path) -> int | None:
     """The process that listens at the project's port."""
-    port = Database(project).setting(projects.PORT)
+    port = Database(project).get_setting(hosted_projects.PORT_SETTING)
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().split(bytes(1))
         except OSError:
             continue
-        if b"annotator.ui.home.child" in words and _listens(int(path.parent.name), port):
+        if b"annotator.ui.home.project_process" in words and _listens(int(path.parent.name), port):
             return int(path.parent.name)
     return None
 

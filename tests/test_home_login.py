@@ -11,31 +11,31 @@ from served import until
 from test_home import at_home
 from test_login import is_up, signed_in
 
-from annotator.benchmark.harness.processes import free_port
-from annotator.exchange.setup import set_up
+from annotator.benchmark.harness.child_processes import free_port
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.people import members
-from annotator.ui.access.serving_modes import access
-from annotator.ui.home import projects
-from annotator.ui.home.running import caddyfile, ready
+from annotator.ui.access.serving_modes import parse_access
+from annotator.ui.home import hosted_projects
+from annotator.ui.home.home_server import build_caddyfile, prepare_projects
 
 pytestmark = pytest.mark.process
 
 
 @pytest.fixture
-def home(tmp_path) -> Iterator[tuple[str, list[projects.Place]]]:
+def home(tmp_path) -> Iterator[tuple[str, list[hosted_projects.HostedProject]]]:
     """The address of the start page, and two projects below it."""
     classes, photos = tmp_path / "classes.txt", tmp_path / "photos"
     classes.write_text("fox\n")
     draw(photos / "a.jpg", (), seed=1)
     for name in ("birds", "mammals"):
-        set_up(tmp_path / "all" / name, images_folder=photos, class_file=classes)
+        set_up_project(tmp_path / "all" / name, images_folder=photos, class_file=classes)
     port, tls, plain = free_port(), free_port(), free_port()
     address, config = f"https://localhost:{tls}", tmp_path / "Caddyfile"
     options = f"{{\n\tadmin off\n\tskip_install_trust\n\thttp_port {plain}\n\thttps_port {tls}\n}}\n"
     with providing() as provider:
         about = written(tmp_path, f"{provider.address}/.well-known/openid-configuration")
-        places = ready([tmp_path / "all"], port)
-        config.write_text(options + caddyfile(places, access("oidc", port, url=address, provider=about)))
+        places = prepare_projects([tmp_path / "all"], port)
+        config.write_text(options + build_caddyfile(places, parse_access("oidc", port, url=address, provider=about)))
         words = ["--auth", "oidc", "--oidc", about, "--url", address, "--port", port, tmp_path / "all"]
         with at_home(*words), proxy(config):
             until(lambda: all(is_up(f"{address}/{name}/_stcore/health") for name in ("birds", "mammals")), 90)

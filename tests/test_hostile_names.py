@@ -28,8 +28,8 @@ from streamlit.testing.v1 import AppTest
 from test_roles import browser_cookie
 
 from annotator.store.database.database import Database
-from annotator.store.events import events
-from annotator.ui.access import context
+from annotator.store.events import project_events
+from annotator.ui.access import served_project
 from annotator.ui.parts import frame
 
 NAMES = (*MARKUP, ANN, BEN, SOURCE, TAG, NETWORK, LIST, ATTRIBUTE, VALUE, FOLDER, CLAIMS["name"], f"(www.{HOST})")
@@ -70,7 +70,7 @@ STREAMLITS = (
 SCRIPT = """
 from annotator.ui.parts import frame
 from annotator.ui.pages import {name} as one
-with frame.errors_shown():
+with frame.show_errors():
     one.page()
 """
 
@@ -78,7 +78,7 @@ with frame.errors_shown():
 @pytest.fixture(scope="module")
 def db(tmp_path_factory) -> Database:
     db = hostile_project(tmp_path_factory.mktemp("hostile"))
-    events.find(db)
+    project_events.find_and_save(db)
     return db
 
 
@@ -116,18 +116,18 @@ def markdown_of(test: AppTest) -> Iterator[str]:
 
 def test_what_is_escaped_stays_itself_and_is_found_by_nothing():
     for name in MARKUP:
-        assert name not in frame.escaped(name)
-        assert frame.escaped(name).replace("\\", "").replace(frame.JOINER, "") == name
-        assert frame.spoken(name).replace(frame.JOINER, "") == name
-    lines = frame.escaped("one\n    two\n\n# three\n===").split("\\\n")
+        assert name not in frame.escape_markdown(name)
+        assert frame.escape_markdown(name).replace("\\", "").replace(frame.WORD_JOINER, "") == name
+        assert frame.escape_for_screen_reader(name).replace(frame.WORD_JOINER, "") == name
+    lines = frame.escape_markdown("one\n    two\n\n# three\n===").split("\\\n")
     assert lines == ["one", "\u00a0" * 4 + "two", "", "\\# three", "\\=\\=\\="]
     for plain in ("fox", "it's 5 of 7, isn't it", "Größe; 100 %"):
-        assert frame.escaped(plain) == plain
+        assert frame.escape_markdown(plain) == plain
 
 
 @pytest.mark.parametrize("name", STREAMLITS)
 def test_no_markdown_of_a_page_holds_a_name_as_it_is(db, name):
-    context.open_project(db.paths.project)
+    served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
     test.session_state["name"] = ANN
     test.session_state["card_shown"] = True  # the data card on Export, which is computed in the background
@@ -139,17 +139,17 @@ def test_no_markdown_of_a_page_holds_a_name_as_it_is(db, name):
         if is_markdown:
             assert not any(name in text for name in NAMES), text
         else:
-            assert not any(frame.escaped(name) in text for name in NAMES), f"shown with its escapes: {text}"
+            assert not any(frame.escape_markdown(name) in text for name in NAMES), f"shown with its escapes: {text}"
 
 
 def test_an_error_shows_a_name_as_text(db):
-    context.open_project(db.paths.project)
+    served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT.format(name="classes"), default_timeout=30)
     test.session_state["name"] = ANN
     test.run()
     test.text_area(key="class_lines").input(MARKUP[0] + 200 * "x")
     next(one for one in test.button if one.label == "Add classes").click().run()
-    assert frame.escaped(MARKUP[0]) in test.error[0].value
+    assert frame.escape_markdown(MARKUP[0]) in test.error[0].value
 
 
 FOUND = f"""() => {{
@@ -204,7 +204,7 @@ def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Contexts, db
         page.get_by_role("button", name="Add classes").click()
         box = page.locator("[data-testid=stAlert]")
         box.wait_for()
-        shown = box.inner_text().replace(frame.JOINER, "")
+        shown = box.inner_text().replace(frame.WORD_JOINER, "")
         assert all(name[:40] in shown for name in (*MARKUP, ANN)), shown
         assert page.evaluate(FOUND) == [] and box.locator("a, img").count() == 0
         # Even a picture of another server that did get on a page would not be asked for; the proxy does count.

@@ -16,10 +16,10 @@ from annotator.store.images import images
 def test_after_an_hour_on_every_page_each_pair_is_what_was_given_last_and_the_truth(browser, project):
     db = Database(project)
     labels = {}
-    for image in images.all_images(db):
+    for image in images.load_all_images(db):
         number = int(image.name.removeprefix("deep/").split(".")[0])
         labels[image.name] = {name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1}
-    shown = np.array([[name in labels[image.name] for name in CLASSES] for image in images.all_images(db)])
+    shown = np.array([[name in labels[image.name] for name in CLASSES] for image in images.load_all_images(db)])
     publish_run(db, np.where(shown, 0.8, 0.3) - np.random.default_rng(0).random(shown.shape) * 0.25)
     with serving(project) as served:
         book = work_through(browser, served, labels, seed=0, say=print)

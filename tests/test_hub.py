@@ -9,7 +9,7 @@ import pytest
 from formats_view import view_of, write
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.exports.hub import push
+from annotator.exchange.exports.hub_upload import push_to_hub
 from annotator.exchange.formats import FORMATS
 
 pytestmark = pytest.mark.process
@@ -42,7 +42,7 @@ def test_what_is_uploaded_is_the_folder_and_private_unless_it_shall_be_seen(stan
     hub = pytest.importorskip("huggingface_hub")
     address, kept = stand_in
     for name, public in (("birds", False), ("team/fish", True)):
-        commit = push(export, name, hub.HfApi(endpoint=address, token=TOKEN), public)
+        commit = push_to_hub(export, name, hub.HfApi(endpoint=address, token=TOKEN), public)
         data_set = kept / ("someone/birds" if name == "birds" else name)
         assert commit == f"{address}/datasets/{data_set.relative_to(kept)}/commit/1"
         assert (data_set / ".visibility").read_text() == ("public" if public else "private")
@@ -58,11 +58,11 @@ def test_a_refusal_of_the_hub_is_told_and_the_folder_stays(stand_in, export, mon
     hub = pytest.importorskip("huggingface_hub")
     address, kept = stand_in
     with pytest.raises(AnnotatorError, match=r"is written, but was not uploaded as 'birds'(?s:.*)401"):
-        push(export, "birds", hub.HfApi(endpoint=address, token="hf_wrong"))
+        push_to_hub(export, "birds", hub.HfApi(endpoint=address, token="hf_wrong"))
     with pytest.raises(AnnotatorError, match=r"not uploaded as 'a/b/c'"):
-        push(export, "a/b/c", hub.HfApi(endpoint=address, token=TOKEN))
+        push_to_hub(export, "a/b/c", hub.HfApi(endpoint=address, token=TOKEN))
     with pytest.raises(AnnotatorError, match=r"has no README\.md"):
-        push(tmp_path, "birds", hub.HfApi(endpoint=address, token=TOKEN))
+        push_to_hub(tmp_path, "birds", hub.HfApi(endpoint=address, token=TOKEN))
     with pytest.raises(AnnotatorError, match="not uploaded as 'birds'"):
-        push(export, "birds", hub.HfApi(endpoint="http://127.0.0.1:9", token=TOKEN))
+        push_to_hub(export, "birds", hub.HfApi(endpoint="http://127.0.0.1:9", token=TOKEN))
     assert not any(kept.iterdir()) and (export / "README.md").is_file()

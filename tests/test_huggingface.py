@@ -59,11 +59,11 @@ def test_datasets_loads_each_cell_and_what_it_saves_is_the_same(datasets, tmp_pa
     path = write(FORMAT, view, folder, PICTURE.getvalue())
     loaded = datasets.load_dataset(str(path), cache_dir=str(folder / "cache"))
     assert_same(cells_in(loaded, names, classes), cells)
-    if view.written == "link":
+    if view.image_mode == "link":
         assert next(iter(loaded.values()))[0]["image"].size == (2, 2)
     loaded.save_to_disk(str(folder / "saved"))
     for written in (path, folder / "saved"):
-        assert FORMAT.recognise and FORMAT.recognise(written)
+        assert FORMAT.recognize and FORMAT.recognize(written)
         assert_same(cells_of(FORMAT, written, names, classes), cells)
     items = list(read(FORMAT, path)[0].items)
     assert {item.image: item.attributes.get("split", "") for item in items} == {
@@ -120,7 +120,7 @@ def test_columns_that_name_classes_are_found(tmp_path_factory, files, expected):
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    assert FORMAT.recognise and FORMAT.recognise(folder)
+    assert FORMAT.recognize and FORMAT.recognize(folder)
     contents, problems = read(FORMAT, folder)
     items = list(contents.items)
     assert not problems.count, problems.sentences

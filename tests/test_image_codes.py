@@ -7,19 +7,20 @@ import sys
 import numpy as np
 import pytest
 from made_features import add_shard, read_made
-from test_versions import BACKBONE, KILLED, cache_of, trained  # noqa: F401    # a fixture
+from test_versions import KILLED, cache_of, trained  # noqa: F401    # a fixture
 from test_worker import say
 
 from annotator.records import ABSENT
-from annotator.snapshot.predictions import read_predictions
-from annotator.store.features import image_codes as store
-from annotator.store.features.cache import FeatureCache
+from annotator.settings import DEFAULT_BACKBONE
+from annotator.snapshot.run_predictions import read_predictions
+from annotator.store.features import stored_image_codes
+from annotator.store.features.feature_cache import FeatureCache
 from annotator.store.runs import runs
 from annotator.worker.features import image_codes
-from annotator.worker.features.coding import stored
-from annotator.worker.features.image_codes import KeptImageCodes
+from annotator.worker.features.image_codes import ImageCodesCache
+from annotator.worker.features.region_coding import to_stored_basis
 from annotator.worker.training.incremental_update import Updater
-from models.ensemble.incremental_update import encode, learn_basis
+from models.ensemble.incremental_update import encode_images, learn_image_basis
 
 MANY = 60
 
@@ -27,7 +28,7 @@ MANY = 60
 @pytest.fixture(autouse=True)
 def settled(monkeypatch):
     """Axes are settled by twenty images instead of two thousand."""
-    monkeypatch.setattr(image_codes, "SAMPLE", 20)
+    monkeypatch.setattr(image_codes, "BASIS_SAMPLE_IMAGES", 20)
 
 
 def add(folder, first: int, count: int, seed: int) -> None:
@@ -44,21 +45,27 @@ def folder(tmp_path):
     return tmp_path
 
 
-def codes_of(cache: FeatureCache, codes: KeptImageCodes | None = None) -> np.ndarray:
+def codes_of(cache: FeatureCache, codes: ImageCodesCache | None = None) -> np.ndarray:
     """(N, K) int8, as a new worker has them unless `codes` is given."""
-    return np.array((codes or KeptImageCodes()).codes_for(cache, cache.features, cache.image_ids).steps.numpy())
+    return np.array((codes or ImageCodesCache()).get_codes(cache, cache.features, cache.image_ids).steps.numpy())
 
 
 def marked(folder, mark: int = 99) -> None:
     """Other codes in the place of those that are kept, so that it shows where they are used."""
     cache = read_made(folder)
     codes = np.full((len(cache), 8), mark, np.int8)
-    store.save_codes(folder, stored(learn_basis(cache.features)), cache.image_ids, *cache.features.shards(), codes)
+    stored_image_codes.save_codes(
+        folder,
+        to_stored_basis(learn_image_basis(cache.features)),
+        cache.image_ids,
+        *cache.features.get_shard_index(),
+        codes,
+    )
 
 
 def test_a_worker_that_starts_uses_the_codes_that_the_one_before_has_made(folder):
     made = codes_of(read_made(folder))
-    kept = store.read_codes(folder)
+    kept = stored_image_codes.read_codes(folder)
     assert kept is not None and np.array_equal(kept.codes, made) and made.any()
     assert np.array_equal(codes_of(read_made(folder)), made)
     marked(folder)
@@ -67,32 +74,34 @@ def test_a_worker_that_starts_uses_the_codes_that_the_one_before_has_made(folder
 
 def test_images_that_are_new_since_are_coded_along_the_same_axes_and_the_others_are_not_made_again(folder):
     codes_of(read_made(folder))
-    basis = store.read_codes(folder).basis
+    basis = stored_image_codes.read_codes(folder).basis
     marked(folder)
     add(folder, 101, 10, 7)
     cache = read_made(folder)
     codes, new = codes_of(cache), cache.image_ids > 100
     assert new.any() and (codes[~new] == 99).all()
-    assert np.array_equal(codes[new], encode(image_codes.as_basis(basis), cache.features[new]).steps.numpy())
-    assert len(store.read_codes(folder).image_ids) == MANY + 10, "one in seven is new: all are kept"
+    assert np.array_equal(codes[new], encode_images(image_codes.to_basis(basis), cache.features[new]).steps.numpy())
+    assert len(stored_image_codes.read_codes(folder).image_ids) == MANY + 10, "one in seven is new: all are kept"
 
 
 def test_a_worker_at_work_keeps_the_codes_of_images_that_come_once_they_are_many(folder):
-    codes, cache = KeptImageCodes(), read_made(folder)
+    codes, cache = ImageCodesCache(), read_made(folder)
     codes_of(cache, codes)
     add(folder, 101, 2, 7)
     cache.refresh()
     first = codes_of(cache, codes)
-    assert len(first) == MANY + 2 and len(store.read_codes(folder).image_ids) == MANY
+    assert len(first) == MANY + 2 and len(stored_image_codes.read_codes(folder).image_ids) == MANY
     add(folder, 111, 9, 8)
     cache.refresh()
     later = codes_of(cache, codes)
-    assert np.array_equal(later[: len(first)], first) and np.array_equal(store.read_codes(folder).codes, later)
-    assert len(list((folder / store.FOLDER).glob("*.npy"))) == 1
+    assert np.array_equal(later[: len(first)], first) and np.array_equal(
+        stored_image_codes.read_codes(folder).codes, later
+    )
+    assert len(list((folder / stored_image_codes.CODES_FOLDER).glob("*.npy"))) == 1
 
 
 def test_codes_keep_to_their_images_when_a_shard_is_taken_away_under_a_worker(folder):
-    codes, cache = KeptImageCodes(), read_made(folder)
+    codes, cache = ImageCodesCache(), read_made(folder)
     before = dict(zip(cache.image_ids.tolist(), codes_of(cache, codes).tolist(), strict=True))
     next(path for path in folder.glob("*.safetensors")).unlink()
     cache.refresh()
@@ -103,8 +112,8 @@ def test_codes_keep_to_their_images_when_a_shard_is_taken_away_under_a_worker(fo
 @pytest.mark.parametrize("damage", ["other features", "cut short", "changed", "no index", "half an index"])
 def test_codes_that_are_stale_or_damaged_are_not_used_and_made_again(folder, damage):
     marked(folder)
-    (array,) = (folder / store.FOLDER).glob("*.npy")
-    index = folder / store.FOLDER / store.INDEX
+    (array,) = (folder / stored_image_codes.CODES_FOLDER).glob("*.npy")
+    index = folder / stored_image_codes.CODES_FOLDER / stored_image_codes.INDEX_FILE
     if damage == "other features":
         for path in folder.glob("*.safetensors"):
             path.unlink()
@@ -120,9 +129,9 @@ def test_codes_that_are_stale_or_damaged_are_not_used_and_made_again(folder, dam
     else:
         index.write_bytes(index.read_bytes()[:-100])
     cache = read_made(folder)
-    expected = encode(learn_basis(cache.features), cache.features).steps.numpy()
+    expected = encode_images(learn_image_basis(cache.features), cache.features).steps.numpy()
     assert np.array_equal(codes_of(cache), expected)
-    assert np.array_equal(store.read_codes(folder).codes, expected), "and kept instead"
+    assert np.array_equal(stored_image_codes.read_codes(folder).codes, expected), "and kept instead"
 
 
 def test_features_of_which_one_shard_was_made_again_use_the_codes_of_the_others(folder):
@@ -141,19 +150,19 @@ def test_features_of_which_one_shard_was_made_again_use_the_codes_of_the_others(
 def test_a_version_is_the_same_with_kept_codes_and_without(trained):  # noqa: F811
     say(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
-    assert store.read_codes(trained.paths.features(BACKBONE)) is not None
+    assert stored_image_codes.read_codes(trained.paths.features(DEFAULT_BACKBONE)) is not None
     say(trained, 21, 2, ABSENT)
     Updater().update(trained, cache_of(trained))
     kept = np.array(read_predictions(trained).probabilities)
-    place = trained.paths.features(BACKBONE) / store.FOLDER
+    place = trained.paths.features(DEFAULT_BACKBONE) / stored_image_codes.CODES_FOLDER
     for path in place.iterdir():
         path.unlink()
-    runs.advance(trained, 1, 2, runs.current_run(trained).trained_decision_id)
+    runs.publish_version(trained, 1, 2, runs.load_current_run(trained).trained_decision_id)
     assert Updater().update(trained, cache_of(trained)).version == 3
     assert np.array_equal(read_predictions(trained).probabilities, kept)
 
 
-FEWER = "from annotator.worker.features import image_codes; image_codes.SAMPLE = 20"
+FEWER = "from annotator.worker.features import image_codes; image_codes.BASIS_SAMPLE_IMAGES = 20"
 
 
 @pytest.mark.process
@@ -162,7 +171,13 @@ def test_killed_while_codes_are_written_the_next_worker_makes_them_and_goes_on(t
     say(trained, 20, 1)
     words = [sys.executable, "-c", FEWER + KILLED, str(trained.paths.project), str(files)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
-    folder = trained.paths.features(BACKBONE)
-    assert store.read_codes(folder) is None and len(list((folder / store.FOLDER).glob("*.npy"))) == files - 1
+    folder = trained.paths.features(DEFAULT_BACKBONE)
+    assert (
+        stored_image_codes.read_codes(folder) is None
+        and len(list((folder / stored_image_codes.CODES_FOLDER).glob("*.npy"))) == files - 1
+    )
     assert Updater().update(trained, cache_of(trained)).version == 1
-    assert store.read_codes(folder) is not None and len(list((folder / store.FOLDER).glob("*.npy"))) == 1
+    assert (
+        stored_image_codes.read_codes(folder) is not None
+        and len(list((folder / stored_image_codes.CODES_FOLDER).glob("*.npy"))) == 1
+    )

@@ -5,33 +5,35 @@ import random
 import numpy as np
 import pytest
 
-from annotator.store.gallery import names as image_names
-from annotator.store.gallery.columns import Membership
-from annotator.store.gallery.names import Texts
+from annotator.store.gallery import image_names
+from annotator.store.gallery.image_columns import Membership
+from annotator.store.gallery.image_names import TextBlock
 
 
 @pytest.mark.parametrize("block", [1, 50, 1 << 17])
 @pytest.mark.parametrize("letters", ["ab", "abcdefghij0123456789\u00e9"])
 def test_texts_contain_begin_and_end_with_what_python_says(letters, block, monkeypatch):
-    monkeypatch.setattr(image_names, "BLOCK", block)
+    monkeypatch.setattr(image_names, "SEARCH_BLOCK_BYTES", block)
     chance = random.Random(0)
     plain = ["".join(chance.choices(letters, k=chance.randint(0, 12))) for _ in range(300)]
-    texts = Texts.build(plain[:200]).extended([Texts.build(plain[200:])])
+    texts = TextBlock.build(plain[:200]).extend([TextBlock.build(plain[200:])])
     plain[7] = plain[299] = "another one"
-    texts = texts.replaced({7: plain[7], 299: plain[299]})
+    texts = texts.replace_rows({7: plain[7], 299: plain[299]})
     parts = ["", "another", "\0", "a\0b", "b" * 40]
     parts += ["".join(chance.choices(letters, k=size)) for size in range(1, 10) for _ in range(8)]
     parts += [text[chance.randint(0, 3) :][: chance.randint(1, 12)] for text in plain[::9]]
     for part in parts:
-        assert texts.containing(part).tolist() == [part in text for text in plain], part
-        assert texts.beginning_with(part).tolist() == [row for row in range(300) if plain[row].startswith(part)], part
-        assert texts.ending_with(part).tolist() == [row for row in range(300) if plain[row].endswith(part)], part
+        assert texts.find_containing(part).tolist() == [part in text for text in plain], part
+        assert texts.find_beginning_with(part).tolist() == [row for row in range(300) if plain[row].startswith(part)], (
+            part
+        )
+        assert texts.find_ending_with(part).tolist() == [row for row in range(300) if plain[row].endswith(part)], part
 
 
 def test_capitals_and_the_way_accents_are_stored_make_no_difference():
-    texts = Texts.build(["\u00c9T\u00c9.jpg", "e\u0301te\u0301", "stra\u00dfe", "a\0b", ""])
-    assert np.flatnonzero(texts.containing("\u00e9t")).tolist() == [0, 1]
-    assert np.flatnonzero(texts.containing("STRASSE")).tolist() == [2] and len(texts) == 5
+    texts = TextBlock.build(["\u00c9T\u00c9.jpg", "e\u0301te\u0301", "stra\u00dfe", "a\0b", ""])
+    assert np.flatnonzero(texts.find_containing("\u00e9t")).tolist() == [0, 1]
+    assert np.flatnonzero(texts.find_containing("STRASSE")).tolist() == [2] and len(texts) == 5
 
 
 def test_more_people_than_a_word_has_bits_are_told_apart():
@@ -43,4 +45,4 @@ def test_more_people_than_a_word_has_bits_are_told_apart():
     membership.grow(41)
     for number in range(151):
         expected = sorted(set(rows[numbers == number].tolist()) - {3, 4})
-        assert np.flatnonzero(membership.mask_of(f"person {number}", 41)).tolist() == expected
+        assert np.flatnonzero(membership.get_mask(f"person {number}", 41)).tolist() == expected

@@ -8,14 +8,14 @@ from test_tallies import anything
 
 from annotator.records import Batch, Decision
 from annotator.store.classes import classes
-from annotator.store.gallery.image_history import history_of
+from annotator.store.gallery.image_history import load_image_history
 from annotator.store.images import images
 from annotator.store.labels import decisions
-from annotator.store.labels.comments import comment_counts, comments, count_comments
+from annotator.store.labels.comments import count_comments, count_comments_by_image, load_comments
 
 
 def say(db, *given: Decision | Batch) -> None:
-    assert not decisions.decide(db, given).refused
+    assert not decisions.save(db, given).refused
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -23,11 +23,11 @@ def test_every_decision_about_an_image_is_told_once_in_order_and_replaying_it_gi
     chance, given = random.Random(seed), []
     for _ in range(200):
         one = anything(chance, given)
-        decisions.decide(db, [one])
+        decisions.save(db, [one])
         given.append(f"{one.uuid}:0" if isinstance(one, Batch) else one.uuid)
-    names = {class_.name: class_.id for class_ in classes.all_classes(db)}
+    names = {class_.name: class_.id for class_ in classes.load_active_classes(db)}
     for image_id in range(1, 25):
-        events = history_of(db, image_id)
+        events = load_image_history(db, image_id)
         rows = db.rows("SELECT id FROM decision WHERE image_id = ? AND action != 'undo' ORDER BY id", [image_id])
         assert [event.id for event in events] == [row["id"] for row in rows]
         cells: dict[int, int] = {}
@@ -40,17 +40,17 @@ def test_every_decision_about_an_image_is_told_once_in_order_and_replaying_it_gi
                 cells.pop(event.class_id, None)
             elif event.action == "done":
                 cells = {names[name]: -1 for name in event.covered} | cells
-        assert cells == {label.class_id: label.state for label in decisions.labels(db, [image_id])}
+        assert cells == {label.class_id: label.state for label in decisions.load_labels(db, [image_id])}
 
 
 def test_it_says_who_took_what_back_and_what_nothing_else_here_covered(db):
-    fox, heron, deer = (class_.name for class_ in classes.all_classes(db))
+    fox, heron, deer = (class_.name for class_ in classes.load_active_classes(db))
     say(db, Decision("the-first", "label", "Ann", "suggestion", 1, 1, 1, run_id=1, score=0.71))
     say(db, Decision("the-rest", "done", "Bob", "done", 1), Decision("a-note", "flag", "Ann", "click", 1, note="dark"))
     say(db, Batch("a-batch-of-two", "Ann", "grid", [(1, 2, 1, 0.4), (2, 2, -1, 0.1)]))
     decisions.undo(db, "Ann", by="Bob")
     say(db, Decision("cleared", "clear", "Ann", "click", 1, 1))
-    told = [(one.annotator, one.action, one.class_name, one.state, one.score) for one in history_of(db, 1)]
+    told = [(one.annotator, one.action, one.class_name, one.state, one.score) for one in load_image_history(db, 1)]
     assert told == [
         ("Ann", "label", fox, 1, 0.71),
         ("Bob", "done", "", None, None),
@@ -58,15 +58,15 @@ def test_it_says_who_took_what_back_and_what_nothing_else_here_covered(db):
         ("Ann", "label", heron, 1, 0.4),
         ("Ann", "clear", fox, None, None),
     ]
-    events = history_of(db, 1)
+    events = load_image_history(db, 1)
     assert events[1].covered == (heron, deer) and events[2].note == "dark"
     assert [one.undone_by for one in events] == [None, None, None, "Bob", None]
-    assert [one.undone_by for one in history_of(db, 2)] == ["Bob"] and history_of(db, 3) == []
+    assert [one.undone_by for one in load_image_history(db, 2)] == ["Bob"] and load_image_history(db, 3) == []
 
 
 def test_comments_are_several_of_an_image_counted_and_taken_back_one_by_one(db):
     say(db, Decision("label-of-1", "label", "Ann", "click", 1, 1, 1))
-    before = decisions.all_labels(db)
+    before = decisions.load_all_labels(db)
     say(
         db,
         *(
@@ -75,20 +75,20 @@ def test_comments_are_several_of_an_image_counted_and_taken_back_one_by_one(db):
         ),
     )
     say(db, Decision("by-bob", "comment", "Bob", "click", 1, note="tail only"))
-    assert comment_counts(db, [1, 2, 3]) == {1: 3, 2: 1} and count_comments(db) == 4
+    assert count_comments_by_image(db, [1, 2, 3]) == {1: 3, 2: 1} and count_comments(db) == 4
     say(db, Decision("taken-back", "undo", "Ann", "click", undoes="comment-0"))
-    assert comment_counts(db, [1, 2, 3]) == {1: 2, 2: 1}
-    assert [(one["id"], one["note"], one["annotator"]) for one in comments(db)] == [
+    assert count_comments_by_image(db, [1, 2, 3]) == {1: 2, 2: 1}
+    assert [(one["id"], one["note"], one["annotator"]) for one in load_comments(db)] == [
         (1, "tail only", "Bob"),
         (2, "n2", "Ann"),
         (1, "n1", "Ann"),
     ]
-    assert comments(db, 1) == comments(db)[:1] and decisions.all_labels(db) == before
-    assert decisions.decide(db, [Decision("empty", "comment", "Ann", "click", 1, note="  ")]).refused
+    assert load_comments(db, 1) == load_comments(db)[:1] and decisions.load_all_labels(db) == before
+    assert decisions.save(db, [Decision("empty", "comment", "Ann", "click", 1, note="  ")]).refused
 
 
 def test_the_command_line_tells_the_same_of_an_image_by_its_name(db, annotator):
-    name = images.images(db, [1])[1].name
+    name = images.load_images(db, [1])[1].name
     assert "Nothing was decided" in annotator("history", db.paths.project, name).stdout
     say(db, Decision("the-first", "label", "Ann", "suggestion", 1, 1, 1, run_id=1, score=0.71))
     say(db, Decision("a-comment", "comment", "Bob", "click", 1, note="two\nlines \x1b[31m"))

@@ -10,19 +10,19 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from annotator.errors import AnnotatorError
-from annotator.queues import annotate
-from annotator.records import Wanted
+from annotator.queues import image_queue
+from annotator.records import WantedImages
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.store.images import images
-from annotator.ui.access import context
-from annotator.ui.pages import images as the_page
-from annotator.ui.work.adding import Adding, adding
+from annotator.store.images import images, registration
+from annotator.ui.access import served_project
+from annotator.ui.pages.images import MAX_LOG_LINES, _build_csv
+from annotator.ui.work.image_adder import ImageAdder, get_image_adder
 
 SCRIPT = """
 from annotator.ui.parts import frame
 from annotator.ui.pages import images as one
-with frame.errors_shown():
+with frame.show_errors():
     one.page()
 """
 
@@ -32,8 +32,8 @@ def served(tmp_path) -> Database:
     """An empty project that is being served."""
     db = Database(tmp_path / "p", create=True)
     db.close()
-    context.open_project(tmp_path / "p")
-    return context.db()
+    served_project.open_project(tmp_path / "p")
+    return served_project.db()
 
 
 def show() -> AppTest:
@@ -52,7 +52,7 @@ def photos(folder, count: int = 3):
 def add(test: AppTest, path) -> AppTest:
     test.text_input(key="folder").input(str(path))
     next(button for button in test.button if button.label == "Add folder").click().run()
-    adding(context.db()).wait()
+    get_image_adder(served_project.db()).wait()
     return test if test.error else test.run()
 
 
@@ -66,8 +66,8 @@ def said(test: AppTest) -> str:
 
 
 def test_an_empty_project_leads_here_and_a_folder_is_added_repeated_and_added_to(served, tmp_path):
-    work = annotate.next_work(served, Wanted("annotate", "tab", "Ann", (), 8))
-    assert (work.onward, "Images page" in work.empty) == (("images",), True)
+    work = image_queue.lease_next_work(served, WantedImages("annotate", "tab", "Ann", (), 8))
+    assert (work.next_pages, "Images page" in work.empty_reason) == (("images",), True)
     folder = photos(tmp_path / "one")
     (folder / "notes.txt").write_text("secret words")
     (folder / "4.jpg").write_bytes(b"no picture")
@@ -77,14 +77,14 @@ def test_an_empty_project_leads_here_and_a_folder_is_added_repeated_and_added_to
     assert "secret words" not in said(test)
     test = add(test, folder)
     assert "0 images added, 3 already there, 2 files skipped" in said(test)
-    assert f">{folder}<" in said(test) and len(images.folders(served)) == 1
+    assert f">{folder}<" in said(test) and len(images.load_folders(served)) == 1
     photos(folder / "below", 2)
     (folder / "0.png").unlink()
     next(button for button in test.button if button.label == "Look for changes").click().run()
-    adding(served).wait()
+    get_image_adder(served).wait()
     assert "2 images added" in said(test.run()) and "1 missing" in said(test)
     assert "1 image cannot be shown any more" in said(test)
-    rows = list(csv.reader(io.StringIO(the_page._csv(("file", "reason"), images.kept_out(served)).decode())))
+    rows = list(csv.reader(io.StringIO(_build_csv(("file", "reason"), images.load_rejected_files(served)).decode())))
     assert [row[0] for row in rows] == ["file", "4.jpg", "notes.txt"]
 
 
@@ -103,14 +103,14 @@ def test_what_cannot_be_added_is_said_and_changes_nothing(served, tmp_path):
         test = add(test, path)
         assert reason in said(test), path
     assert "a_secret_name" not in said(add(test, tmp_path / "texts"))
-    assert images.folders(served) == [] and served.value("SELECT count(*) FROM file") == 0
+    assert images.load_folders(served) == [] and served.value("SELECT count(*) FROM file") == 0
 
 
 def test_one_folder_at_a_time_is_added_and_stopped_it_keeps_what_it_has(served, tmp_path, monkeypatch):
-    monkeypatch.setattr("annotator.store.images.registration.BATCH", 1)
-    folder, work = photos(tmp_path / "one", 12), Adding(served)
+    monkeypatch.setattr(registration, "FILES_PER_TRANSACTION", 1)
+    folder, work = photos(tmp_path / "one", 12), ImageAdder(served)
     seen, go_on = threading.Event(), threading.Event()
-    note = work._note
+    note = work._report_progress
 
     def note_and_wait(done: int, of: int) -> None:
         note(done, of)
@@ -118,7 +118,7 @@ def test_one_folder_at_a_time_is_added_and_stopped_it_keeps_what_it_has(served, 
             seen.set()
             go_on.wait(30)
 
-    monkeypatch.setattr(work, "_note", note_and_wait)
+    monkeypatch.setattr(work, "_report_progress", note_and_wait)
     work.start([folder, folder])
     assert seen.wait(30) and (work.progress.done, work.progress.of) == (5, 12)
     with pytest.raises(AnnotatorError, match="Another folder is being added"):
@@ -129,7 +129,7 @@ def test_one_folder_at_a_time_is_added_and_stopped_it_keeps_what_it_has(served, 
     [outcome] = work.progress.outcomes
     assert "Stopped" in outcome.error and served.value("SELECT count(*) FROM image") == 6, "one was in hand"
     monkeypatch.undo()
-    again = Adding(served)
+    again = ImageAdder(served)
     again.start([folder])
     again.wait()
     registered = again.progress.outcomes[0].registered
@@ -141,12 +141,12 @@ def test_the_log_is_shown_as_text_with_its_newest_lines_and_a_link_in_its_place_
     lines = [f"line {number} <b>[x](http://y)</b>" for number in range(500)]
     served.paths.worker_log.write_text("\n".join(lines))
     shown = show().code[0].value.splitlines()
-    assert shown == lines[-the_page.LOG_LINES :]
-    assert heartbeat.log_end(served, 7) == lines[-1].encode()[-7:]
+    assert shown == lines[-MAX_LOG_LINES:]
+    assert heartbeat.read_log_tail(served, 7) == lines[-1].encode()[-7:]
     (tmp_path / "outside").write_text("secret words")
     served.paths.worker_log.unlink()
     served.paths.worker_log.symlink_to(tmp_path / "outside")
-    assert heartbeat.log_end(served, 1000) == b""
+    assert heartbeat.read_log_tail(served, 1000) == b""
 
 
 def test_bands_are_chosen_on_the_page_where_files_wait_for_it_and_what_was_stretched_is_said(served, tmp_path):
@@ -161,11 +161,11 @@ def test_bands_are_chosen_on_the_page_where_files_wait_for_it_and_what_was_stret
     test.text_input(key="bands_shown").input("5,4,99")
     choose = lambda: next(button for button in test.button if button.label == "Show these bands").click().run()  # noqa: E731
     choose()
-    adding(context.db()).wait()
-    assert images.count_kept_out(served) == 1
+    get_image_adder(served_project.db()).wait()
+    assert images.count_rejected_files(served) == 1
     test.text_input(key="bands_shown").input("5,4,3")
     choose()
-    adding(context.db()).wait()
+    get_image_adder(served_project.db()).wait()
     test.run()
     assert "1 image of 16 bits was stretched from 0..3000." in said(test)
     assert served.value("SELECT bands FROM image WHERE name = 'many.tif'") == "5:5,4,3"

@@ -13,26 +13,23 @@ from PIL import Image
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.exports.choices import Choices as ExportChoices
-from annotator.exchange.exports.export import export
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export_writer import export_data_set
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.shared.label_table import read as read_table
-from annotator.exchange.formats.view import Columns
-from annotator.exchange.imports.importing import Choices, prepare
+from annotator.exchange.formats.export_view import TableColumns
+from annotator.exchange.formats.shared.label_table import read_table
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.exchange.imports.label_files import choose_format
-from annotator.exchange.setup import add_folder
+from annotator.exchange.project_setup import add_folder
 from annotator.records import Decision
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
-from annotator.store.database import statement_progress as interruption
+from annotator.store.classes import class_changes, classes
+from annotator.store.database import statement_progress
 from annotator.store.database.database import Database
-from annotator.store.images.images import missing_ids, names_to_ids
-from annotator.store.imports import imports
-from annotator.store.imports import leftovers as unfinished_imports
+from annotator.store.images.images import load_ids_by_name, load_missing_reasons
+from annotator.store.imports import past_imports, unfinished_imports
 from annotator.store.imports.staging import Staging
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
-from annotator.store.labels.comments import comments
+from annotator.store.labels import decisions, project_counts
+from annotator.store.labels.comments import load_comments
 from annotator.store.upkeep import consistency
 
 SHAPES = {
@@ -59,7 +56,7 @@ def labels(db: Database) -> set[tuple[str, str, int]]:
 
 
 def bring(project, source, **choices):
-    with prepare(project, source, Choices(**choices), "Ann") as plan:
+    with prepare_import(project, source, ImportOptions(**choices), "Ann") as plan:
         return plan, plan.apply()
 
 
@@ -95,29 +92,29 @@ def test_a_new_project_is_made_of_a_table_and_a_folder_and_taken_back_and_brough
     said = annotator("import", "new", "labels.csv", "--images", photos, "--yes").stdout
     assert "24 images added" in said and "2 classes added" in said
     db = Database(tmp_path / "new")
-    assert labels(db) == MEANT["wide"] and not consistency.problems(db)
+    assert labels(db) == MEANT["wide"] and not consistency.find_problems(db)
     assert "Nothing was changed." in annotator("import", "new", "labels.csv").stdout, "it has nothing new"
     assert "taken back: 4 decisions, 24 images" in annotator("imports", "undo", "new", 1, "--yes").stdout
-    assert labels(db) == set() and len(missing_ids(db)) == 24 and classes.all_classes(db) == []
+    assert labels(db) == set() and len(load_missing_reasons(db)) == 24 and classes.load_active_classes(db) == []
     done = json.loads(annotator("import", "new", "labels.csv", "--images", photos, "--yes", "--json").stdout)
     assert done["imported"]["images"] == 24 and [one["how"] for one in done["preview"]["classes"]] == ["restored"] * 2
-    assert labels(db) == MEANT["wide"] and not missing_ids(db)
+    assert labels(db) == MEANT["wide"] and not load_missing_reasons(db)
     listed = annotator("imports", "new").stdout
     assert listed.count("labels.csv") == 2 and "taken back by" in listed
 
 
 def test_a_persons_answer_stays_unless_it_is_said_otherwise(project, tmp_path):
     db = Database(project)
-    ids = names_to_ids(db)
-    decisions.decide(db, [Decision("ann-one", "label", "Ann", "click", ids["00.jpg"], 1, -1)])
+    ids = load_ids_by_name(db)
+    decisions.save(db, [Decision("ann-one", "label", "Ann", "click", ids["00.jpg"], 1, -1)])
     (tmp_path / "labels.csv").write_text(SHAPES["wide"])
     plan, _ = bring(project, tmp_path / "labels.csv")
     assert plan.preview.conflicts_with_people.examples == ["line 2: 'fox' is present on '00.jpg', but Ann says absent"]
     assert ("00.jpg", "fox", -1) in labels(db)
     plan, done = bring(project, tmp_path / "labels.csv", conflicts="replace")
     assert done.imported.replaced == 1 and ("00.jpg", "fox", 1) in labels(db)
-    imports.undo(db, done.imported.id, "Ann")
-    assert ("00.jpg", "fox", -1) in labels(db) and not consistency.problems(db)
+    past_imports.undo(db, done.imported.id, "Ann")
+    assert ("00.jpg", "fox", -1) in labels(db) and not consistency.find_problems(db)
 
 
 def test_a_class_map_and_exhaustive_change_what_is_understood(project, tmp_path):
@@ -153,42 +150,42 @@ def test_unclear_names_are_asked_about_and_slips_of_a_class_map_are_said(project
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_our_own_export_comes_back_whole(project, photos, tmp_path, kind):
     db = Database(project)
-    ids = names_to_ids(db)
-    decisions.decide(db, [
+    ids = load_ids_by_name(db)
+    decisions.save(db, [
         Decision("one-one", "label", "Ann", "click", ids["00.jpg"], 1, 1),
         Decision("two-two", "label", "Bob", "grid", ids["00.jpg"], 2, 0),
         Decision("three-3", "done", "Ann", "done", ids["01.jpg"]),
         Decision("four-44", "flag", "Ann", "click", ids["02.jpg"], note="=look"),
         Decision("five-55", "comment", "Bob", "click", ids["02.jpg"], note="a, \"b\"\nc"),
     ])  # fmt: skip
-    export(db, tmp_path / f"out.{kind}", kind)
+    export_data_set(db, tmp_path / f"out.{kind}", kind)
     bring(tmp_path / "second", tmp_path / f"out.{kind}", images=photos)
     back = Database(tmp_path / "second")
     assert labels(back) == labels(db) and len(labels(db)) == 5
-    assert [class_.name for class_ in classes.all_classes(back)] == ["fox", "heron", "deer"]
+    assert [class_.name for class_ in classes.load_active_classes(back)] == ["fox", "heron", "deer"]
     by = "SELECT o.source, o.annotator FROM origin o JOIN decision d ON d.id = o.decision_id WHERE d.action = 'label'"
     assert set(back.tuples(by)) == {("click", "Ann"), ("grid", "Bob"), ("done", "Ann")}
-    for notes in (comments, overview.flagged):  # with who wrote them, and when
+    for notes in (load_comments, project_counts.load_flagged_images):  # with who wrote them, and when
         assert notes(back) == [row | {"at": pytest.approx(row["at"], abs=1)} for row in notes(db)] != []
-    export(back, tmp_path / f"third.{kind}", kind)
+    export_data_set(back, tmp_path / f"third.{kind}", kind)
     bring(tmp_path / "fourth", tmp_path / f"third.{kind}", images=photos)
     assert set(Database(tmp_path / "fourth").tuples(by)) == set(back.tuples(by))
-    assert comments(Database(tmp_path / "fourth")) == comments(back)
+    assert load_comments(Database(tmp_path / "fourth")) == load_comments(back)
     card = (tmp_path / f"third.{kind}").with_name("third.card.md").read_text()
     assert "| Bob | grid | 1 |" in card
-    assert not consistency.problems(back)
+    assert not consistency.find_problems(back)
 
 
 def test_a_table_that_somebody_has_changed_counts_more_than_the_file_of_its_origin(project, photos, tmp_path):
     db = Database(project)
-    ids = names_to_ids(db)
-    decisions.decide(db, [
+    ids = load_ids_by_name(db)
+    decisions.save(db, [
         Decision("one-one", "label", "Ann", "click", ids["00.jpg"], 1, 1),
         Decision("two-two", "done", "Ann", "done", ids["00.jpg"]),
         Decision("three-3", "label", "Ann", "click", ids["01.jpg"], 1, 1),
         Decision("four-44", "label", "Ann", "click", ids["01.jpg"], 2, 0),
     ])  # fmt: skip
-    export(db, tmp_path / "out.csv", "csv")
+    export_data_set(db, tmp_path / "out.csv", "csv")
     changed = (
         (tmp_path / "out.csv").read_text().replace("00.jpg,1,0,0", "00.jpg,0,1,0").replace("01.jpg,1,,", "01.jpg,0,,")
     )
@@ -206,13 +203,13 @@ def test_a_table_that_somebody_has_changed_counts_more_than_the_file_of_its_orig
 
 def test_a_table_of_some_columns_says_nothing_of_the_classes_that_only_its_provenance_names(project, photos, tmp_path):
     db = Database(project)
-    ids = names_to_ids(db)
-    decisions.decide(db, [
+    ids = load_ids_by_name(db)
+    decisions.save(db, [
         Decision("one-one", "label", "Ann", "click", ids["00.jpg"], 1, 1),
         Decision("three-3", "done", "Ann", "done", ids["01.jpg"]),
     ])  # fmt: skip
-    some = Columns(chosen=(("image", "image"), ("fox", "fox")))
-    export(db, tmp_path / "some.csv", "csv", ExportChoices(columns=some))
+    some = TableColumns(chosen=(("image", "image"), ("fox", "fox")))
+    export_data_set(db, tmp_path / "some.csv", "csv", Choices(columns=some))
     bring(tmp_path / "second", tmp_path / "some.csv", images=photos)
     assert labels(Database(tmp_path / "second")) == {("00.jpg", "fox", 1), ("01.jpg", "fox", -1)}
 
@@ -223,11 +220,11 @@ def test_an_export_with_its_pictures_brings_no_image_twice_and_is_counted_as_it_
     bring(project, tmp_path / "labels.csv")
     for name in ("csv", "jsonl"):  # a folder is recognised by the file with labels in it
         (tmp_path / name).mkdir()
-        export(db, tmp_path / name / f"labels.{name}", name)
-        with prepare(project, tmp_path / name, Choices(), "Ann") as plan:
-            assert plan.format.name == name and not plan.changes
+        export_data_set(db, tmp_path / name / f"labels.{name}", name)
+        with prepare_import(project, tmp_path / name, ImportOptions(), "Ann") as plan:
+            assert plan.format.name == name and not plan.has_changes
             assert {(one.name, one.answers) for one in plan.preview.classes} == {("fox", 2), ("heron", 2), ("deer", 0)}
-    export(db, tmp_path / "data", "huggingface", ExportChoices(images="copy"))
+    export_data_set(db, tmp_path / "data", "huggingface", Choices(images="copy"))
     files = db.value("SELECT count(*) FROM file")
     plan, done = bring(project, tmp_path / "data")
     assert (plan.preview.images_new.count, plan.preview.copies, plan.preview.images_known) == (0, 24, 24)
@@ -283,7 +280,7 @@ def test_what_is_wrong_is_named_with_its_line_and_nothing_is_stored(project, tmp
     with pytest.raises(AnnotatorError, match=expected):
         bring(project, tmp_path / f"labels.{kind}", format=kind)
     db = Database(project)
-    assert labels(db) == set() and imports.imports(db) == [] and not list(project.glob("*.staging*"))
+    assert labels(db) == set() and past_imports.load_imports(db) == [] and not list(project.glob("*.staging*"))
 
 
 def test_json_that_is_too_broken_for_any_format_is_called_broken_with_its_line(project, tmp_path):
@@ -296,11 +293,11 @@ def test_json_that_is_too_broken_for_any_format_is_called_broken_with_its_line(p
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from annotator.exchange.imports.importing import Choices, prepare
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 def trace(statement):
     if sys.argv[3] in statement:
         os.kill(os.getpid(), signal.SIGKILL)
-with prepare(Path(sys.argv[1]), Path(sys.argv[2]), Choices(), "Ann") as plan:
+with prepare_import(Path(sys.argv[1]), Path(sys.argv[2]), ImportOptions(), "Ann") as plan:
     plan.db.sql.conn.set_trace_callback(trace)
     plan.apply()
 """
@@ -314,8 +311,8 @@ def test_a_killed_import_leaves_nothing_half_stored_and_the_next_one_everything(
     ended = subprocess.run(words, check=False, capture_output=True, env={**os.environ}).returncode
     assert ended == -signal.SIGKILL
     db = Database(project)
-    assert (labels(db), imports.imports(db)) == (set(), [])
-    assert not consistency.problems(db)
+    assert (labels(db), past_imports.load_imports(db)) == (set(), [])
+    assert not consistency.find_problems(db)
     bring(project, tmp_path / "labels.csv")
     assert labels(db) == MEANT["wide"] and not list(project.glob("*.staging*"))
 
@@ -325,7 +322,7 @@ class Stop(Exception):
 
 
 def test_an_import_that_is_stopped_at_any_moment_leaves_the_project_as_it_was(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(interruption, "INSTRUCTIONS", 40)
+    monkeypatch.setattr(statement_progress, "INSTRUCTIONS_PER_CALL", 40)
     wild, db, left = tmp_path / "wild", Database(project), 0
     for name in ("fox", "owl"):
         (wild / name).mkdir(parents=True)
@@ -341,14 +338,20 @@ def test_an_import_that_is_stopped_at_any_moment_leaves_the_project_as_it_was(pr
 
     def asked() -> tuple:
         shown = db.tuples("SELECT id, name, stage FROM image WHERE problem = '' ORDER BY id")
-        return shown, labels(db), imports.imports(db), classes.all_classes(db), list(project.glob("*staging*"))
+        return (
+            shown,
+            labels(db),
+            past_imports.load_imports(db),
+            classes.load_active_classes(db),
+            list(project.glob("*staging*")),
+        )
 
     before, calls = asked(), 0
     for tried in range(100):
         steps: list[str] = []
         left = calls = calls + 1 + tried * 4  # sooner and later, in every step
         try:
-            with prepare(project, wild, Choices(), "Ann", stop) as plan:
+            with prepare_import(project, wild, ImportOptions(), "Ann", stop) as plan:
                 plan.apply(stop)
         except Stop:
             assert asked() == before
@@ -356,8 +359,10 @@ def test_an_import_that_is_stopped_at_any_moment_leaves_the_project_as_it_was(pr
         break
     assert tried > 9 and plan.is_stored
     assert {"Reading", "Matching names", "Counting what would change", "Reading images", "Storing"} == set(steps)
-    assert len(labels(db)) == 4 and len(asked()[0]) == 28 and not consistency.problems(db)
-    assert imports.undo(db, plan.done.imported.id, "Ann").images == 4, "those that an earlier attempt had read, too"
+    assert len(labels(db)) == 4 and len(asked()[0]) == 28 and not consistency.find_problems(db)
+    assert past_imports.undo(db, plan.done.imported.id, "Ann").images == 4, (
+        "those that an earlier attempt had read, too"
+    )
 
 
 def test_images_of_an_import_that_was_killed_are_not_asked_about_from_the_next_start_on(project, tmp_path):
@@ -369,9 +374,9 @@ def test_images_of_an_import_that_was_killed_are_not_asked_about_from_the_next_s
     (project / "import-1-dead.staging").touch()
     with Staging(project, print):
         unfinished_imports.recover(db)
-        assert not missing_ids(db), "an import is running"
+        assert not load_missing_reasons(db), "an import is running"
     unfinished_imports.recover(db)
-    assert list(missing_ids(db).values()) == ["taken back with import that was not finished"]
+    assert list(load_missing_reasons(db).values()) == ["taken back with import that was not finished"]
     assert not list(project.glob("*.staging*"))
 
 
@@ -380,17 +385,17 @@ def test_an_answer_that_a_person_gives_during_an_import_waits_for_it_and_is_kept
     answers: list[threading.Thread] = []
 
     def answer() -> None:
-        decisions.decide(Database(project), [Decision("ann-one", "label", "Ann", "click", 5, 1, 1)])
+        decisions.save(Database(project), [Decision("ann-one", "label", "Ann", "click", 5, 1, 1)])
 
     def trace(statement: str) -> None:
         if "INSERT INTO label" in statement and not answers:  # in the middle of the transaction
             answers.append(threading.Thread(target=answer))
             answers[0].start()
 
-    with prepare(project, tmp_path / "labels.csv", Choices(), "Bob") as plan:
+    with prepare_import(project, tmp_path / "labels.csv", ImportOptions(), "Bob") as plan:
         plan.db.sql.conn.set_trace_callback(trace)
         plan.apply()
         plan.db.sql.conn.set_trace_callback(None)
     answers[0].join(60)
     db = Database(project)
-    assert len(labels(db)) == len(MEANT["wide"]) + 1 and not consistency.problems(db)
+    assert len(labels(db)) == len(MEANT["wide"]) + 1 and not consistency.find_problems(db)

@@ -21,20 +21,19 @@ from test_accessibility import findings
 from test_hostile_names import MARKUP, markdown_of
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.imports.importing import Choices
+from annotator.exchange.imports.import_plan import ImportOptions
 from annotator.records import ABSENT, PRESENT, Decision
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.store.classes import class_changes, classes
 from annotator.store.database.database import Database
-from annotator.store.images.images import names_to_ids
-from annotator.store.imports import imports
+from annotator.store.images.images import load_ids_by_name
+from annotator.store.imports import past_imports
 from annotator.store.labels import decisions
 from annotator.store.runs import prediction_sources
 from annotator.store.upkeep import consistency
-from annotator.ui.access import context
+from annotator.ui.access import served_project
 from annotator.ui.parts import frame
-from annotator.ui.work import paths, uploads
-from annotator.ui.work.importing import CANCELLED, READY, Importing, Order, importing
+from annotator.ui.work import readable_paths, uploaded_files
+from annotator.ui.work.import_runner import CANCELLED, READY, ImportRequest, ImportRunner, get_import_runner
 
 SCRIPT = "from annotator.ui.pages import imports\nimports.page()"
 SETTLED = """() => [...document.querySelectorAll("[data-testid=stElementContainer]")].every((one) =>
@@ -64,8 +63,8 @@ def coco(path: Path, *, classes_: tuple[str, ...] = ("Fox", "stork", NEW_FOX)) -
 
 @pytest.fixture
 def served(project) -> Database:
-    context.open_project(project)
-    return context.db()
+    served_project.open_project(project)
+    return served_project.db()
 
 
 def page(name: str = "Ann") -> AppTest:
@@ -83,7 +82,7 @@ def fine(test: AppTest) -> AppTest:
 def press(test: AppTest, label: str) -> AppTest:
     """Press, and wait for what it begins."""
     fine(next(one for one in test.button if plain(one.label) == label).click().run())
-    importing(context.db()).wait()
+    get_import_runner(served_project.db()).wait()
     return test if test.error or label.startswith(("Undo", "Remove")) else fine(test.run())
 
 
@@ -100,19 +99,19 @@ def said(test: AppTest) -> str:
 
 def plain(text: str) -> str:
     """Without the escapes of Markdown."""
-    return text.replace("\\", "").replace(frame.JOINER, "")
+    return text.replace("\\", "").replace(frame.WORD_JOINER, "")
 
 
 def become(test: AppTest, place: int, wanted: str) -> AppTest:
     """Choose what becomes of a class of the source."""
-    work = importing(context.db())
+    work = get_import_runner(served_project.db())
     fine(test.selectbox(key=f"import_class_{work.state.since}_{place}").select(wanted).run())
     work.wait()
     return fine(test.run())
 
 
 def states(db: Database) -> dict[tuple[int, int], int]:
-    return {(one.image_id, one.class_id): one.state for one in decisions.all_labels(db)}
+    return {(one.image_id, one.class_id): one.state for one in decisions.load_all_labels(db)}
 
 
 def left(db: Database) -> list[str]:
@@ -122,8 +121,8 @@ def left(db: Database) -> list[str]:
 
 
 def test_a_coco_file_is_previewed_mapped_imported_and_undone_in_the_page(served, tmp_path):
-    ids = names_to_ids(served)
-    decisions.decide(served, [Decision("ann-one-two", "label", "Ann", "click", ids["00.jpg"], 1, ABSENT)])
+    ids = load_ids_by_name(served)
+    decisions.save(served, [Decision("ann-one-two", "label", "Ann", "click", ids["00.jpg"], 1, ABSENT)])
     test = previewed(page(), coco(tmp_path / "instances.json"))
     text = said(test)
     assert "Format: coco (a COCO file: it has annotations and categories and images)." in text
@@ -137,7 +136,7 @@ def test_a_coco_file_is_previewed_mapped_imported_and_undone_in_the_page(served,
     test = become(test, 1, "2")  # stork is the heron
     test = become(test, 2, "out")
     test = fine(test.radio[-1].set_value("replace").run())
-    importing(served).wait()
+    get_import_runner(served).wait()
     test = fine(test.run())
     assert "Answers that people gave differently: replaced</th><td>1</td>" in said(test)
     test = press(test, "Import")
@@ -145,14 +144,14 @@ def test_a_coco_file_is_previewed_mapped_imported_and_undone_in_the_page(served,
     assert [link.proto.page for link in test.get("page_link")] == ["annotate", "review", "progress"]
     given = states(served)
     assert given[ids["00.jpg"], 1] == PRESENT and given[ids["01.jpg"], 2] == PRESENT and len(given) == 7
-    assert [one.name for one in classes.in_order(served)] == ["fox", "heron", "deer"]
+    assert [one.name for one in classes.load_ordered_classes(served)] == ["fox", "heron", "deer"]
 
     test = press(test, "Undo 1")
     assert "Would be taken back: 7 decisions." in said(test) and states(served) == given, "nothing is taken back yet"
     test = press(test, "Undo import 1")
     assert "Import 1 taken back: 7 decisions." in said(test) and "Undone by Ann" in said(test)
     assert "Import 1: 7 answers" not in said(test), "it is not so any more"
-    assert states(served) == {(ids["00.jpg"], 1): ABSENT} and not consistency.problems(served)
+    assert states(served) == {(ids["00.jpg"], 1): ABSENT} and not consistency.find_problems(served)
     assert not left(served)
 
 
@@ -184,7 +183,7 @@ def test_what_a_page_may_not_read_or_cannot_read_is_said_and_the_path_stays(serv
         assert reason in plain(error.value), given
         assert "secret words" not in said(test) and test.text_input(key="import_path").value == str(given)
     assert test.error[0].value.count("line") >= 50, "all problems together"
-    assert not imports.imports(served) and not states(served) and not left(served)
+    assert not past_imports.load_imports(served) and not states(served) and not left(served)
 
 
 def test_a_name_that_no_class_can_have_needs_a_choice_first_and_may_become_a_new_class(served, tmp_path):
@@ -194,9 +193,9 @@ def test_a_name_that_no_class_can_have_needs_a_choice_first_and_may_become_a_new
         return test.button(key="import_store").disabled
 
     def call(test: AppTest, name: str) -> AppTest:
-        key = f"import_class_{importing(served).state.since}_2_name"
+        key = f"import_class_{get_import_runner(served).state.since}_2_name"
         fine(test.text_input(key=key).input(name).run())
-        importing(served).wait()
+        get_import_runner(served).wait()
         return fine(test.run())
 
     test = previewed(page(), coco(tmp_path / "instances.json", classes_=("fox", "deer", "a|b")))
@@ -211,7 +210,7 @@ def test_a_name_that_no_class_can_have_needs_a_choice_first_and_may_become_a_new
     test = call(test, "a or b")
     assert not is_refused(test) and "3 classes in the source, 1 new, 1 left out" in said(test)
     assert "Import 1: 7 answers, 1 class added" in said(press(test, "Import"))
-    assert [one.name for one in classes.in_order(served)] == ["fox", "heron", "a or b"]
+    assert [one.name for one in classes.load_ordered_classes(served)] == ["fox", "heron", "a or b"]
 
 
 def test_one_import_is_open_at_a_time_and_a_reload_comes_back_to_it(served, tmp_path, photos):
@@ -219,12 +218,12 @@ def test_one_import_is_open_at_a_time_and_a_reload_comes_back_to_it(served, tmp_
     previewed(page("Ann"), path)
     assert "Preview of instances" not in said(ben := page("Ben")) and "Ann is looking at what" in said(ben)
     with pytest.raises(AnnotatorError, match=r"Ann has begun another import: .*instances\.json waits for a decision"):
-        importing(served).start(Order("Ben", "b.csv", Path("/b.csv"), Choices()))
+        get_import_runner(served).start(ImportRequest("Ben", "b.csv", Path("/b.csv"), ImportOptions()))
     again = page("Ann")
     assert f"Preview of {path}" in said(again)
     again = press(again, "Cancel")
     assert "Cancelled" in said(again) and "the project is as it was" in said(again)
-    assert not left(served) and not imports.imports(served)
+    assert not left(served) and not past_imports.load_imports(served)
     assert "Preview" in [button.label for button in page("Ben").button]
     with zipfile.ZipFile(tmp_path / "more.zip", "w") as archive:
         archive.writestr("new.jpg", (photos / "00.jpg").read_bytes() + b"x")
@@ -239,8 +238,8 @@ def test_cancel_at_work_and_a_kill_while_it_stores_leave_nothing(served, tmp_pat
         (tmp_path / "more" / f"new{number}.jpg").write_bytes(path.read_bytes() + b"x")
     text = "image,class\n" + "".join(f"new{number}.jpg,fox\n" for number in range(23))
     (tmp_path / "labels.csv").write_text(text)
-    work, seen, go_on = Importing(served), threading.Event(), threading.Event()
-    note = work._note
+    work, seen, go_on = ImportRunner(served), threading.Event(), threading.Event()
+    note = work._report_progress
 
     def note_and_wait(what: str, done: int, of: int) -> None:
         if what == "Reading images" and done == 5:
@@ -248,8 +247,8 @@ def test_cancel_at_work_and_a_kill_while_it_stores_leave_nothing(served, tmp_pat
             go_on.wait(30)
         note(what, done, of)
 
-    monkeypatch.setattr(work, "_note", note_and_wait)
-    work.start(Order("Ann", "labels", tmp_path / "labels.csv", Choices(images=tmp_path / "more")))
+    monkeypatch.setattr(work, "_report_progress", note_and_wait)
+    work.start(ImportRequest("Ann", "labels", tmp_path / "labels.csv", ImportOptions(images=tmp_path / "more")))
     work.wait()
     assert work.state.stage == READY and not work.state.error
     work.store()
@@ -258,7 +257,7 @@ def test_cancel_at_work_and_a_kill_while_it_stores_leave_nothing(served, tmp_pat
     go_on.set()
     work.wait()
     assert work.state.stage == CANCELLED
-    assert not left(served) and not imports.imports(served) and not states(served)
+    assert not left(served) and not past_imports.load_imports(served) and not states(served)
     asked_about = "SELECT count(*) FROM image WHERE problem = ''"
     assert served.value(asked_about) == 24, "nobody is asked about an image of it"
 
@@ -266,21 +265,21 @@ def test_cancel_at_work_and_a_kill_while_it_stores_leave_nothing(served, tmp_pat
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path
-from annotator.exchange.imports.importing import Choices
-from annotator.ui.access import context
-from annotator.ui.work.importing import Importing, Order
+from annotator.exchange.imports.import_plan import ImportOptions
+from annotator.ui.access import served_project as context
+from annotator.ui.work.import_runner import ImportRunner, ImportRequest
 context.open_project(Path(sys.argv[1]))
 upload = context.db().paths.project / "uploads" / "x"
 upload.mkdir(parents=True)
 (upload / "labels.csv").write_text("image,class\\n" + "".join(f"{number:02}.jpg,lynx\\n" for number in range(20)))
-work = Importing(context.db())
-note = work._note
+work = ImportRunner(context.db())
+note = work._report_progress
 def kill(what, done, of):
     note(what, done, of)
     if what == "Storing":
         os.kill(os.getpid(), signal.SIGKILL)
-work._note = kill
-work.start(Order("Ann", "labels.csv", upload / "labels.csv", Choices(), upload))
+work._report_progress = kill
+work.start(ImportRequest("Ann", "labels.csv", upload / "labels.csv", ImportOptions(), upload))
 work.wait()
 work.store()
 time.sleep(30)
@@ -292,13 +291,13 @@ def test_a_server_that_is_killed_while_it_stores_leaves_the_project_as_it_was(pr
     done = subprocess.run([sys.executable, "-c", KILLED, str(project)], capture_output=True, text=True, check=False)
     assert done.returncode == -9, done.stderr
     db = Database(project)
-    assert not states(db) and not imports.imports(db) and len(classes.all_classes(db)) == 3
+    assert not states(db) and not past_imports.load_imports(db) and len(classes.load_active_classes(db)) == 3
     assert len(left(db)) == 3, "the staging file with its lock, and the upload"
-    context.open_project(project)
-    uploads.sweep(context.db())  # as the next server does
+    served_project.open_project(project)
+    uploaded_files.remove_leftover_uploads(served_project.db())  # as the next server does
     previewed(page(), coco(project.parent / "instances.json"))  # as the next import does
     press(page(), "Cancel")
-    assert not left(db) and not consistency.problems(db)
+    assert not left(db) and not consistency.find_problems(db)
 
 
 def test_no_name_of_a_source_is_markup_on_the_page(served, tmp_path):
@@ -334,18 +333,18 @@ def test_predictions_are_previewed_mapped_added_listed_and_removed(served, tmp_p
     test = become(test, 0, "1")
     test = press(test, "Import")
     assert "yolo-world: a probability of 20 image-class pairs on 10 images" in said(test)
-    [source] = prediction_sources.sources(served)
-    [scores] = prediction_sources.opened(served)
+    [source] = prediction_sources.load_sources(served)
+    [scores] = prediction_sources.open_scores(served)
     assert list(source.class_ids) == [1, 2] and np.isclose(float(scores.scores[3, 0]), 0.35, atol=1e-3)
     assert ">yolo-world<" in said(test) and "not used yet: after the next training" in said(test)
     test = fine(test.selectbox(key="source_gone").select("yolo-world").run())
     press(test, "Remove yolo-world")
-    assert not prediction_sources.sources(served)
+    assert not prediction_sources.load_sources(served)
 
 
 def test_a_browser_sends_files_that_nobody_else_gets_under_names_that_lead_nowhere(project, tmp_path):
     with asked(project) as server:
-        db = context.db()
+        db = served_project.db()
         for name, kept in {
             "labels.csv": "labels.csv",
             "../../secret": "secret",
@@ -355,22 +354,22 @@ def test_a_browser_sends_files_that_nobody_else_gets_under_names_that_lead_nowhe
         }.items():
             status, answer = server.post(f"/api/upload?name={quote(name)}", b"image,class\n00.jpg,fox\n")
             assert (status, answer) == (200, {"name": kept, "bytes": 23}), name
-        upload = uploads.uploads(db).of("Ann")
-        assert upload is not None and len(upload.files) == 5 and uploads.uploads(db).of("Ben") is None
+        upload = uploaded_files.get_uploads(db).get_files("Ann")
+        assert upload is not None and len(upload.files) == 5 and uploaded_files.get_uploads(db).get_files("Ben") is None
         assert upload.folder.stat().st_mode & 0o077 == 0 and not list(project.glob("secret.*"))
         assert server.send("POST", "/api/upload?name=x.csv", b"x", token="none")[0] == 401
         assert server.send("POST", "/api/upload", b"x")[0] == 400
         for number in range(15):
             server.post(f"/api/upload?name=n{number}.csv", b"")
         assert "20 files are uploaded already" in server.post("/api/upload?name=n.csv", b"")[1]["error"]
-        uploads.uploads(db).remove("Ann")
-        assert not left(db) and uploads.uploads(db).of("Ann") is None
+        uploaded_files.get_uploads(db).remove_files("Ann")
+        assert not left(db) and uploaded_files.get_uploads(db).get_files("Ann") is None
 
 
 @pytest.mark.parametrize("given", ["/", "/etc", str(Path.home())])
 def test_a_page_may_name_a_folder(given):
     hidden = any(part.startswith(".") for part in Path(given).resolve().parts)
-    assert hidden or paths.source(given) == Path(given)
+    assert hidden or readable_paths.resolve_source(given) == Path(given)
 
 
 @pytest.mark.slow  # each step without a browser is above, and every page is looked at in test_accessibility.py
@@ -397,7 +396,7 @@ def test_a_question_about_a_source_is_answered_in_the_page_and_only_then_it_is_i
     text = said(test)
     assert "may hold several labels separated by blanks" in text and "00.jpg: clear present, primary present" in text
     assert "It can be read in more than one way" in text and button(test, "Import").disabled
-    work = importing(served)
+    work = get_import_runner(served)
     field = test.selectbox(key=f"import_reading_separator_{work.state.since}")
     assert field.value is None
     fine(field.select("none").run())

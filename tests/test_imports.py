@@ -16,7 +16,7 @@ WORKER = ("process", "training.train", "duties.explain", "features.embed")
 # One process a list; each step imports further modules, after which none of these names may be loaded.
 PROCESSES = {
     "the page's process": [
-        ("models.statistics.metrics, models.catalogue", "torch"),
+        ("models.statistics.metrics, models.catalog", "torch"),
         ("annotator.ui.server, annotator.ui.pages.annotate", "torch sklearn matplotlib altair"),
         (", ".join(f"annotator.ui.pages.{name}" for name in PAGES), "torch"),
         ("annotator.benchmark.interface", "torch playwright"),

@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 from models.ensemble.incremental_update import (
     BIAS_VARIANCE,
     WEIGHT_VARIANCE,
-    corrected,
-    encode,
+    apply_corrections,
+    encode_images,
     fit_correction,
-    learn_basis,
+    learn_image_basis,
 )
 from models.statistics.metrics import average_precision
 
@@ -27,9 +27,9 @@ def looks():
 
 def after(features, base, rows, states):
     """(N,) probabilities of one class after these answers."""
-    codes = encode(learn_basis(features), features)
+    codes = encode_images(learn_image_basis(features), features)
     correction = fit_correction(codes[np.asarray(rows)], base[rows], np.array(states, np.int8))
-    return corrected(codes, np.arange(len(base)), base[:, None], correction[None])[:, 0].astype(float)
+    return apply_corrections(codes, np.arange(len(base)), base[:, None], correction[None])[:, 0].astype(float)
 
 
 def test_answers_move_images_that_look_alike_and_hardly_any_others(looks):
@@ -54,12 +54,12 @@ def test_one_answer_changes_little_and_none_nothing(looks):
 
 
 @pytest.mark.parametrize("count", [7, 200])
-def test_the_correction_is_the_least_of_what_it_minimises_with_fewer_and_with_more_answers_than_coordinates(
+def test_the_correction_is_the_least_of_what_it_minimizes_with_fewer_and_with_more_answers_than_coordinates(
     looks, count
 ):
     features, _ = looks
     rng = np.random.default_rng(count)
-    codes = encode(learn_basis(features), features)[:count]
+    codes = encode_images(learn_image_basis(features), features)[:count]
     base, states = rng.uniform(0.05, 0.95, count), rng.choice([1, -1], count)
     scale = np.append(np.full(codes.shape[1], WEIGHT_VARIANCE), BIAS_VARIANCE)
     seen = np.concatenate([codes.numpy().astype(float), np.ones((count, 1))], 1)
@@ -76,11 +76,11 @@ def test_the_correction_is_the_least_of_what_it_minimises_with_fewer_and_with_mo
 def test_a_class_without_a_model_stays_without_and_damaged_features_move_nothing(looks):
     features = looks[0].copy()
     features[5] = np.nan
-    codes = encode(learn_basis(features), features)
+    codes = encode_images(learn_image_basis(features), features)
     assert not codes[5:6].any() and torch.isfinite(codes[:]).all()
     base = np.stack([np.full(600, 0.5), np.full(600, np.nan)], 1).astype(np.float16)
     correction = fit_correction(codes[:3], base[:3, 0], np.array([1, 1, -1], np.int8))
-    found = corrected(codes, np.arange(600), base, np.stack([correction, correction]))
+    found = apply_corrections(codes, np.arange(600), base, np.stack([correction, correction]))
     assert np.isfinite(found[:, 0]).all() and np.isnan(found[:, 1]).all()
 
 

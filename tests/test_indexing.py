@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annotator.indexing import CellIndex, positions
+from annotator.indexing import CellIndex, find_positions
 
 IDS = np.array([2, 3, 7, 11])
 
@@ -21,7 +21,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_ids_are_found_where_they_stand_and_unknown_ones_are_masked(case):
     wanted, ids, order, expected, expected_known = CASES[case]
-    found, known = positions(wanted, ids, order)
+    found, known = find_positions(wanted, ids, order)
     assert known.tolist() == expected_known
     assert [place if has else None for place, has in zip(found.tolist(), known.tolist(), strict=True)] == expected
     assert not len(ids) or len(ids[found]) == len(wanted), "positions of unknown ids are still valid ones"
@@ -29,15 +29,15 @@ def test_ids_are_found_where_they_stand_and_unknown_ones_are_masked(case):
 
 def test_a_cell_is_known_only_where_its_image_and_its_class_are():
     index = CellIndex(IDS, np.array([1, 4]))
-    rows, columns, known = index.cells([7, 7, 8, 11], [4, 2, 1, 1])
+    rows, columns, known = index.find_cells([7, 7, 8, 11], [4, 2, 1, 1])
     assert known.tolist() == [True, False, False, True]
     assert list(zip(rows[known].tolist(), columns[known].tolist(), strict=True)) == [(2, 1), (3, 0)]
 
 
 def test_values_move_to_the_rows_and_columns_of_other_images_and_classes_and_are_nan_elsewhere():
     index, values = CellIndex(IDS, np.array([1, 4])), np.arange(8, dtype=np.float16).reshape(4, 2)
-    moved = index.aligned(values, [7, 5, 2], [4, 9, 1])
+    moved = index.align(values, [7, 5, 2], [4, 9, 1])
     assert moved.dtype == np.float16
     assert np.array_equal(moved, [[5, np.nan, 4], [np.nan] * 3, [1, np.nan, 0]], equal_nan=True)
-    assert index.aligned(values, [], [4]).shape == (0, 1)
-    assert np.isnan(CellIndex(IDS[:0], np.array([1, 4])).aligned(values[:0], [7], [1])).all()
+    assert index.align(values, [], [4]).shape == (0, 1)
+    assert np.isnan(CellIndex(IDS[:0], np.array([1, 4])).align(values[:0], [7], [1])).all()

@@ -10,20 +10,18 @@ from pathlib import Path
 import pytest
 from test_worker import say
 
-from annotator.benchmark.faults.dying import Dying
-from annotator.benchmark.faults.interrupted import KINDS, measure
+from annotator.benchmark.faults.command_kills import PROBLEM_KINDS, measure
+from annotator.benchmark.faults.fork_server import ForkServer
 from annotator.benchmark.faults.scenes import SCENES
-from annotator.benchmark.faults.scenes.exports import CopiedFolder
+from annotator.benchmark.faults.scenes.export_scenes import CopiedFolder
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.settings import Paths
-from annotator.store.database import jobs, new_folders
-from annotator.store.database import snapshot_copy as database_copy
-from annotator.store.database.arrays import sweep
+from annotator.store.database import database_copies, jobs, new_folders
+from annotator.store.database.arrays import remove_unfinished_files
 from annotator.store.database.database import Database
-from annotator.store.database.files_together import finish
+from annotator.store.database.files_together import finish_renaming
 from annotator.store.disk import processes
-from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import embedding
+from annotator.store.networks import adaptation, embedding_claim
 from annotator.store.upkeep import backup, health, restoring
 
 TRAINS = ("adapt", "switch", "adapted_export", "adapt_of_worker")
@@ -46,7 +44,7 @@ def test_a_network_whose_adapting_is_killed_is_whole_or_not_there(tmp_path):
 def test_an_unknown_command_is_named_with_those_there_are():
     with pytest.raises(AnnotatorError, match=r"'merging'\. There is: merge"):
         measure(1, names=["merging"])
-    assert len(KINDS) == 8
+    assert len(PROBLEM_KINDS) == 8
 
 
 CALLED = """
@@ -59,11 +57,11 @@ def write_three(folder):
     Path(folder, "2").rename(Path(folder, "3"))
 
 def write_together(target, text):
-    from annotator.store.database.files_together import replacing_together
+    from annotator.store.database.files_together import replace_files_together
 
-    with replacing_together(Path(target)) as files:
+    with replace_files_together(Path(target)) as files:
         for name in (Path(target), Path(target).with_name("labels.card.json")):
-            files.part(name).write_text(f"{text} {name.name}")
+            files.add_file(name).write_text(f"{text} {name.name}")
 
 def start_another():
     subprocess.run([sys.executable, "-c", "import time; time.sleep(600)"], check=True)
@@ -75,35 +73,35 @@ def dying(tmp_path_factory, monkeypatch):
     place = tmp_path_factory.mktemp("called")
     (place / "called.py").write_text(CALLED)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place), *sys.path]))
-    started = Dying()
+    started = ForkServer()
     yield started
     started.close()
 
 
 def test_the_helper_kills_before_each_step_and_sees_processes_that_live_on(dying, tmp_path):
     whole = dying.run("call", "called:write_three", tmp_path)
-    assert (whole.status, whole.steps, len(whole.turns)) == (0, 4, 1) and whole.left == ()
+    assert (whole.status, whole.steps, len(whole.turns)) == (0, 4, 1) and whole.leftover_processes == ()
     for path in tmp_path.iterdir():
         path.unlink()
-    assert dying.run("call", "called:write_three", tmp_path, at=3).killed
+    assert dying.run("call", "called:write_three", tmp_path, kill_step=3).is_killed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
-    assert dying.run("call", "called:write_three", tmp_path, at=whole.turns[0] + 1).status == 0
-    left = dying.run("call", "called:start_another", after=1.5)
-    assert left.killed and len(left.left) == 1 and "sleep" in left.left[0]
+    assert dying.run("call", "called:write_three", tmp_path, kill_step=whole.turns[0] + 1).status == 0
+    left = dying.run("call", "called:start_another", kill_seconds=1.5)
+    assert left.is_killed and len(left.leftover_processes) == 1 and "sleep" in left.leftover_processes[0]
 
 
 def test_at_no_moment_of_its_replacing_is_a_folder_gone(dying, tmp_path):
     scene = CopiedFolder(tmp_path / "at")
     scene.folder.mkdir()
     scene.make()
-    before = scene.state()
-    whole = dying.run(*scene.words())
-    after = scene.state()
+    before = scene.read_state()
+    whole = dying.run(*scene.build_command())
+    after = scene.read_state()
     assert (before, after) == ("old", "new")
     # The exchange of two names is no step that is counted: the renames are, where the system has no exchange.
     for step in [step for turn in whole.turns for step in (turn, turn + 1)]:
-        dying.run(*scene.words(), at=min(step, whole.steps))
-        assert scene.state() in ("old", "new"), step
+        dying.run(*scene.build_command(), kill_step=min(step, whole.steps))
+        assert scene.read_state() in ("old", "new"), step
 
 
 # -- exports of several files
@@ -116,7 +114,7 @@ def killed_while_renaming(dying):
         count.mkdir()
         turns = dying.run("call", "called:write_together", count / target.name, text).turns
         shutil.rmtree(count)
-        assert dying.run("call", "called:write_together", target, text, at=turns[1]).killed
+        assert dying.run("call", "called:write_together", target, text, kill_step=turns[1]).is_killed
 
     return write_and_die
 
@@ -127,7 +125,7 @@ def test_files_that_were_being_renamed_get_their_names_from_the_next(tmp_path, k
         path.write_text(f"old {path.name}")
     killed_while_renaming(target, "new")
     assert (target.read_text(), card.read_text()) == ("old labels.csv", "new labels.card.json")
-    finish(target)
+    finish_renaming(target)
     assert (target.read_text(), card.read_text()) == ("new labels.csv", "new labels.card.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.card.json", "labels.csv"]
 
@@ -138,7 +136,7 @@ def test_a_file_that_somebody_wrote_since_the_kill_stays(tmp_path, killed_while_
         path.write_text(f"old {path.name}")
     killed_while_renaming(target, "new")
     target.write_text("mine")
-    finish(target)
+    finish_renaming(target)
     assert target.read_text() == "mine" and len(list(tmp_path.iterdir())) == 2
 
 
@@ -148,8 +146,8 @@ def test_a_note_of_a_process_at_work_or_of_somebody_else_moves_nothing(tmp_path)
     (tmp_path / "other").write_text("other")
     rows = '[["labels.csv", "../other", null], ["../out", ".labels.csv.x.part", null], ["labels.csv", "other", null]]'
     (tmp_path / ".labels.csv.x.renaming.part").write_text(rows)
-    (tmp_path / f".labels.csv.{processes.this_process()}-0a0b0c.renaming.part").write_text(rows)
-    finish(target)
+    (tmp_path / f".labels.csv.{processes.get_process_name()}-0a0b0c.renaming.part").write_text(rows)
+    finish_renaming(target)
     assert target.read_text() == "old" and (tmp_path / "other").read_text() == "other"
     assert len(list(tmp_path.glob("*.renaming.part"))) == 1, "that of this process"
 
@@ -159,52 +157,52 @@ def test_a_note_of_a_process_at_work_or_of_somebody_else_moves_nothing(tmp_path)
 
 def dead() -> str:
     """The name of a process that has ended."""
-    code = "from annotator.store.disk.processes import this_process; print(this_process())"
+    code = "from annotator.store.disk.processes import get_process_name; print(get_process_name())"
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def reused() -> str:
     """The name of an ended process whose number this one has now."""
-    machine, pid, started = processes.this_process().split("-")
+    machine, pid, started = processes.get_process_name().split("-")
     return f"{machine}-{pid}-{int(started, 16) - 1:x}"
 
 
 def test_a_process_is_known_by_its_number_and_its_start():
-    assert processes.is_gone(processes.this_process()) is False
-    assert processes.is_gone(dead()) is True
-    assert processes.is_gone(reused()) is True
-    assert processes.is_gone("00000000-1-1") is None and processes.is_gone("") is None
+    assert processes.has_process_ended(processes.get_process_name()) is False
+    assert processes.has_process_ended(dead()) is True
+    assert processes.has_process_ended(reused()) is True
+    assert processes.has_process_ended("00000000-1-1") is None and processes.has_process_ended("") is None
 
 
-@pytest.mark.parametrize("store", [adapting, embedding])
+@pytest.mark.parametrize("store", [adaptation, embedding_claim])
 def test_a_killed_process_whose_number_another_has_now_holds_up_nobody(db, store):
     mine = store.claim(db, "local")
     with pytest.raises(AlreadyRunning):
         store.claim(db, "local")
     store.report(db, type(mine)(**vars(mine) | {"process": reused()}))
-    assert store.running(db) is None
+    assert store.get_running(db) is None
     store.claim(db, "local")
 
 
 def test_only_what_nobody_writes_any_more_is_swept(tmp_path):
-    names = {name: f".a.csv.{name}-0a0b0c.part" for name in (dead(), reused(), processes.this_process())}
+    names = {name: f".a.csv.{name}-0a0b0c.part" for name in (dead(), reused(), processes.get_process_name())}
     for name in (*names.values(), f".a.csv.{dead()}-0a0b0c.part-journal", ".a.csv.ab12.part"):
         (tmp_path / name).write_text("")
-    sweep(tmp_path, ".a.*")
+    remove_unfinished_files(tmp_path, ".a.*")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        [names[processes.this_process()], ".a.csv.ab12.part"]
+        [names[processes.get_process_name()], ".a.csv.ab12.part"]
     )
     os.utime(tmp_path / ".a.csv.ab12.part", (0, 0))
-    sweep(tmp_path, ".a.*")
-    assert [path.name for path in tmp_path.iterdir()] == [names[processes.this_process()]]
+    remove_unfinished_files(tmp_path, ".a.*")
+    assert [path.name for path in tmp_path.iterdir()] == [names[processes.get_process_name()]]
 
 
 def test_a_folder_is_replaced_as_a_whole_or_stays_as_it_was(tmp_path):
     target = tmp_path / "set"
     for text in ("old", "new"):
-        with new_folders.new_folder(target) as folder:
+        with new_folders.replace_folder_atomically(target) as folder:
             (folder / "file").write_text(text)
-    with suppress(RuntimeError), new_folders.new_folder(target) as folder:
+    with suppress(RuntimeError), new_folders.replace_folder_atomically(target) as folder:
         (folder / "file").write_text("half")
         raise RuntimeError
     assert (target / "file").read_text() == "new" and [path.name for path in tmp_path.iterdir()] == ["set"]
@@ -216,28 +214,28 @@ def test_a_folder_is_replaced_as_a_whole_or_stays_as_it_was(tmp_path):
 def test_the_newest_copies_and_backups_are_kept_whatever_the_clock_said_before(project, tmp_path):
     say(Database(project), 2, 1)
     for day in ("20990101", "20990102", "20990103"):
-        kept = database_copy.keep(project / "project.db", "upgrade")
+        kept = database_copies.keep_copy(project / "project.db", "upgrade")
         kept.rename(kept.with_name(f"upgrade-{day}-000000-999999999.db"))
-    newest = database_copy.keep(project / "project.db", "upgrade")
+    newest = database_copies.keep_copy(project / "project.db", "upgrade")
     assert newest.exists() and newest == max(newest.parent.glob("upgrade-*.db"))
-    made = backup.back_up(project, tmp_path / "kept").manifest
+    made = backup.create_backup(project, tmp_path / "kept").manifest
     made.rename(made.with_name("20990101-000000-000000007.json"))
     say(Database(project), 3, 1)
-    newest = backup.back_up(project, tmp_path / "kept").manifest
+    newest = backup.create_backup(project, tmp_path / "kept").manifest
     backup.prune(tmp_path / "kept", 1)
-    assert restoring.manifests(tmp_path / "kept") == [newest]
+    assert restoring.list_manifests(tmp_path / "kept") == [newest]
     restoring.restore(tmp_path / "kept", tmp_path / "again")
     assert Database(tmp_path / "again").value("SELECT count(*) FROM decision") == 2
 
 
 def test_the_newest_request_is_done_first_whatever_the_clock_said_before(db):
-    jobs.ask_heatmap(db, 1, 1, 1)
+    jobs.request_heatmap(db, 1, 1, 1)
     with db.writing() as sql:
         sql.execute("UPDATE job SET asked_at = 9e9")
-    jobs.ask_heatmap(db, 1, 2, 1)
+    jobs.request_heatmap(db, 1, 2, 1)
     assert [job.image_id for job in jobs.claim(db, "heatmap", 1)] == [2]
-    jobs.ask_heatmap(db, 1, 3, 1)
-    jobs.ask_heatmap(db, 1, 1, 1)
+    jobs.request_heatmap(db, 1, 3, 1)
+    jobs.request_heatmap(db, 1, 1, 1)
     assert [job.image_id for job in jobs.claim(db, "heatmap")] == [1, 3]
 
 
@@ -251,7 +249,7 @@ def test_the_doctor_names_what_killed_processes_left_and_a_repair_removes_it(ann
     (folder / "model.safetensors").write_text("half")
     (project / "copies").mkdir()
     journal = project / "copies" / f".upgrade-1.db.{gone}-0a0b0c.part-journal"
-    at_work = project / "copies" / f".upgrade-1.db.{processes.this_process()}-0a0b0c.part"
+    at_work = project / "copies" / f".upgrade-1.db.{processes.get_process_name()}-0a0b0c.part"
     imported = project / "imported" / "zip" / f".a.jpg.{gone}-0a0b0c.part"
     imported.parent.mkdir(parents=True)
     for path in (journal, at_work, imported):
@@ -261,4 +259,4 @@ def test_the_doctor_names_what_killed_processes_left_and_a_repair_removes_it(ann
     assert folder.exists() and journal.exists()
     assert "Repaired: 2 temporary files" in annotator("doctor", project, "--repair").stdout
     assert not folder.exists() and not journal.exists() and at_work.exists() and imported.exists()
-    assert health.left_behind(Paths(project)) == []
+    assert health.find_leftovers(Paths(project)) == []

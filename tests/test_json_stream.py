@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.json_stream import DEEPEST, pieces
+from annotator.exchange.files.json_stream import MAX_DEPTH, read_pieces
 from annotator.exchange.files.problems import Problems
 
 ANYTHING = msgspec.json.Decoder(list)
@@ -28,7 +28,7 @@ VALUES = st.recursive(
 def entries(path, chunk: int, wanted=lambda key: True) -> dict[str, list]:
     """Array -> its entries, by index."""
     problems, read = Problems(), {}
-    for piece in pieces(path, wanted, chunk):
+    for piece in read_pieces(path, wanted, chunk):
         array = read.setdefault(piece.key, [])
         for index, entry in piece.decode(ANYTHING, problems):
             assert index == len(array)
@@ -67,7 +67,7 @@ def test_cut_anywhere_the_entries_of_a_document_are_the_ones_that_json_reads(tmp
         ("\n \n", "begins with"),
         ("name,class", "no JSON document of records"),
         ("\ufeffx", "begins with"),
-        ("[" * (DEEPEST + 1), "nested too deep in line 1"),
+        ("[" * (MAX_DEPTH + 1), "nested too deep in line 1"),
         ('{"a": [' + "[{" * 100_000, "nested too deep in line 1"),
     ],
     chunk=[1, 7, 1 << 20],
@@ -77,7 +77,7 @@ def test_what_is_no_document_is_refused_with_its_line(tmp_path, text, words, chu
     path.write_text(text, encoding="utf-8")
     problems = Problems()
     with pytest.raises(AnnotatorError, match=words):
-        for piece in pieces(path, chunk=chunk):
+        for piece in read_pieces(path, chunk=chunk):
             piece.decode(ANYTHING, problems)
         raise problems.error("Problems:")
 
@@ -89,11 +89,11 @@ def test_an_endless_entry_is_refused_before_it_fills_the_memory(tmp_path):
         for _ in range(65):
             file.write(b"x" * (1 << 20))
     with pytest.raises(AnnotatorError, match="entry of more than 64 MB, which begins in line 1"):
-        list(pieces(path))
+        list(read_pieces(path))
     path.write_bytes(b'{"images": [{"file_name": "')
     os.truncate(path, 10 << 30)  # sparse: 10 GB in one line, which take no room
     with pytest.raises(AnnotatorError, match="a zero byte in line 1"):
-        list(pieces(path))
+        list(read_pieces(path))
 
 
 def test_an_entry_of_another_shape_is_named_and_the_others_are_read(tmp_path):
@@ -101,6 +101,6 @@ def test_an_entry_of_another_shape_is_named_and_the_others_are_read(tmp_path):
     path.write_text('{"rows": [\n[1],\n\n["x"],\n[3]]}')
     problems = Problems()
     decoder = msgspec.json.Decoder(list[list[int]])
-    (piece,) = pieces(path)
+    (piece,) = read_pieces(path)
     assert piece.decode(decoder, problems) == [(0, [1]), (2, [3])]
     assert problems.sentences == ["rows[1] (line 4): Expected `int`, got `str` - at `$[0][0]`"]

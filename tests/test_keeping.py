@@ -8,14 +8,14 @@ from contexts import Contexts
 from playwright.sync_api import Page, expect
 from served import until
 from test_accessibility import findings
-from test_home import answers, at_home, ready
+from test_home import answers, at_home, prepare_projects
 from test_new_project import Asking
 
-from annotator.benchmark.harness.processes import free_port
-from annotator.exchange.setup import set_up
+from annotator.benchmark.harness.child_processes import free_port
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.people import members
 from annotator.store.upkeep.restoring import restore
-from annotator.ui.home.projects import Place
+from annotator.ui.home.hosted_projects import HostedProject
 
 pytestmark = pytest.mark.process
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     draw(tmp_path / "photos" / "a.jpg", (), seed=1)
     (tmp_path / "classes.txt").write_text("fox\n")
     for name in ("birds", "mammals"):
-        set_up(tmp_path / "all" / name, images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
+        set_up_project(tmp_path / "all" / name, images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
     return tmp_path / "all"
 
 
@@ -38,7 +38,7 @@ def opened(browser: Contexts, home) -> Page:
 
 def test_an_archived_project_is_folded_away_and_comes_back_as_it_was(folder, browser: Contexts):
     port = free_port()
-    birds, _ = ready([folder], port)
+    birds, _ = prepare_projects([folder], port)
     photos = sorted((folder.parent / "photos").iterdir())
     with at_home("--port", port, folder) as home:
         page = opened(browser, home)
@@ -61,7 +61,7 @@ def test_an_archived_project_is_folded_away_and_comes_back_as_it_was(folder, bro
 
 def test_a_backup_is_made_while_the_project_runs_and_can_be_restored(folder, tmp_path, browser: Contexts):
     port = free_port()
-    birds, _ = ready([folder], port)
+    birds, _ = prepare_projects([folder], port)
     with at_home("--port", port, folder) as home:
         page = opened(browser, home)
         until(lambda: answers(birds.port))
@@ -75,21 +75,21 @@ def test_a_backup_is_made_while_the_project_runs_and_can_be_restored(folder, tmp
         (folder / ".backups" / "birds" / "notes.txt").write_text("mine")
         page.get_by_role("button", name="Back up now").click()
         expect(page.get_by_role("alert").first).to_contain_text("holds other things (notes.txt)")
-    assert set_up(tmp_path / "again", images_folder=None).labels_added == 0
+    assert set_up_project(tmp_path / "again", images_folder=None).labels_added == 0
 
 
 class Member(Asking):
     """A member of a project who asks the start page, straight at its port."""
 
-    def __init__(self, place: Place, name: str, start_page: str):
+    def __init__(self, place: HostedProject, name: str, start_page: str):
         self.cookies, self.address, self.token = {}, start_page, ""
-        secret = members.new_link(place.db, name, "test")
+        secret = members.create_link(place.db, name, "test")
         assert self.get(f"http://127.0.0.1:{place.port}/{place.name}/?invitation={secret}")[0] == 200
 
 
 def test_where_people_are_members_the_owners_of_a_project_keep_it_and_nobody_else(folder):
     port = free_port()
-    birds, mammals = ready([folder], port)
+    birds, mammals = prepare_projects([folder], port)
     address = f"http://127.0.0.1:{port}"
     for place, name, role in ((birds, "Ann", "owner"), (birds, "Ben", "reviewer"), (mammals, "Cem", "owner")):
         members.add(place.db, name, role, "test")

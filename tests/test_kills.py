@@ -12,11 +12,11 @@ import pytest
 from conftest import CLASSES, draw
 from test_class_changes import DEER, FOX, HERON, answer, done, everything, labels
 
-from annotator.exchange.setup import add_folder
-from annotator.store.classes import history as class_history
+from annotator.exchange.project_setup import add_folder
+from annotator.store.classes import class_history
 from annotator.store.database.database import Database
-from annotator.store.events import events
-from annotator.store.images import images, set_aside
+from annotator.store.events import project_events
+from annotator.store.images import excluded_images, images
 from annotator.store.upkeep import consistency
 
 # Forks a process for each line of its input, which then does what the line says; what it needs is imported before. From
@@ -28,15 +28,15 @@ from pathlib import Path
 from annotator.__main__ import main
 from annotator.cli import app
 from annotator.records import Decision
-from annotator.store.events.answers import EventBatch
-from annotator.store.classes import changes as class_changes
-from annotator.store.labels import counts as overview
+from annotator.store.events.event_answers import EventBatch
+from annotator.store.classes import class_changes
+from annotator.store.labels import project_counts as overview
 from annotator.store.labels import decisions
 from annotator.store.images import registration
 from annotator.store.database.database import Database
-from annotator.ui.work.adding import adding
+from annotator.ui.work.image_adder import get_image_adder
 
-registration.BATCH = 5
+registration.FILES_PER_TRANSACTION = 5
 writing, steps, last = Database.writing, 0, 0
 
 def step():
@@ -55,17 +55,17 @@ Database.writing = counted
 
 def work(words):
     if words[0] == "add":
-        added = adding(Database(Path(words[1])))
+        added = get_image_adder(Database(Path(words[1])))
         added.start([Path(words[2])])
         added.wait()
         return
     if words[0] == "answer event":
         batch = EventBatch(words[2], "Ann", "event", (), copies=json.loads(words[3]))
-        assert decisions.decide(Database(Path(words[1])), [batch]).saved
+        assert decisions.save(Database(Path(words[1])), [batch]).saved
         return
     if words[0] == "decide":
         given = [Decision(**one) for one in json.loads(words[2])]
-        assert len(decisions.decide(Database(Path(words[1])), given).saved) == len(given)
+        assert len(decisions.save(Database(Path(words[1])), given).saved) == len(given)
         return
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.argv = ["annotator", *words]
@@ -124,20 +124,20 @@ def test_a_killed_merge_or_undo_of_it_is_made_or_not_made(project, steps_of):
     for at_merge, at_undo in zip(kills["merge"], kills["undo"], strict=True):
         steps_of(*merge, killed_at=at_merge)
         db = Database(project)
-        newest = class_history.history(db)[0]
+        newest = class_history.load_changes(db)[0]
         outcomes.add(("merge", newest.kind == "merge"))
         if newest.kind != "merge":
             assert everything(db) == before, f"killed at step {at_merge} of {steps['merge']}"
             steps_of(*merge)
         assert labels(db, FOX) == merged and not labels(db, HERON), "all of it"
-        assert consistency.problems(db) == []
+        assert consistency.find_problems(db) == []
         steps_of(*undo, killed_at=at_undo)
         db = Database(project)
-        outcomes.add(("undo", class_history.history(db)[0].kind == "undo"))
-        if class_history.history(db)[0].kind != "undo":
+        outcomes.add(("undo", class_history.load_changes(db)[0].kind == "undo"))
+        if class_history.load_changes(db)[0].kind != "undo":
             assert labels(db, FOX) == merged, f"killed at step {at_undo} of {steps['undo']}"
             steps_of(*undo)
-        assert everything(db) == before and consistency.problems(db) == []
+        assert everything(db) == before and consistency.find_problems(db) == []
     assert {("merge", False), ("undo", False)} <= outcomes, "some were killed before they were done"
 
 
@@ -151,20 +151,20 @@ def test_a_folder_whose_adding_is_killed_again_and_again_is_added_once(project, 
         draw(more / f"{number % 3}" / f"{number:02}.jpg", CLASSES[number % 3 : number % 3 + 1], 100 + number, (32, 24))
     db, rng = Database(project), random.Random(5)
     answer(db, 3, FOX, 1)
-    before, counts = everything(db), [len(images.all_images(db))]
+    before, counts = everything(db), [len(images.load_all_images(db))]
     for _ in range(6):
         steps_of("add", project, more, killed_at=rng.randint(2, 150))
         db = Database(project)
-        counts.append(len(images.all_images(db)))
-        assert consistency.problems(db) == []
+        counts.append(len(images.load_all_images(db)))
+        assert consistency.find_problems(db) == []
     assert counts == sorted(counts) and counts[0] < counts[-1] < 64, "each went on where the one before was killed"
     registered = add_folder(db, more)
     assert (registered.added, registered.known) == (64 - counts[-1], counts[-1] - 24)
-    hashes = [image.sha256 for image in images.all_images(db)]
+    hashes = [image.sha256 for image in images.load_all_images(db)]
     assert len(hashes) == len(set(hashes)) == 64, "no image is doubled"
     assert len(files(db)) == 64 and len({name for _, name in files(db)}) == 64
     assert everything(db) | {"stages": []} == before | {"stages": []}
-    assert steps_of("add", project, more) and len(images.all_images(db)) == 64
+    assert steps_of("add", project, more) and len(images.load_all_images(db)) == 64
 
 
 def of_events(project) -> dict[str, list]:
@@ -207,7 +207,7 @@ def of_relations(project) -> dict[str, list]:
         "labels": db.tuples("SELECT * FROM label ORDER BY image_id, class_id"),
         "stages": db.tuples("SELECT id, stage FROM image ORDER BY id"),
     }
-    assert consistency.problems(db) == []
+    assert consistency.find_problems(db) == []
     db.close()
     return found
 
@@ -244,7 +244,7 @@ def test_answers_to_an_event_that_is_killed_are_all_stored_or_none_and_are_store
     db = Database(project)
     with db.writing() as sql:  # a photo each 10 seconds: one event of all but the image in a folder
         sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id")
-    events.find(db)
+    project_events.find_and_save(db)
     front = 3
     answer(db, front, FOX, 1)
     answer(db, front, DEER, -1)
@@ -264,14 +264,14 @@ def test_answers_to_an_event_that_is_killed_are_all_stored_or_none_and_are_store
         assert everything(db) == before and not db.tuples("SELECT * FROM event_answer"), (
             f"killed at {killed_at} of {steps}"
         )
-        assert consistency.problems(db) == []
+        assert consistency.find_problems(db) == []
         db.close()
     for _ in range(2):
         steps_of(*send)
     db = Database(project)
     assert labels(db, DEER) == dict.fromkeys((front, *range(4, 12)), -1)
     assert labels(db, FOX) == {image: -1 if image == 5 else 1 for image in (front, *range(4, 12))}
-    assert len(db.tuples("SELECT * FROM event_answer")) == 15 and consistency.problems(db) == []
+    assert len(db.tuples("SELECT * FROM event_answer")) == 15 and consistency.find_problems(db) == []
 
 
 def test_images_that_are_set_aside_when_it_is_killed_are_all_aside_or_none_and_so_are_those_brought_back(
@@ -301,15 +301,15 @@ def test_images_that_are_set_aside_when_it_is_killed_are_all_aside_or_none_and_s
         shutil.rmtree(project)
         copy.rename(project)
         db = Database(project)
-        earlier = set_aside.image_ids(db)
+        earlier = excluded_images.load_image_ids(db)
         for killed_at in sorted(rng.sample(range(1, steps), 5)):
             steps_of(*send, killed_at=killed_at)
             db = Database(project)
-            assert set_aside.image_ids(db) == earlier, f"killed at {killed_at} of {steps}"
-            assert consistency.problems(db) == []
+            assert excluded_images.load_image_ids(db) == earlier, f"killed at {killed_at} of {steps}"
+            assert consistency.find_problems(db) == []
         for _ in range(2):  # sent again, as a browser does
             steps_of(*send)
         db = Database(project)
-        assert set_aside.image_ids(db) == aside and consistency.problems(db) == []
+        assert excluded_images.load_image_ids(db) == aside and consistency.find_problems(db) == []
         assert labels(db, FOX) == dict.fromkeys(range(1, 9), 1)
     assert everything(db) == before

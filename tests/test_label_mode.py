@@ -14,7 +14,7 @@ from test_autopilot_page import flown, go_to
 from annotator.benchmark.harness.browser import open_by_menu
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
-from annotator.store.labels import answering
+from annotator.store.labels import answer_mode
 
 NAMES = [f"class {number:02}" for number in range(40)]
 
@@ -35,13 +35,16 @@ def pressed(page: Page) -> str:
 
 
 def test_who_never_chose_has_the_projects_way_and_each_persons_choice_is_their_own(db):
-    assert answering.chosen_by(db, "Ann") == answering.ONE
-    answering.choose(db, answering.ALL)
-    assert answering.chosen_by(db, "Ann") == answering.ALL
-    answering.choose_for(db, "Ann", answering.ONE)
-    assert (answering.chosen_by(db, "Ann"), answering.chosen_by(db, "Ben")) == (answering.ONE, answering.ALL)
+    assert answer_mode.get_annotator_mode(db, "Ann") == answer_mode.MODE_ONE
+    answer_mode.set_project_mode(db, answer_mode.MODE_ALL)
+    assert answer_mode.get_annotator_mode(db, "Ann") == answer_mode.MODE_ALL
+    answer_mode.set_annotator_mode(db, "Ann", answer_mode.MODE_ONE)
+    assert (answer_mode.get_annotator_mode(db, "Ann"), answer_mode.get_annotator_mode(db, "Ben")) == (
+        answer_mode.MODE_ONE,
+        answer_mode.MODE_ALL,
+    )
     with pytest.raises(AnnotatorError, match="no way to answer called 'both'"):
-        answering.choose_for(db, "Ann", "both")
+        answer_mode.set_annotator_mode(db, "Ann", "both")
 
 
 @pytest.mark.browser
@@ -64,7 +67,7 @@ def test_the_choice_holds_on_both_pages_after_a_reload_and_in_another_browser(br
         wait_until_saved(page)
         assert (on_screen(page), labels_of(served, image)) == (image, after), key
     page.keyboard.press(".")
-    until(lambda: answering.chosen_by(Database(served.project), "Ann") == answering.ONE)
+    until(lambda: answer_mode.get_annotator_mode(Database(served.project), "Ann") == answer_mode.MODE_ONE)
     other = open_page(browser, served, "Ann")
     wait_for_picture(other)
     assert pressed(other) == "One label"
@@ -119,4 +122,4 @@ def test_where_every_class_is_asked_for_the_switch_waits_and_says_why(browser, t
         looked(page)
         page.keyboard.press("1")
         assert on_screen(page) == image and labels_of(served, image) == {}, "marked, and saved by Enter"
-        assert answering.chosen_by(Database(served.project), "Ann") == answering.ONE
+        assert answer_mode.get_annotator_mode(Database(served.project), "Ann") == answer_mode.MODE_ONE

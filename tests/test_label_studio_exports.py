@@ -11,8 +11,8 @@ from tables import over
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.imports.label_files import formats_of
-from annotator.exchange.reading.reading import NONE, Reading
+from annotator.exchange.imports.label_files import match_formats
+from annotator.exchange.reading.reading_options import NONE_VALUE, ReadingOptions
 from annotator.records import ABSENT, PRESENT, UNSURE
 
 LABEL_STUDIO = FORMATS["label-studio"]
@@ -35,16 +35,16 @@ def minimal(*controls, **data):
 def answers(path, **told):
     """The answers of all items as (class, state), and the decisions that have to be settled."""
     problems = Problems()
-    contents = LABEL_STUDIO.read_as(path, problems, Reading(**told))
+    contents = LABEL_STUDIO.read_as(path, problems, ReadingOptions(**told))
     found = [[(given.class_name, given.state) for given in item.labels] for item in contents.items]
     assert not problems.sentences
-    return found, [one.field for one in contents.decided if not one.is_sure]
+    return found, [one.field for one in contents.interpretations if not one.is_sure]
 
 
 def write_json(tmp_path, content, name="export"):
     path = tmp_path / name
     path.write_text(json.dumps(content))
-    assert [format_.name for format_, _ in formats_of(path) if not format_.is_general] == ["label-studio"]
+    assert [format_.name for format_, _ in match_formats(path) if not format_.is_general] == ["label-studio"]
     return path
 
 
@@ -60,7 +60,7 @@ def test_choices_of_several_controls_have_the_control_in_their_class(tmp_path):
     assert found == [[("size: large", PRESENT), ("damage: large", PRESENT)], [("damage: none at all", PRESENT)]]
     assert open_ == []
     assert answers(path, label_columns=("size",)) == ([[("large", PRESENT)], []], [])
-    contents = LABEL_STUDIO.read_as(path, Problems(), Reading(label_columns=("size",)))
+    contents = LABEL_STUDIO.read_as(path, Problems(), ReadingOptions(label_columns=("size",)))
     assert [dict(item.attributes) for item in contents.items] == [{"damage": "large"}, {"damage": "none at all"}]
     with pytest.raises(AnnotatorError, match="--label-column colour: there is no such control"):
         answers(path, label_columns=("colour",))
@@ -78,8 +78,8 @@ def test_a_control_of_yes_and_no_is_a_class(tmp_path):
 
 def test_the_reading_that_is_shown_gives_the_same_labels_again(tmp_path):
     kinds = [choices("size", "large"), choices("damage", "none at all"), choices("blurry", "No")]
-    contents = LABEL_STUDIO.read_as(write_json(tmp_path, tasks_of(kinds)), Problems(), Reading())
-    (decided,) = [one for one in contents.decided if one.field in ("label_columns", "class_columns")]
+    contents = LABEL_STUDIO.read_as(write_json(tmp_path, tasks_of(kinds)), Problems(), ReadingOptions())
+    (decided,) = [one for one in contents.interpretations if one.field in ("label_columns", "class_columns")]
     told = {decided.field: tuple(decided.value.split(","))}
     expected = [[("size: large", PRESENT), ("damage: none at all", PRESENT), ("blurry", ABSENT)]]
     assert answers(tmp_path / "export") == answers(tmp_path / "export", **told) == (expected, [])
@@ -109,8 +109,8 @@ def test_choices_beside_boxes_are_told_from_them(tmp_path):
 def test_a_choice_that_names_nothing_is_asked_for(tmp_path):
     path = write_json(tmp_path, tasks_of([choices("species", "fox")], [choices("species", "empty")]))
     assert answers(path)[1] == ["empty_label"]
-    assert answers(path, empty_label=(NONE,)) == ([[("fox", PRESENT)], [("empty", PRESENT)]], [])
-    contents = LABEL_STUDIO.read_as(path, Problems(), Reading(empty_label=("empty",)))
+    assert answers(path, empty_label=(NONE_VALUE,)) == ([[("fox", PRESENT)], [("empty", PRESENT)]], [])
+    contents = LABEL_STUDIO.read_as(path, Problems(), ReadingOptions(empty_label=("empty",)))
     assert [(len(item.labels), item.exhaustive) for item in contents.items] == [(1, False), (0, True)]
 
 
@@ -146,7 +146,7 @@ def test_a_table_of_label_studio_is_read_as_its_json_min_is(delimiter, tmp_path_
         writer = csv.DictWriter(file, sorted(rows[0]), delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC)
         writer.writeheader()
         writer.writerows(rows)
-    assert [format_.name for format_, _ in formats_of(path) if not format_.is_general] == ["label-studio"]
+    assert [format_.name for format_, _ in match_formats(path) if not format_.is_general] == ["label-studio"]
     assert answers(path) == ([[("fox", PRESENT)], [("fox", PRESENT), ("deer", PRESENT)]], [])
     (first, _), _ = read(LABEL_STUDIO, path)[0].items, None
     assert (first.image, first.labels[0].annotator, first.labels[0].decided_at) == ("a.jpg", "user 1", 1767323045.0)

@@ -15,18 +15,29 @@ from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
 from annotator.store.runs import runs
-from annotator.worker.features.context import Stopped
-from annotator.worker.features.map_cache import STRONG, WEAK, MapFiles, check_room, views_of
+from annotator.worker.features.map_cache import (
+    STRONG_VIEW_COUNT,
+    WEAK_VIEW_COUNT,
+    MapFiles,
+    check_disk_space,
+    make_views,
+)
+from annotator.worker.features.worker_context import Stopped
 from annotator.worker.process import Worker
 from models.backbones.feature_maps import FeatureMaps
-from models.backbones.networks import load_backbone
+from models.backbones.frozen_backbone import load_backbone
 from models.finetune import augment
 from models.finetune.views import MapExamples
-from models.linear.stand_in import linear_stand_in
+from models.linear.surrogate_head import fit_surrogate_head
 from models.linear.training import Head
 from models.methods import METHODS, make_method
-from models.methods.published.consistency import EmbeddingQueue, consistency_loss, contrastive_loss, one_cycle
-from models.methods.published.label_decoder import LabelDecoder, position_code
+from models.methods.published.label_decoder import LabelDecoder, sine_position_encoding
+from models.methods.published.lagc_losses import (
+    EmbeddingQueue,
+    consistency_loss,
+    contrastive_loss,
+    make_one_cycle_schedule,
+)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -84,7 +95,7 @@ def test_where_something_is_matters_and_which_class_asks():
 
 
 def test_the_position_code_is_that_of_detr():
-    code = position_code(8, 2, 3)
+    code = sine_position_encoding(8, 2, 3)
     assert code.shape == (6, 8)
     row, column = 2 / (2 + 1e-6) * 2 * np.pi, 1 / (3 + 1e-6) * 2 * np.pi
     expected = [f(angle / pace) for angle in (row, column) for pace in (1, 100) for f in (np.sin, np.cos)]
@@ -148,11 +159,11 @@ def test_a_full_queue_knows_which_slots_the_last_batch_is_in():
     queue = EmbeddingQueue(5, 1)
     push(queue, 1, 2)
     push(queue, 3, 4)
-    assert queue.newest(2).tolist() == [False, False, True, True, False]
+    assert queue.find_newest_slots(2).tolist() == [False, False, True, True, False]
     push(queue, 5)
-    assert queue.newest(1).tolist() == [True, False, False, False, False]
+    assert queue.find_newest_slots(1).tolist() == [True, False, False, False, False]
     push(queue, 1, 2, 3, 4, 5, 6, 7)
-    assert queue.newest(7).all()
+    assert queue.find_newest_slots(7).all()
 
 
 def test_shapes_that_do_not_fit_are_refused():
@@ -165,7 +176,7 @@ def test_shapes_that_do_not_fit_are_refused():
 def test_a_one_cycle_of_any_length_can_be_made():
     for steps in range(1, 12):
         optimiser = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
-        schedule = one_cycle(optimiser, steps)
+        schedule = make_one_cycle_schedule(optimiser, steps)
         for _ in range(steps - 1):
             optimiser.step()
             schedule.step()
@@ -221,9 +232,9 @@ def begun(epochs: int = 4, **parameters):
     return method
 
 
-def test_the_second_stage_begins_half_way_with_a_fresh_optimiser_and_the_contrast():
+def test_the_second_stage_begins_half_way_with_a_fresh_optimizer_and_the_contrast():
     method, network = begun(), decoder()
-    assert [method.starts_afresh(epoch) for epoch in (1, 2, 3, 4)] == [False, False, True, False]
+    assert [method.restarts_optimizer(epoch) for epoch in (1, 2, 3, 4)] == [False, False, True, False]
     logits, rows = torch.randn(6, 2), torch.arange(3)
     embeddings = torch.nn.functional.normalize(torch.randn(6, 2, 2), dim=-1)
     found = []
@@ -252,10 +263,10 @@ def test_cells_said_absent_or_held_out_never_enter_the_queue():
 
 def test_a_second_stage_without_progress_for_eight_epochs_is_given_up():
     method = begun(epochs=40)
-    assert not method.gives_up([0.9] + [0.1] * 19)  # the first stage has its full time
+    assert not method.should_stop_early([0.9] + [0.1] * 19)  # the first stage has its full time
     stage = [0.1] * 20 + [0.2, 0.5] + [0.4] * 8
-    assert not method.gives_up(stage)
-    assert method.gives_up([*stage, 0.4])
+    assert not method.should_stop_early(stage)
+    assert method.should_stop_early([*stage, 0.4])
 
 
 def test_the_published_settings_are_those_of_the_paper():
@@ -285,14 +296,14 @@ class Counting(Random):
 
 def test_two_of_fifteen_operations_are_drawn_each_of_random_magnitude_and_half_of_them_are_carried_out(monkeypatch):
     carried_out = []
-    for name in augment.NAMES:
+    for name in augment.OPERATION_NAMES:
         monkeypatch.setitem(augment.OPERATIONS, name, lambda picture, magnitude, _: carried_out.append(magnitude))
     random = Counting(0)
     for _ in range(2000):
         augment.rand_augment(Image.new("RGB", (2, 2)), random)
     names, magnitudes = random.drawn[::2], random.drawn[1::2]
     assert len(names) == 4000
-    counts = {name: names.count(name) for name in augment.NAMES}
+    counts = {name: names.count(name) for name in augment.OPERATION_NAMES}
     assert len(counts) == 15
     assert all(4000 / 15 * 0.8 < count < 4000 / 15 * 1.2 for count in counts.values())
     assert set(magnitudes) == set(range(1, 10))
@@ -316,15 +327,15 @@ def test_two_of_fifteen_operations_are_drawn_each_of_random_magnitude_and_half_o
 )
 def test_operations_change_a_pixel_by_what_their_magnitude_says(name, magnitude, expected):
     rows, columns = np.indices((16, 16))
-    grey = (10 * rows + columns).clip(0, 255).astype(np.uint8)
-    picture = Image.fromarray(np.stack([grey] * 3, 2))
+    gray = (10 * rows + columns).clip(0, 255).astype(np.uint8)
+    picture = Image.fromarray(np.stack([gray] * 3, 2))
     changed = augment.OPERATIONS[name](picture, magnitude / 9, Counting(0))
     assert changed.getpixel((5, 8)) == (expected,) * 3
 
 
 def test_a_strong_view_is_decided_by_its_seed_alone():
     picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8))
-    views = [np.asarray(augment.strong_view(picture, Random(seed))) for seed in (1, 1, 2)]
+    views = [np.asarray(augment.make_strong_view(picture, Random(seed))) for seed in (1, 1, 2)]
     assert views[0].shape == (40, 60, 3)
     assert np.array_equal(views[0], views[1])
     assert not np.array_equal(views[0], views[2])
@@ -368,36 +379,36 @@ def test_maps_are_made_once_and_a_bad_file_is_a_reason(network, photos, tmp_path
     (tmp_path / "bad.jpg").write_bytes(b"\xff\xd8 cut off")
     items = [(1, photos / "00.jpg"), (2, tmp_path / "bad.jpg"), (3, photos / "01.jpg")]
     files = MapFiles(tmp_path / "maps", network)
-    steps = list(files.make(items, views=True))
+    steps = list(files.make_maps(items, views=True))
     assert steps[-1][0] == 3
     [(key, reason)] = [bad for _, failures in steps for bad in failures.items()]
     assert key == 2
     assert "damaged" in reason or "truncated" in reason or "not an image" in reason
-    assert files.read(1).shape == (WEAK + STRONG, *network.shape)
-    assert files.has(1, views=False)
-    written = files.path(3, views=True).stat().st_mtime_ns
-    assert [done for done, _ in files.make([items[0], items[2]], views=True)] == []
-    assert files.path(3, views=True).stat().st_mtime_ns == written
+    assert files.read(1).shape == (WEAK_VIEW_COUNT + STRONG_VIEW_COUNT, *network.shape)
+    assert files.has_maps(1, views=False)
+    written = files.get_path(3, views=True).stat().st_mtime_ns
+    assert [done for done, _ in files.make_maps([items[0], items[2]], views=True)] == []
+    assert files.get_path(3, views=True).stat().st_mtime_ns == written
 
 
 def test_a_damaged_map_is_deleted_so_that_it_is_made_anew(network, tmp_path):
     files = MapFiles(tmp_path, network)
-    files.path(1, views=False).parent.mkdir()
-    files.path(1, views=False).write_bytes(b"\x93NUMPY half")
+    files.get_path(1, views=False).parent.mkdir()
+    files.get_path(1, views=False).write_bytes(b"\x93NUMPY half")
     with pytest.raises(AnnotatorError, match="deleted; train again"):
         files.read(1)
-    assert not files.has(1, views=False)
+    assert not files.has_maps(1, views=False)
 
 
 def test_a_disk_without_room_for_the_maps_is_noticed_before_the_first(tmp_path):
-    check_room(tmp_path / "maps", 1000)
+    check_disk_space(tmp_path / "maps", 1000)
     with pytest.raises(DiskFull, match="GB are free"):
-        check_room(tmp_path / "maps", 10**18)
+        check_disk_space(tmp_path / "maps", 10**18)
 
 
 def test_strong_views_of_an_image_are_always_the_same():
     plain = torch.randint(0, 256, (3, 32, 32), dtype=torch.uint8)
-    once, again, other = views_of(plain, 7), views_of(plain, 7), views_of(plain, 8)
+    once, again, other = make_views(plain, 7), make_views(plain, 7), make_views(plain, 8)
     assert torch.equal(once[1], plain.flip(2))
     assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
     assert not torch.equal(once[2], other[2])
@@ -410,8 +421,8 @@ def test_a_linear_stand_in_answers_nearly_as_what_it_stands_in_for():
     head.weight, head.bias = torch.randn(3, 6), torch.tensor([0.5, -2.0, torch.nan])
     wanted = head.probabilities(features)
     wanted[4] = np.nan
-    found = linear_stand_in(features.astype(np.float16), wanted)
-    assert found.modelled.tolist() == [True, True, False]
+    found = fit_surrogate_head(features.astype(np.float16), wanted)
+    assert found.modeled_classes.tolist() == [True, True, False]
     rows = np.arange(300) != 4
     assert np.abs(found.probabilities(features) - wanted)[rows][:, :2].mean() < 0.03
 
@@ -419,12 +430,12 @@ def test_a_linear_stand_in_answers_nearly_as_what_it_stands_in_for():
 @pytest.fixture
 def labeled(db):
     """Twelve images with one click each, fox or heron, and a method that is quickly trained."""
-    configuration.choose_backbone(db, "efficientnet_lite0")
-    configuration.choose_method(db, "lagc", {"width": 8, "projection": 4})
-    known = {one.name: one.id for one in classes.all_classes(db)}
-    for number, image in enumerate(images.all_images(db)[:12]):
+    configuration.set_backbone(db, "efficientnet_lite0")
+    configuration.set_method(db, "lagc", {"width": 8, "projection": 4})
+    known = {one.name: one.id for one in classes.load_active_classes(db)}
+    for number, image in enumerate(images.load_all_images(db)[:12]):
         name = ("fox", "heron")[number % 2]
-        decisions.decide(db, [Decision(str(number), "label", "Ann", "click", image.id, known[name], 1)])
+        decisions.save(db, [Decision(str(number), "label", "Ann", "click", image.id, known[name], 1)])
     return db, known
 
 
@@ -432,12 +443,12 @@ def labeled(db):
 def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(labeled, project):
     db, known = labeled
     worker, told = Worker(project), []
-    say = worker.context.say
-    worker.context.say = lambda *words: (told.append(words), say(*words))
+    say = worker.context.report_state
+    worker.context.report_state = lambda *words: (told.append(words), say(*words))
     try:
         run = worker.run_once()
         assert (run.method, run.epochs) == ("lagc", make_method("lagc").epochs)
-        worker.heatmaps.draw(run.id, 1, [known["fox"]])
+        worker.heatmap_drawer.draw(run.id, 1, [known["fox"]])
     finally:
         worker.close()
     assert db.paths.heatmap(run.id, 1, known["fox"]).exists()
@@ -456,14 +467,14 @@ def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(label
 def test_a_worker_told_to_stop_leaves_the_maps_it_has_made(labeled, project):
     db, _ = labeled
     worker = Worker(project)
-    say = worker.context.say
+    say = worker.context.report_state
 
     def stop_at_the_maps(state, done=0, of=0):
         say(state, done, of)
         if state == "making feature maps" and done:
             worker.stop()
 
-    worker.context.say = stop_at_the_maps
+    worker.context.report_state = stop_at_the_maps
     try:
         with pytest.raises(Stopped):
             worker.run_once()
@@ -471,7 +482,7 @@ def test_a_worker_told_to_stop_leaves_the_maps_it_has_made(labeled, project):
         worker.close()
     made = list((db.paths.features("efficientnet_lite0") / "maps" / "views").iterdir())
     assert 0 < len(made) <= 12
-    assert runs.current_run(db) is None
+    assert runs.load_current_run(db) is None
 
 
 @pytest.mark.training
@@ -479,9 +490,9 @@ def test_an_image_that_is_gone_is_not_trained_on_but_still_answered_about(labele
     db, known = labeled
     worker = Worker(project)
     try:
-        worker.features.embed()
-        gone = images.all_images(db)[0]
-        images.image_path(db, gone.id).unlink()
+        worker.image_embedder.embed_missing()
+        gone = images.load_all_images(db)[0]
+        images.find_image_path(db, gone.id).unlink()
         run = worker.run_once()
     finally:
         worker.close()

@@ -9,7 +9,7 @@ from annotator.store.classes import classes
 from annotator.store.database import arrays
 from annotator.store.labels import decisions
 from annotator.store.runs import probabilities, runs
-from annotator.store.runs.probabilities import COLUMNS, WHOLE, Layered
+from annotator.store.runs.probabilities import COLUMNS_FILE, WHOLE_FILE, LayeredProbabilities
 
 IMAGES, CLASSES = 24, 9
 
@@ -23,7 +23,7 @@ def run_id(db):
         db, method="an", parameters={}, backbone="x", class_ids=class_ids, images=24, last_decision_id=0, threshold=0.5
     )
     chances = np.random.default_rng(0).random((IMAGES, CLASSES)).astype(np.float16)
-    arrays.save_array(db.paths.run(run_id) / WHOLE, chances)
+    arrays.save_array(db.paths.run(run_id) / WHOLE_FILE, chances)
     runs.publish(db, run_id, epochs=1, seconds=1, loss=[])
     return run_id
 
@@ -31,11 +31,11 @@ def run_id(db):
 def next_version(db, run_id: int, version: int, dense: np.ndarray, columns: list[int], seed: int) -> None:
     """Publish a version as the worker does: other probabilities in some columns."""
     dense[:, columns] = np.random.default_rng(seed).random((IMAGES, len(columns)))
-    if probabilities.is_whole_next(db, run_id, version - 1, len(columns)):
+    if probabilities.should_write_whole(db, run_id, version - 1, len(columns)):
         probabilities.save_whole(db, run_id, version, dense)
     else:
         probabilities.save_columns(db, run_id, version, version - 1, columns, np.ascontiguousarray(dense[:, columns].T))
-    runs.advance(db, run_id, version, version)
+    runs.publish_version(db, run_id, version, version)
 
 
 KEYS = {
@@ -68,55 +68,55 @@ def test_columns_that_lie_elsewhere_are_read_as_of_one_array(key):
     base, columns = chance.random((IMAGES, CLASSES)), {column: chance.random(IMAGES) for column in (1, 8)}
     dense = base.copy()
     dense[:, list(columns)] = np.stack(list(columns.values()), 1)
-    found, expected = Layered(base, columns)[key], dense[key]
+    found, expected = LayeredProbabilities(base, columns)[key], dense[key]
     assert np.shape(found) == np.shape(expected) and np.array_equal(found, expected)
 
 
 def test_a_version_that_changes_one_class_holds_it_alone_and_is_read_with_the_others(db, run_id):
-    dense = np.array(probabilities.read(db, run_id, 0))
+    dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     for version, column in enumerate([3, 5, 3, 0, 5, 3], 1):
         next_version(db, run_id, version, dense, [column], seed=version)
-        assert np.array_equal(probabilities.read(db, run_id, version)[:], dense)
-        assert arrays.open_array(db.paths.run(run_id, version) / COLUMNS).shape == (1, IMAGES)
+        assert np.array_equal(probabilities.open_probabilities(db, run_id, version)[:], dense)
+        assert arrays.open_array(db.paths.run(run_id, version) / COLUMNS_FILE).shape == (1, IMAGES)
     there = {place.name for place in db.paths.run(run_id).iterdir() if place.is_dir()}
     assert there == {"v3", "v4", "v5", "v6"}, "of the two newest versions, one needs the third"
 
 
 def test_however_many_versions_there_are_few_columns_lie_on_the_disk(db, run_id):
-    dense, chance = np.array(probabilities.read(db, run_id, 0)), np.random.default_rng(2)
+    dense, chance = np.array(probabilities.open_probabilities(db, run_id, 0)), np.random.default_rng(2)
     wholes = 0
     for version in range(1, 60):
         columns = np.sort(chance.permutation(CLASSES)[: chance.integers(1, 3)]).tolist()
         next_version(db, run_id, version, dense, columns, seed=version)
-        assert np.array_equal(probabilities.read(db, run_id, version)[:], dense)
-        stored = [len(arrays.open_array(path)) for path in db.paths.run(run_id).rglob(COLUMNS)]
+        assert np.array_equal(probabilities.open_probabilities(db, run_id, version)[:], dense)
+        stored = [len(arrays.open_array(path)) for path in db.paths.run(run_id).rglob(COLUMNS_FILE)]
         assert sum(stored) <= 2 * CLASSES + 4, "the version before may need two more"
-        assert len(list(db.paths.run(run_id).rglob(WHOLE))) <= 3
-        wholes += (db.paths.run(run_id, version) / WHOLE).exists()
+        assert len(list(db.paths.run(run_id).rglob(WHOLE_FILE))) <= 3
+        wholes += (db.paths.run(run_id, version) / WHOLE_FILE).exists()
     next_version(db, run_id, 60, dense, list(range(CLASSES)), seed=60)
-    assert np.array_equal(probabilities.read(db, run_id, 60), dense)
+    assert np.array_equal(probabilities.open_probabilities(db, run_id, 60), dense)
     next_version(db, run_id, 61, dense, [2], seed=61)
     next_version(db, run_id, 62, dense, [2], seed=62)
-    assert np.array_equal(probabilities.read(db, run_id, 62)[:], dense)
+    assert np.array_equal(probabilities.open_probabilities(db, run_id, 62)[:], dense)
     there = {place.name for place in db.paths.run(run_id).iterdir() if place.is_dir()}
     assert there == {"v60", "v61", "v62"}
 
 
 def test_what_a_killed_worker_left_of_a_version_is_not_read_with_it(db, run_id):
-    dense = np.array(probabilities.read(db, run_id, 0))
+    dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     probabilities.save_whole(db, run_id, 1, dense * 0)
     next_version(db, run_id, 1, dense, [4], seed=1)
-    assert np.array_equal(probabilities.read(db, run_id, 1)[:], dense)
+    assert np.array_equal(probabilities.open_probabilities(db, run_id, 1)[:], dense)
     probabilities.save_columns(db, run_id, 2, 1, [3], np.zeros((1, IMAGES), np.float16))
     next_version(db, run_id, 2, dense, [0, 1, 2, 3, 4], seed=2)
-    assert np.array_equal(probabilities.read(db, run_id, 2), dense)
+    assert np.array_equal(probabilities.open_probabilities(db, run_id, 2), dense)
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut short", "of other images", "names no version"])
 def test_a_version_whose_columns_are_damaged_is_an_error_and_not_other_numbers(db, run_id, damage):
-    dense = np.array(probabilities.read(db, run_id, 0))
+    dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     next_version(db, run_id, 1, dense, [4], seed=1)
-    file = db.paths.run(run_id, 1) / COLUMNS
+    file = db.paths.run(run_id, 1) / COLUMNS_FILE
     if damage == "gone":
         file.unlink()
     elif damage == "cut short":
@@ -126,17 +126,17 @@ def test_a_version_whose_columns_are_damaged_is_an_error_and_not_other_numbers(d
     else:
         arrays.save_array(file, np.zeros((0, IMAGES), np.float16))
     with pytest.raises((OSError, ValueError)):
-        probabilities.read(db, run_id, 1)
+        probabilities.open_probabilities(db, run_id, 1)
 
 
 def test_classes_that_are_ranked_again_one_by_one_come_to_what_a_full_sort_gives(db, run_id):
     chance = np.random.default_rng(3)
-    dense = np.array(probabilities.read(db, run_id, 0))
+    dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     dense[:, 6] = np.nan
     ids, class_ids = np.arange(1, IMAGES + 1), np.arange(1, CLASSES + 1)
     ranker = rankings.Ranker(ids, class_ids, dense)
     ranker.rank(db, 0, range(CLASSES))
-    ranker.rankings()
+    ranker.build_rankings()
     for step in range(40):
         columns = np.sort(chance.permutation(CLASSES)[: chance.integers(1, 3)]).tolist()
         for column in columns:
@@ -144,8 +144,8 @@ def test_classes_that_are_ranked_again_one_by_one_come_to_what_a_full_sort_gives
                 say(db, row + 1, column + 1, int(chance.integers(-1, 2)))
         moved = chance.integers(0, 11, (IMAGES, len(columns))) / 10  # many equal ones; some rise, some fall
         dense[:, columns] = moved if step % 2 else dense[:, columns] * 0.9
-        newest = decisions.newest_decision(db)
+        newest = decisions.get_newest_decision_id(db)
         ranker.rank(db, newest, columns)
         again = rankings.build(db, newest, ids, class_ids, dense)
-        for name, kept in vars(ranker.rankings()).items():
+        for name, kept in vars(ranker.build_rankings()).items():
             assert np.array_equal(kept, getattr(again, name)), (step, name)

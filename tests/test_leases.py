@@ -10,57 +10,57 @@ from annotator.store.people import leases
 
 def test_two_grids_of_one_class_never_share_a_cell_and_grids_of_two_classes_may_share_an_image(db):
     cells = [(image, 1) for image in range(1, 9)]
-    first = leases.take_cells(db, "a", "Ann", cells, 5)
+    first = leases.lease_cells(db, "a", "Ann", cells, 5)
     assert first == cells[:5]
-    assert leases.take_cells(db, "b", "Bob", cells, 5) == cells[5:]
+    assert leases.lease_cells(db, "b", "Bob", cells, 5) == cells[5:]
     other = [(image, 2) for image in range(1, 9)]
-    assert leases.take_cells(db, "c", "Cid", other, 8) == other
+    assert leases.lease_cells(db, "c", "Cid", other, 8) == other
 
 
 def test_an_image_with_a_cell_open_elsewhere_is_not_shown_whole(db):
-    [cell] = leases.take_cells(db, "grid", "Ann", [(1, 2)], 1)
-    assert leases.take(db, "review", "Bob", [1, 2, 3], 2) == [2, 3]
-    assert 1 not in leases.take_next(db, "annotate", "Cid", [], 24)
-    assert leases.held_by_others(db, "annotate") == 3, "one in the grid, two in review"
-    leases.hold_cells(db, "grid", "Ann", [])
-    assert leases.take(db, "another", "Bob", [cell[0]], 1) == [1]
+    [cell] = leases.lease_cells(db, "grid", "Ann", [(1, 2)], 1)
+    assert leases.lease_images(db, "review", "Bob", [1, 2, 3], 2) == [2, 3]
+    assert 1 not in leases.lease_next_images(db, "annotate", "Cid", [], 24)
+    assert leases.count_held_by_others(db, "annotate") == 3, "one in the grid, two in review"
+    leases.renew_cells(db, "grid", "Ann", [])
+    assert leases.lease_images(db, "another", "Bob", [cell[0]], 1) == [1]
 
 
 def test_no_cell_of_an_image_that_is_open_elsewhere_comes_into_a_grid(db):
-    leases.take(db, "review", "Ann", [1, 2], 2)
-    assert leases.take_cells(db, "grid", "Bob", [(1, 1), (2, 3), (3, 1)], 3) == [(3, 1)]
-    assert leases.take_cells(db, "review", "Ann", [(1, 1)], 1) == [(1, 1)], "its own image keeps nobody from it"
+    leases.lease_images(db, "review", "Ann", [1, 2], 2)
+    assert leases.lease_cells(db, "grid", "Bob", [(1, 1), (2, 3), (3, 1)], 3) == [(3, 1)]
+    assert leases.lease_cells(db, "review", "Ann", [(1, 1)], 1) == [(1, 1)], "its own image keeps nobody from it"
 
 
 def test_held_by_others_counts_an_image_with_several_cells_open_once(db):
-    leases.take_cells(db, "grid", "Ann", [(1, 1), (1, 2), (1, 3), (2, 1)], 4)
-    assert leases.held_by_others(db, "me") == 2
-    assert leases.held_by_others(db, "grid") == 0
+    leases.lease_cells(db, "grid", "Ann", [(1, 1), (1, 2), (1, 3), (2, 1)], 4)
+    assert leases.count_held_by_others(db, "me") == 2
+    assert leases.count_held_by_others(db, "grid") == 0
 
 
 def test_what_a_grid_lets_go_of_is_free_at_once_and_the_rest_stays(db):
-    leases.take_cells(db, "a", "Ann", [(1, 1), (2, 1), (3, 1)], 3)
-    leases.hold_cells(db, "a", "Ann", [(2, 1)])
-    assert leases.take_cells(db, "b", "Bob", [(1, 1), (2, 1), (3, 1)], 3) == [(1, 1), (3, 1)]
+    leases.lease_cells(db, "a", "Ann", [(1, 1), (2, 1), (3, 1)], 3)
+    leases.renew_cells(db, "a", "Ann", [(2, 1)])
+    assert leases.lease_cells(db, "b", "Bob", [(1, 1), (2, 1), (3, 1)], 3) == [(1, 1), (3, 1)]
 
 
 def test_a_reloaded_grid_takes_over_what_it_held(db):
-    leases.take_cells(db, "before", "Ann", [(1, 1), (2, 1)], 2)
+    leases.lease_cells(db, "before", "Ann", [(1, 1), (2, 1)], 2)
     leases.take_over(db, "after", "before")
-    leases.hold_cells(db, "before", "Ann", [])
-    assert leases.take_cells(db, "b", "Bob", [(1, 1), (2, 1)], 2) == []
-    assert leases.take_cells(db, "after", "Ann", [(1, 1), (2, 1)], 2) == [(1, 1), (2, 1)]
+    leases.renew_cells(db, "before", "Ann", [])
+    assert leases.lease_cells(db, "b", "Bob", [(1, 1), (2, 1)], 2) == []
+    assert leases.lease_cells(db, "after", "Ann", [(1, 1), (2, 1)], 2) == [(1, 1), (2, 1)]
 
 
 @pytest.mark.parametrize("theirs", [(1, 0), (1, 1)])
 def test_a_lease_that_ran_out_is_not_renewed_once_somebody_else_has_the_cell(db, theirs):
-    leases.take_cells(db, "slept", "Ann", [(1, 1), (2, 1)], 2)
+    leases.lease_cells(db, "slept", "Ann", [(1, 1), (2, 1)], 2)
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = 0")
-    leases.hold(db, "somebody", "Bob", [])
-    take = leases.take if theirs[1] == 0 else leases.take_cells
+    leases.renew_images(db, "somebody", "Bob", [])
+    take = leases.lease_images if theirs[1] == 0 else leases.lease_cells
     assert take(db, "awake", "Bob", [theirs[0] if theirs[1] == 0 else theirs], 1)
-    leases.hold_cells(db, "slept", "Ann", [(1, 1), (2, 1)])
+    leases.renew_cells(db, "slept", "Ann", [(1, 1), (2, 1)])
     rows = db.rows("SELECT image_id, class_id, holder FROM lease ORDER BY image_id")
     assert [(row["image_id"], row["class_id"], row["holder"]) for row in rows] == [
         (*theirs, "awake"),
@@ -70,62 +70,62 @@ def test_a_lease_that_ran_out_is_not_renewed_once_somebody_else_has_the_cell(db,
 
 @pytest.mark.parametrize("days", [-2, 2])
 def test_a_clock_that_is_set_neither_hides_an_image_nor_gives_it_to_two_people(db, monkeypatch, days):
-    ann = leases.take_next(db, "ann", "Ann", [], 12)
+    ann = leases.lease_next_images(db, "ann", "Ann", [], 12)
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + days * 86_400)
-    bob = leases.take_next(db, "bob", "Bob", [], 12)
+    bob = leases.lease_next_images(db, "bob", "Bob", [], 12)
     assert len({*ann, *bob}) == 24
-    assert leases.taken_by_others(db, "ann", ann) == []
-    leases.hold(db, "ann", "Ann", [])  # and set right again, with nobody left to renew what Bob held
+    assert leases.find_taken_by_others(db, "ann", ann) == []
+    leases.renew_images(db, "ann", "Ann", [])  # and set right again, with nobody left to renew what Bob held
     monkeypatch.undo()
-    assert leases.held_by_others(db, "cy") == 12
+    assert leases.count_held_by_others(db, "cy") == 12
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = until - ?", [LEASE_SECONDS])
-    assert len(leases.take_next(db, "cy", "Cy", [], 24)) == 24
+    assert len(leases.lease_next_images(db, "cy", "Cy", [], 24)) == 24
 
 
 @pytest.mark.parametrize(
     "until", [9e9, 1.8e9, time.monotonic() + 2 * 86_400, 0.0], ids=["far", "a wall clock's", "in two days", "begin"]
 )
 def test_a_lease_that_cannot_be_of_this_boot_of_the_machine_holds_nothing(db, until):
-    leases.take_cells(db, "before", "Ann", [(image, 1) for image in range(1, 9)], 8)
-    leases.take(db, "before", "Ann", range(9, 25), 16)
+    leases.lease_cells(db, "before", "Ann", [(image, 1) for image in range(1, 9)], 8)
+    leases.lease_images(db, "before", "Ann", range(9, 25), 16)
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = ?", [until])
-    assert leases.held_by_others(db, "bob") == 0
-    assert leases.leased_by_others(db, "bob") == []
-    assert len(leases.take_cells(db, "cells", "Bob", [(1, 1), (9, 2)], 2)) == 2
-    assert len(leases.take_next(db, "bob", "Bob", [], 24)) == 22
+    assert leases.count_held_by_others(db, "bob") == 0
+    assert leases.load_leases_of_others(db, "bob") == []
+    assert len(leases.lease_cells(db, "cells", "Bob", [(1, 1), (9, 2)], 2)) == 2
+    assert len(leases.lease_next_images(db, "bob", "Bob", [], 24)) == 22
 
 
 def test_a_page_that_says_it_has_everything_in_hand_holds_no_more_than_a_page_can_have(db, monkeypatch):
-    monkeypatch.setattr(leases, "MOST_HELD", 8)
+    monkeypatch.setattr(leases, "MAX_LEASES_PER_PAGE", 8)
     everything = list(range(1, 25))
-    own = leases.take(db, "greedy", "Eve", [3, 4, 5], 3)
+    own = leases.lease_images(db, "greedy", "Eve", [3, 4, 5], 3)
     for _ in range(3):
-        leases.hold(db, "greedy", "Eve", everything)
-        leases.take_next(db, "greedy", "Eve", everything, 24)
-        leases.take(db, "greedy", "Eve", everything, 24)
-        leases.take_cells(db, "greedy", "Eve", [(image, of) for image in everything for of in (1, 2)], 48)
-    held = {image for image, _ in leases.leased_by_others(db, "")}
-    assert len(leases.leased_by_others(db, "")) == 8
+        leases.renew_images(db, "greedy", "Eve", everything)
+        leases.lease_next_images(db, "greedy", "Eve", everything, 24)
+        leases.lease_images(db, "greedy", "Eve", everything, 24)
+        leases.lease_cells(db, "greedy", "Eve", [(image, of) for image in everything for of in (1, 2)], 48)
+    held = {image for image, _ in leases.load_leases_of_others(db, "")}
+    assert len(leases.load_leases_of_others(db, "")) == 8
     assert held >= set(own), "what it was given stays its own"
-    assert len(set(leases.take_next(db, "bob", "Bob", [], 24)) - held) == 8, "the others are there for others"
+    assert len(set(leases.lease_next_images(db, "bob", "Bob", [], 24)) - held) == 8, "the others are there for others"
 
 
 def test_a_page_hears_which_images_of_its_hand_somebody_else_has_taken_meanwhile(db):
-    ann = leases.take_next(db, "ann", "Ann", [], 4)
-    leases.hold(db, "ann", "Ann", ann[:1])  # the others rest: she has pressed no key for a while
-    bob = leases.take(db, "bob", "Bob", ann[2:3], 1)
-    leases.hold(db, "ann", "Ann", ann)
-    assert leases.taken_by_others(db, "ann", ann) == bob
-    assert leases.taken_by_others(db, "ann", [(image, 1) for image in ann]) == [(bob[0], 1)]
-    assert leases.taken_by_others(db, "bob", ann) == [ann[0], ann[1], ann[3]]
+    ann = leases.lease_next_images(db, "ann", "Ann", [], 4)
+    leases.renew_images(db, "ann", "Ann", ann[:1])  # the others rest: she has pressed no key for a while
+    bob = leases.lease_images(db, "bob", "Bob", ann[2:3], 1)
+    leases.renew_images(db, "ann", "Ann", ann)
+    assert leases.find_taken_by_others(db, "ann", ann) == bob
+    assert leases.find_taken_by_others(db, "ann", [(image, 1) for image in ann]) == [(bob[0], 1)]
+    assert leases.find_taken_by_others(db, "bob", ann) == [ann[0], ann[1], ann[3]]
 
 
 def test_it_is_known_who_else_has_an_image_open_or_a_cell_of_it_and_never_oneself(db):
-    leases.take(db, "anns review", "Ann", [1, 2], 2)
-    leases.take_cells(db, "bobs grid", "Bob", [(3, 2)], 1)
-    assert leases.opened_by_others(db, [1, 2, 3, 4], "Ann") == {3: "Bob"}
-    assert leases.opened_by_others(db, [2, 3, 99], "Bob") == {2: "Ann"}
-    assert leases.opened_by_others(db, [], "Bob") == {}
+    leases.lease_images(db, "anns review", "Ann", [1, 2], 2)
+    leases.lease_cells(db, "bobs grid", "Bob", [(3, 2)], 1)
+    assert leases.find_opened_by_others(db, [1, 2, 3, 4], "Ann") == {3: "Bob"}
+    assert leases.find_opened_by_others(db, [2, 3, 99], "Bob") == {2: "Ann"}
+    assert leases.find_opened_by_others(db, [], "Bob") == {}

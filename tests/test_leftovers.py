@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from conftest import draw
 
-from annotator.exchange.imports.importing import Choices, prepare
-from annotator.exchange.setup import add_folder, set_up
-from annotator.exchange.sources.landing import is_wanted
-from annotator.exchange.sources.urls import is_wanted_here
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
+from annotator.exchange.project_setup import add_folder, set_up_project
+from annotator.exchange.sources.fetch_folder import is_wanted_file
+from annotator.exchange.sources.urls import is_downloadable
 from annotator.records import Decision
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.locations.listing import Remote
+from annotator.store.locations.listing import RemoteFile
 from annotator.store.locations.staged_listing import StagedListing
 from annotator.store.pictures.files import list_files
-from annotator.store.pictures.leftovers import leftover_of
+from annotator.store.pictures.leftovers import find_leftover_part
 
 LEFTOVERS = {
     "@eaDir/x.jpg/SYNOPHOTO_THUMB_M.jpg": "@eaDir",
@@ -60,13 +60,13 @@ def names(project: Path) -> set[str]:
 @pytest.mark.parametrize("path", LEFTOVERS)
 def test_a_leftover_is_known_by_one_name_in_every_door(path):
     for written in (path, path.upper(), path.replace("/", "\\")):
-        assert leftover_of(written).casefold() == LEFTOVERS[path].casefold()
-        assert not is_wanted(written) and not is_wanted_here(written)
+        assert find_leftover_part(written).casefold() == LEFTOVERS[path].casefold()
+        assert not is_wanted_file(written) and not is_downloadable(written)
 
 
 @pytest.mark.parametrize("path", OWN)
 def test_names_that_only_look_like_leftovers_are_files(path):
-    assert leftover_of(path) == "" and is_wanted(path) and is_wanted_here(path)
+    assert find_leftover_part(path) == "" and is_wanted_file(path) and is_downloadable(path)
 
 
 def test_a_folder_registers_the_photos_alone_and_counts_the_rest(tmp_path, share, annotator):
@@ -96,11 +96,11 @@ def test_an_archive_too(tmp_path, share, kind, annotator):
 
 def test_an_address_too_and_what_was_counted_survives_a_kill(tmp_path):
     staged = StagedListing(tmp_path / "listing.db")
-    remotes = [Remote(name, name, 10, "tag") for name in (*OWN, *LEFTOVERS, "notes.md", "v.mp4")]
+    remotes = [RemoteFile(name, name, 10, "tag") for name in (*OWN, *LEFTOVERS, "notes.md", "v.mp4")]
     staged.add(remotes)
     again = StagedListing(tmp_path / "listing.db")
     assert again.count() == len(OWN) and again.passed_over == 1
-    assert again.left_out.said()[-1] == COUNTED and "1 .mp4" in again.left_out.said()[0]
+    assert again.left_out.format_sentences()[-1] == COUNTED and "1 .mp4" in again.left_out.format_sentences()[0]
     known = StagedListing(tmp_path / "other.db")
     known.add(remotes, known=["#recycle/deleted.jpg"])
     assert known.count() == len(OWN) + 1, "what is registered stays"
@@ -110,29 +110,32 @@ def test_a_project_that_has_registered_leftovers_keeps_them_with_their_labels(tm
     from annotator.store.pictures import files
 
     with monkeypatch.context() as patch:  # as a version that did not know them
-        patch.setattr(files, "leftover_of", lambda path: "")
-        patch.setattr(files, "leftover_folder", lambda name: False)
-        set_up(tmp_path / "project", images_folder=share)
+        patch.setattr(files, "find_leftover_part", lambda path: "")
+        patch.setattr(files, "is_leftover_folder", lambda name: False)
+        set_up_project(tmp_path / "project", images_folder=share)
     db = Database(tmp_path / "project")
     kept = {"@eaDir/x.jpg/SYNOPHOTO_THUMB_M.jpg", "#recycle/deleted.jpg", "$RECYCLE.BIN/S-1-5/$R1.jpg"}
     assert kept <= names(tmp_path / "project")
     classes.add_classes(db, [("fox", "")])
-    fox = classes.by_name(db)["fox"].id
+    fox = classes.load_classes_by_name(db)["fox"].id
     image_id = db.value("SELECT id FROM image WHERE name = '#recycle/deleted.jpg'")
     given = Decision(
         uuid="one", action="label", image_id=image_id, class_id=fox, state=1, source="click", annotator="Ann"
     )
-    decisions.decide(db, [given])
+    decisions.save(db, [given])
     before = names(tmp_path / "project")
     draw(share / "@eaDir" / "new.jpg", seed=99)
-    for again in (lambda: add_folder(db, share), lambda: set_up(tmp_path / "project", images_folder=share).registered):
+    for again in (
+        lambda: add_folder(db, share),
+        lambda: set_up_project(tmp_path / "project", images_folder=share).registered,
+    ):
         done = again()
         assert (done.added, done.missing) == (0, [])
         assert names(tmp_path / "project") == before
-    with prepare(tmp_path / "project", share, Choices(), "Ann") as plan:
-        assert not any("gone" in sentence for sentence in plan.said)
-        assert "@eaDir" in " ".join(plan.said)
-    assert [label.state for label in decisions.labels(db, [image_id])] == [1]
+    with prepare_import(tmp_path / "project", share, ImportOptions(), "Ann") as plan:
+        assert not any("gone" in sentence for sentence in plan.sentences)
+        assert "@eaDir" in " ".join(plan.sentences)
+    assert [label.state for label in decisions.load_labels(db, [image_id])] == [1]
 
 
 def test_thumbnails_are_no_class_and_an_unreadable_or_empty_folder_of_leftovers_is_nothing(tmp_path):
@@ -142,7 +145,7 @@ def test_thumbnails_are_no_class_and_an_unreadable_or_empty_folder_of_leftovers_
     (photos / "lost+found").mkdir()
     listing = list_files(photos, leave_out=photos / "none")
     assert listing.paths == ["cat/1.jpg", "dog/2.jpg"] and listing.left_out.leftovers == {"@eaDir": 2}
-    with prepare(tmp_path / "project", photos, Choices("imagefolder"), "Ann") as plan:
+    with prepare_import(tmp_path / "project", photos, ImportOptions("imagefolder"), "Ann") as plan:
         assert sorted(class_.name for class_ in plan.preview.classes) == ["cat", "dog"]
 
 
@@ -161,4 +164,4 @@ def test_an_archive_of_nothing_else_says_what_it_held(tmp_path):
         file.writestr("v.mp4", b"x")
     (tmp_path / "all.zip").write_bytes(content.getvalue())
     with pytest.raises(Exception, match=r"no image and no file of labels(.|\n)*1 .mp4(.|\n)*1 file in @eaDir left out"):
-        set_up(tmp_path / "project", images_folder=tmp_path / "all.zip")
+        set_up_project(tmp_path / "project", images_folder=tmp_path / "all.zip")

@@ -10,7 +10,7 @@ from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 @pytest.mark.parametrize("distinct", [1, 2, 3, 40, 30_000])
 @pytest.mark.parametrize("count", [0, 1, 300])
 def test_parts_and_places_are_those_of_a_stable_sort(distinct, count, monkeypatch):
-    monkeypatch.setattr(listed_rows, "AT_ONCE", 64)
+    monkeypatch.setattr(listed_rows, "VALUES_PER_COUNT", 64)
     chance = np.random.default_rng([distinct, count])
     for _ in range(5):
         rows = chance.permutation(500)[:count].astype(np.int32)
@@ -19,7 +19,7 @@ def test_parts_and_places_are_those_of_a_stable_sort(distinct, count, monkeypatc
         listed = RowsByValue(rows, values)
         assert len(listed) == count
         for start, stop in [(0, 500), *chance.integers(0, count + 20, (60, 2)).tolist()]:
-            assert listed.part(start, stop).tolist() == plain[start:stop], (start, stop)
-        places = [listed.place(row) for row in range(500)]
+            assert listed.get_rows(start, stop).tolist() == plain[start:stop], (start, stop)
+        places = [listed.find_place(row) for row in range(500)]
         assert places == [plain.index(row) if row in plain else None for row in range(500)]
-        assert places == [SortedRows(np.array(plain, np.int32)).place(row) for row in range(500)]
+        assert places == [SortedRows(np.array(plain, np.int32)).find_place(row) for row in range(500)]

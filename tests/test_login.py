@@ -25,11 +25,11 @@ from playwright.sync_api import expect
 from served import free_port, until
 from test_allowance import FEW, WITH_FEW
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.people import members
-from annotator.ui.access.serving_modes import Access, access
+from annotator.ui.access.serving_modes import Access, parse_access
 from annotator.ui.access.sessions import Sessions
 from annotator.ui.access.tokens import Tokens
 
@@ -85,7 +85,7 @@ PROXIES = {"caddy": caddy, "nginx": lambda folder, port, tls, _: nginx(folder, p
 def team(folder: Path, photos: Path, class_file: Path, metadata: str, behind: str = "caddy") -> Iterator[Team]:
     """Serve a new project behind one of PROXIES to whoever this provider vouches for."""
     project = folder / "project"
-    set_up(project, images_folder=photos, class_file=class_file)
+    set_up_project(project, images_folder=photos, class_file=class_file)
     about = written(folder, metadata)
     port, tls, plain = _ports()
     address = f"https://localhost:{tls}{BASE}"
@@ -176,7 +176,7 @@ def test_a_person_signs_in_waits_for_a_role_and_labels(browser, tmp_path, photos
             image = on_screen(page)
             page.keyboard.press("1")
             wait_for_another(page, image)
-            until(lambda: [one.image_id for one in decisions.undoable(team_.db, "Ann Lee", 9, 9)] == [image])
+            until(lambda: [one.image_id for one in decisions.load_undoable(team_.db, "Ann Lee", 9, 9)] == [image])
 
             # The provider goes down in mid-session, which nobody at work notices.
             provider.kill()
@@ -186,7 +186,9 @@ def test_a_person_signs_in_waits_for_a_role_and_labels(browser, tmp_path, photos
             second = on_screen(page)
             page.keyboard.press("2")
             wait_for_another(page, second)
-            until(lambda: [one.image_id for one in decisions.undoable(team_.db, "Ann Lee", 9, 9)] == [image, second])
+            until(
+                lambda: [one.image_id for one in decisions.load_undoable(team_.db, "Ann Lee", 9, 9)] == [image, second]
+            )
             outside = browser.new_page(ignore_https_errors=True)
             outside.goto(f"{team_.address}/sign-in")
             expect(outside.get_by_text("The login provider does not answer")).to_be_visible()
@@ -260,11 +262,11 @@ def test_whoever_comes_back_without_a_login_reads_why(shared, provider, error, l
     ids=lambda lies: next(iter(lies)),
 )
 def test_a_token_that_is_not_for_this_login_signs_nobody_in(shared, provider, lies):
-    before = members.members(shared.db)
+    before = members.load_members(shared.db)
     provider.lies = lies
     with shared.client() as client:
         assert signed_in(client, shared.address) == ""
-    assert members.members(shared.db) == before
+    assert members.load_members(shared.db) == before
 
 
 def test_a_token_that_the_provider_has_not_signed_signs_nobody_in(shared, provider):
@@ -307,16 +309,16 @@ def test_a_session_ends_after_a_week_and_cannot_be_forged(shared, monkeypatch):
             client.cookies.set("_streamlit_user", text)
             return client.get(f"{shared.address}/").status_code
 
-    whole = tokens.provider_cookies("_streamlit_user").dumps(json.dumps(claims))
+    whole = tokens.get_provider_signer("_streamlit_user").dumps(json.dumps(claims))
     assert status(whole) == 200
-    elsewhere = tokens.provider_cookies("_streamlit_user").dumps(
+    elsewhere = tokens.get_provider_signer("_streamlit_user").dumps(
         json.dumps(claims | {"origin": "https://other.example"})
     )
     forged = itsdangerous.URLSafeTimedSerializer("guessed", salt="_streamlit_user").dumps(json.dumps(claims))
     assert [status(text) for text in (whole[:-3] + "abc", elsewhere, forged, "x", "")] == [403] * 5
     week = itertools.repeat(int(time.time()) - 8 * 24 * 3600)
     monkeypatch.setattr(itsdangerous.TimestampSigner, "get_timestamp", lambda self: next(week))
-    old = tokens.provider_cookies("_streamlit_user").dumps(json.dumps(claims))
+    old = tokens.get_provider_signer("_streamlit_user").dumps(json.dumps(claims))
     monkeypatch.undo()
     assert status(old) == 403
 
@@ -334,8 +336,8 @@ def test_a_copied_cookie_of_a_login_is_nobodys_after_signing_out_and_a_new_login
         assert [one.get(f"{shared.address}/").status_code for one in (client, copy)] == [403, 403]
         given = dict(copy.cookies.items())
         restarted = Sessions(shared.db, _reached(shared, provider), Tokens(shared.db.paths.secret))
-        restarted.look_up()
-        assert not restarted.has_login(given) and restarted.member(given) is None
+        restarted.refresh()
+        assert not restarted.has_login(given) and restarted.find_member(given) is None
         signed_in(later, shared.address)
         assert later.get(f"{shared.address}/").status_code == 200
         later.get(f"{shared.address}/auth/logout")  # Streamlit's own way out
@@ -344,7 +346,7 @@ def test_a_copied_cookie_of_a_login_is_nobodys_after_signing_out_and_a_new_login
 
 def _reached(team_: Team, provider: Provider) -> Access:
     about = team_.project.parent / "provider.toml"
-    return access("oidc", team_.port, url=team_.address, provider=about)
+    return parse_access("oidc", team_.port, url=team_.address, provider=about)
 
 
 def test_nothing_is_served_beside_the_base_path(shared):
@@ -357,7 +359,7 @@ def test_nothing_is_served_beside_the_base_path(shared):
 
 def test_headers_of_a_proxy_are_believed_from_named_proxies_only(tmp_path, photos, class_file):
     """Whoever is not signed in is limited by address; made-up addresses would let them ask as much as they like."""
-    set_up(tmp_path / "project", images_folder=photos, class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=photos, class_file=class_file)
 
     def statuses(behind: str) -> set[int]:
         port = free_port()

@@ -9,7 +9,7 @@ from tables import over
 
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.losses import LOSSES, make_loss
-from models.losses.base import REDUCTIONS, PerImageLoss, negative_log
+from models.losses.base import REDUCTIONS, PerImageLoss, negative_log_sigmoid
 
 # In these the cells of an image, or of a batch, are priced together, so the price of one depends on the others.
 TOGETHER = {"pairwise_ranking", "expected_positive_regularization", "zlpr", "opml"}
@@ -298,8 +298,8 @@ def test_a_constant_that_makes_no_sense_is_named(name, constants):
 
 def test_eps_bounds_the_loss_of_a_saturated_mistake_and_lets_go_of_it():
     far = torch.tensor([-60.0], dtype=torch.float64, requires_grad=True)
-    value = negative_log(far, 1e-5)
+    value = negative_log_sigmoid(far, 1e-5)
     value.backward()
     assert value.item() == pytest.approx(-math.log(1e-5))
     assert abs(far.grad.item()) < 1e-15
-    assert negative_log(torch.tensor([-60.0])).item() == pytest.approx(60.0)
+    assert negative_log_sigmoid(torch.tensor([-60.0])).item() == pytest.approx(60.0)

@@ -8,8 +8,8 @@ from tables import over
 
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.losses import LOSSES, make_loss
-from models.losses.expected_positive_regularization import count_penalty
-from models.losses.high_rank import high_rank
+from models.losses.expected_positive_regularization import expected_count_penalty
+from models.losses.high_rank import rank_penalty
 
 
 def cells(*rows):
@@ -150,18 +150,18 @@ def test_the_count_penalty_counts_usable_cells_only_and_expects_as_many_of_them(
     # Of four classes two are usable, at 1/2 each: that is 2 of 4 expected, so k = 2 costs nothing.
     probabilities = cells([0.5, 0.5, 0.9, math.nan])
     usable = torch.tensor([[True, True, False, False]])
-    assert count_penalty(probabilities, 2.0, usable).item() == pytest.approx(0.0, abs=1e-15)
-    assert count_penalty(probabilities, 4.0, usable).item() == pytest.approx(0.25, rel=1e-12)
-    assert count_penalty(probabilities, 4.0, usable & False).item() == 0
+    assert expected_count_penalty(probabilities, 2.0, usable).item() == pytest.approx(0.0, abs=1e-15)
+    assert expected_count_penalty(probabilities, 4.0, usable).item() == pytest.approx(0.25, rel=1e-12)
+    assert expected_count_penalty(probabilities, 4.0, usable & False).item() == 0
 
 
 def test_high_rank_by_hand():
     # Rows (1, 0, 0) and (0, 1, 0): P P^T is the identity, its determinant with delta = 1 is 4.
     apart, alike = cells([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]), cells([1.0, 0.0, 0.0], [1.0, 0.0, 0.0])
-    assert high_rank(apart).item() == pytest.approx(-math.log(4), rel=1e-12)
-    assert high_rank(apart.T).item() == pytest.approx(-math.log(4), rel=1e-12)
-    assert high_rank(apart, form="singular").item() == pytest.approx(0.0, abs=1e-12)
-    assert high_rank(alike).item() > high_rank(apart).item()
+    assert rank_penalty(apart).item() == pytest.approx(-math.log(4), rel=1e-12)
+    assert rank_penalty(apart.T).item() == pytest.approx(-math.log(4), rel=1e-12)
+    assert rank_penalty(apart, form="singular").item() == pytest.approx(0.0, abs=1e-12)
+    assert rank_penalty(alike).item() > rank_penalty(apart).item()
 
 
 @over(
@@ -172,7 +172,7 @@ def test_high_rank_by_hand():
 def test_high_rank_is_finite_where_all_images_are_alike(form, shape, dtype):
     for value in (0.0, 0.7, 1.0):
         probabilities = torch.full(shape, value).to(dtype).requires_grad_()
-        penalty = high_rank(probabilities, delta=1e-3, form=form)
+        penalty = rank_penalty(probabilities, delta=1e-3, form=form)
         penalty.backward()
         assert torch.isfinite(penalty)
         assert torch.isfinite(probabilities.grad).all()
@@ -180,9 +180,9 @@ def test_high_rank_is_finite_where_all_images_are_alike(form, shape, dtype):
 
 def test_high_rank_names_what_it_cannot_do():
     with pytest.raises(ValueError, match="delta = 0"):
-        high_rank(cells([0.5]), delta=0.0)
+        rank_penalty(cells([0.5]), delta=0.0)
     with pytest.raises(ValueError, match="Did you mean 'logdet'"):
-        high_rank(cells([0.5]), form="log_det")
+        rank_penalty(cells([0.5]), form="log_det")
 
 
 def test_assume_negative_makes_no_difference_between_absent_and_unseen():

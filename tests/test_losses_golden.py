@@ -23,7 +23,7 @@ from torch import Tensor
 
 from models.losses import make_loss
 from models.losses.base import unknown_name_error
-from models.losses.high_rank import high_rank
+from models.losses.high_rank import rank_penalty
 
 OURS = Path(__file__).with_name("golden_losses.json")
 FILE = Path(os.environ.get("SPML_GOLDEN") or OURS)
@@ -157,7 +157,7 @@ def all_negatives(vector: dict, at: Inputs, p: Params) -> Tensor:
 
 def rank(vector: dict, at: Inputs, p: Params) -> Tensor:
     probabilities = torch.sigmoid(at["logits"])
-    return high_rank(probabilities, p["delta"]) if "delta" in p else high_rank(probabilities, form="singular")
+    return rank_penalty(probabilities, p["delta"]) if "delta" in p else rank_penalty(probabilities, form="singular")
 
 
 def role(vector: dict, at: Inputs, p: Params) -> Tensor:
@@ -181,7 +181,7 @@ def large(correct: bool) -> Callable[[dict, Inputs, Params], Tensor]:
 
 
 def consistency(vector: dict, at: Inputs, p: Params) -> Tensor:
-    from models.methods.published.consistency import consistency_loss
+    from models.methods.published.lagc_losses import consistency_loss
 
     form = "paper" if "sum over C" in vector["reduction"] else "code"
     strength = p.get("lambda_plc", 1.0)
@@ -191,7 +191,7 @@ def consistency(vector: dict, at: Inputs, p: Params) -> Tensor:
 
 
 def contrastive(vector: dict, at: Inputs, p: Params) -> Tensor:
-    from models.methods.published.consistency import contrastive_loss
+    from models.methods.published.lagc_losses import contrastive_loss
 
     form = "paper" if "paper" in vector["source"] else "code"
     return contrastive_loss(at["features"], at["labels"].long(), p["temperature"], form=form)
@@ -274,14 +274,14 @@ def test_our_copy_of_the_figures_is_complete():
 
 
 def test_pseudo_negatives_are_those_of_the_published_code_after_every_call():
-    from models.methods.published.em_apl import give_up_on_lowest
+    from models.methods.published.em_apl import write_pseudo_negatives
 
     block = GOLDEN["apl_procedure"]
     probabilities = torch.sigmoid(array(block["logits"]))
     targets = array(block["obs0"])
     counts = torch.tensor(block["per_class_count"])
     for epoch, expected in sorted(block["labels_after_epoch"].items(), key=lambda item: int(item[0])):
-        give_up_on_lowest(targets, probabilities, counts)
+        write_pseudo_negatives(targets, probabilities, counts)
         torch.testing.assert_close(targets, array(expected), rtol=1e-9, atol=1e-9, msg=f"after epoch {epoch}")
 
 
@@ -324,11 +324,11 @@ def test_gr_moves_its_curves_as_the_published_code(epochs):
 
 @pytest.mark.parametrize("setting", GOLDEN.get("ll_k_per_epoch", {}))
 def test_large_loss_rejects_as_many_cells_in_each_epoch_as_the_published_code(setting):
-    from models.methods.published.large_loss import rejections
+    from models.methods.published.large_loss import count_rejections
 
     batch, classes, percent = re.fullmatch(r"B(\d+)_C(\d+)_delta([\d.e-]+)%", setting).groups()
     ours = [
-        rejections(epoch, int(batch) * int(classes), float(percent))
+        count_rejections(epoch, int(batch) * int(classes), float(percent))
         for epoch, _ in enumerate(GOLDEN["ll_k_per_epoch"][setting], start=1)
     ]
     assert ours == GOLDEN["ll_k_per_epoch"][setting]
@@ -337,22 +337,22 @@ def test_large_loss_rejects_as_many_cells_in_each_epoch_as_the_published_code(se
 @pytest.mark.parametrize("vector", [v for v in GOLDEN["vectors"] if v["method"].startswith("LL-")], ids=named)
 def test_large_loss_counts_its_rejections_from_epoch_and_share(vector):
     # In the vectors delta_rel is a share, in the schedule above a percentage.
-    from models.methods.published.large_loss import rejections
+    from models.methods.published.large_loss import count_rejections
 
     p = flat(vector["params"])
     cells = array(vector["inputs"]["logits"]).numel()
-    assert rejections(p["epoch"], cells, 100 * p["delta_rel"], constant=vector["method"] == "LL-Cp") == p["k"]
+    assert count_rejections(p["epoch"], cells, 100 * p["delta_rel"], constant=vector["method"] == "LL-Cp") == p["k"]
 
 
 @pytest.mark.parametrize("block", [name for name in GOLDEN if name.startswith("onecycle")])
 def test_the_learning_rate_goes_up_and_down_as_in_the_published_code(block):
-    from models.methods.published.consistency import one_cycle
+    from models.methods.published.lagc_losses import make_one_cycle_schedule
 
     rates = GOLDEN[block]["lrs"]
     peak, warm_up = (float(re.search(rf"{word}([\de.-]+\d)", block).group(1)) for word in ("max", "pct"))
     weight = torch.nn.Parameter(torch.zeros(1))
     optimiser = torch.optim.AdamW([weight], lr=0.5)
-    schedule = one_cycle(optimiser, len(rates), max_lr=peak, warm_up=warm_up)
+    schedule = make_one_cycle_schedule(optimiser, len(rates), max_lr=peak, warm_up=warm_up)
     ours = []
     for _ in rates:
         ours.append(optimiser.param_groups[0]["lr"])
@@ -363,20 +363,20 @@ def test_the_learning_rate_goes_up_and_down_as_in_the_published_code(block):
 
 
 def test_the_one_label_of_an_image_is_drawn_as_in_the_published_code():
-    from models.protocol import single_positive
+    from models.single_positive_sampling import sample_single_positives
 
     block = GOLDEN["single_positive_sampling"]
     truth = array(block["labels01"]).numpy().astype(np.int8)
-    assert np.array_equal(single_positive(truth), array(block["observed"]).numpy())
-    assert np.array_equal(single_positive(truth, negatives=1), array(block["observed_1pos_1neg"]).numpy())
+    assert np.array_equal(sample_single_positives(truth), array(block["observed"]).numpy())
+    assert np.array_equal(sample_single_positives(truth, negatives=1), array(block["observed_1pos_1neg"]).numpy())
 
 
 @pytest.mark.parametrize("data", GOLDEN.get("splits", {}).get("splits", {}))
 def test_the_training_images_are_split_as_in_the_published_code(data):
-    from models.protocol import split
+    from models.single_positive_sampling import split_train_validation
 
     block = GOLDEN["splits"]["splits"][data]
-    train, val = (np.asarray(rows) for rows in split(block["n"]))
+    train, val = (np.asarray(rows) for rows in split_train_validation(block["n"]))
     assert (len(train), len(val)) == (block["n_train"], block["n_val"])
     assert train[: len(block["train_first"])].tolist() == block["train_first"]
     assert val[: len(block["val_first"])].tolist() == block["val_first"]
@@ -405,12 +405,12 @@ def test_average_precision_is_also_had_as_the_code_of_asl_counts_it():
 
 
 def test_the_estimated_labels_of_role_begin_where_the_published_code_begins():
-    from models.methods.published.role import first_guess, inverse_sigmoid
+    from models.methods.published.role import draw_initial_estimates, inverse_sigmoid
 
     block = GOLDEN["role_init"]
     labels = array(block["obs"])
     labels[0, labels[0] == 0] = -1  # a row with absent cells too, which the published data do not have
-    phi = first_guess(labels.to(torch.int8), torch.Generator().manual_seed(0), dtype=torch.float64)
+    phi = draw_initial_estimates(labels.to(torch.int8), torch.Generator().manual_seed(0), dtype=torch.float64)
     assert phi[labels > 0].numpy() == pytest.approx(block["positive_logit"], rel=1e-9)
     assert phi[labels < 0].numpy() == pytest.approx(block["negative_logit_if_minus1"], rel=1e-9)
     bound = block["unobserved_bound"]

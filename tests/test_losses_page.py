@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from models.losses import LOSSES, make_loss
-from models.losses.high_rank import high_rank
-from models.methods.published.consistency import contrastive_loss
+from models.losses.high_rank import rank_penalty
+from models.methods.published.lagc_losses import contrastive_loss
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = re.findall(
@@ -91,9 +91,9 @@ def test_autocast_multiplies_no_matrix_of_a_loss_in_half_precision():
     chance = torch.Generator().manual_seed(2)
     probabilities, pairs = torch.rand(4, 6, generator=chance), torch.randn(4, 2, 3, generator=chance)
     kinds = torch.tensor([1, 2, 1, 0])
-    expected = high_rank(probabilities), contrastive_loss(nn.functional.normalize(pairs, dim=-1), kinds)
+    expected = rank_penalty(probabilities), contrastive_loss(nn.functional.normalize(pairs, dim=-1), kinds)
     with torch.autocast("cpu", torch.bfloat16):
-        found = high_rank(probabilities), contrastive_loss(nn.functional.normalize(pairs, dim=-1), kinds)
+        found = rank_penalty(probabilities), contrastive_loss(nn.functional.normalize(pairs, dim=-1), kinds)
     assert found == expected
 
 

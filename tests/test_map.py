@@ -15,16 +15,16 @@ from playwright.sync_api import Page, expect
 from served import Served, serving, until
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
-from annotator.settings import DEFAULT_BACKBONE as BACKBONE
+from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot import image_map
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache, open_features
+from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.images import selections
 from annotator.store.labels import decisions
-from annotator.worker.duties.layout import Mapmaker
+from annotator.worker.duties.map_layout import Mapmaker
 
 IMAGES = 24
 REFRESH = 10_000  # milliseconds between two requests for the colours (map.js)
@@ -33,20 +33,20 @@ REFRESH = 10_000  # milliseconds between two requests for the colours (map.js)
 def say(db: Database, image_id: int, class_id: int | None, state: int | None = 1, action: str = "label") -> str:
     name = str(uuid.uuid4())
     one = Decision(name, action, "Ann", "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
     return name
 
 
 def take_back(db: Database, name: str) -> None:
-    assert not decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=name)]).refused
+    assert not decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=name)]).refused
 
 
-def in_rows(db: Database, count: int = IMAGES) -> image_map.Map:
+def in_rows(db: Database, count: int = IMAGES) -> image_map.ImageMap:
     """A map with the images 1, 2, ... in rows of six: image 1 at the top left, image 6 at the top right."""
     ids = np.arange(1, count + 1)
     places = np.stack([(ids - 1) % 6 / 5, (ids - 1) // 6 / 3], axis=1)
-    image_map.save_map(db.paths.map(BACKBONE), ids, places.clip(0, 1))
-    return image_map.current_map(db)
+    image_map.save_map(db.paths.map(DEFAULT_BACKBONE), ids, places.clip(0, 1))
+    return image_map.get_current_map(db)
 
 
 def by_even_odd(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
@@ -84,84 +84,84 @@ def test_a_selection_is_what_lies_inside_the_polygon_but_for_a_hair_at_its_edge(
     else:
         radii, angles = np.full(40, 0.5), angles * 3 + 0.1 * np.sin(angles)
     polygon = middle + size * radii[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    image_map.save_map(db.paths.map(BACKBONE), np.arange(3000) + 7, places)
-    chosen = np.isin(np.arange(3000) + 7, image_map.images_inside(image_map.current_map(db), polygon))
+    image_map.save_map(db.paths.map(DEFAULT_BACKBONE), np.arange(3000) + 7, places)
+    chosen = np.isin(np.arange(3000) + 7, image_map.find_images_inside(image_map.get_current_map(db), polygon))
     wrong = chosen != by_even_odd(places, polygon)
     assert chosen.sum() > 300
-    assert distance_to_outline(places, polygon)[wrong].max(initial=0) < 2 / image_map.CELLS
+    assert distance_to_outline(places, polygon)[wrong].max(initial=0) < 2 / image_map.SELECTION_GRID_SIDE
     assert wrong.sum() < 0.02 * len(places)
 
 
 def test_nothing_lies_inside_a_line_and_two_corners_are_refused(db):
     map_ = in_rows(db)
-    assert len(image_map.images_inside(map_, np.array([[0, 0.5], [1, 0.5], [0.5, 0.5]]))) == 0
+    assert len(image_map.find_images_inside(map_, np.array([[0, 0.5], [1, 0.5], [0.5, 0.5]]))) == 0
     for polygon in ([[0, 0], [1, 1]], [[0, 0], [1, 1], [np.nan, 0]], [[0, 0, 0]] * 3, []):
         with pytest.raises(ValueError, match="at least 3 corners"):
-            image_map.images_inside(map_, np.array(polygon))
+            image_map.find_images_inside(map_, np.array(polygon))
 
 
 def test_of_a_large_map_some_are_drawn_but_all_are_selected(db):
     ids = np.arange(1, 30_001)
     places = np.random.default_rng(0).random((30_000, 2), np.float32)
-    image_map.save_map(db.paths.map(BACKBONE), ids[::-1], places)
-    map_ = image_map.current_map(db)
-    assert len(map_.drawn) == image_map.DRAWN and (np.diff(map_.drawn) > 0).all()
-    assert np.array_equal(map_.drawn, image_map.current_map(db).drawn)
+    image_map.save_map(db.paths.map(DEFAULT_BACKBONE), ids[::-1], places)
+    map_ = image_map.get_current_map(db)
+    assert len(map_.drawn_rows) == image_map.MAX_DRAWN_POINTS and (np.diff(map_.drawn_rows) > 0).all()
+    assert np.array_equal(map_.drawn_rows, image_map.get_current_map(db).drawn_rows)
     assert map_.image_ids[0] == 1 and (map_.x[0], map_.y[0]) == tuple(places[-1]), "ids keep their places"
-    selection, count, kept = image_map.select(db, np.array([[-1, -1], [2, -1], [2, 2], [-1, 2]]))
+    selection, count, kept = image_map.save_selection(db, np.array([[-1, -1], [2, -1], [2, 2], [-1, 2]]))
     assert count == kept == 30_000 and len(selections.load(db, selection)) == 30_000
 
 
 def test_a_selection_larger_than_anybody_looks_through_is_thinned_evenly(db):
     kept = selections.load(db, selections.save(db, np.arange(200_000)))
-    assert len(kept) == selections.MOST_IMAGES and kept[0] == 0 and kept[-1] == 199_999
+    assert len(kept) == selections.MAX_IMAGES and kept[0] == 0 and kept[-1] == 199_999
     assert np.diff(kept).max() <= 5
 
 
 def test_only_the_newest_selections_are_kept_and_one_that_is_gone_says_what_to_do(db):
-    made = [selections.save(db, np.array([number])) for number in range(selections.KEPT + 5)]
-    assert selections.load(db, made[-1]).tolist() == [selections.KEPT + 4]
-    assert len(list(db.paths.selections.iterdir())) == selections.KEPT
+    made = [selections.save(db, np.array([number])) for number in range(selections.SELECTIONS_PER_PERSON + 5)]
+    assert selections.load(db, made[-1]).tolist() == [selections.SELECTIONS_PER_PERSON + 4]
+    assert len(list(db.paths.selections.iterdir())) == selections.SELECTIONS_PER_PERSON
     for gone in (made[0], "../runs/1/image_ids", ""):
         with pytest.raises(AnnotatorError, match="Select the images again on the Map page"):
             selections.load(db, gone)
 
 
-def test_colours_follow_decisions_undos_and_skips_at_once(db):
+def test_colors_follow_decisions_undos_and_skips_at_once(db):
     map_ = in_rows(db)
-    assert image_map.stage_bytes(db, map_).tolist() == [0] * IMAGES
+    assert image_map.load_stage_bytes(db, map_).tolist() == [0] * IMAGES
     first = say(db, 3, 2)
     say(db, 4, 2, -1)
     say(db, 5, 2, 0)
     say(db, 6, None, None, "skip")
     say(db, 7, None, None, "done")
-    assert image_map.stage_bytes(db, map_)[:8].tolist() == [0, 0, 2, 2, 2, 1, 3, 0]
-    assert image_map.state_bytes(db, map_, 2)[:8].tolist() == [0, 0, 1, 2, 3, 0, 2, 0]
-    assert image_map.state_bytes(db, map_, 1)[:8].tolist() == [0, 0, 0, 0, 0, 0, 2, 0]
+    assert image_map.load_stage_bytes(db, map_)[:8].tolist() == [0, 0, 2, 2, 2, 1, 3, 0]
+    assert image_map.load_state_bytes(db, map_, 2)[:8].tolist() == [0, 0, 1, 2, 3, 0, 2, 0]
+    assert image_map.load_state_bytes(db, map_, 1)[:8].tolist() == [0, 0, 0, 0, 0, 0, 2, 0]
     take_back(db, first)
-    assert image_map.stage_bytes(db, map_)[2] == 0
-    assert image_map.state_bytes(db, map_, 2)[2] == 0
+    assert image_map.load_stage_bytes(db, map_)[2] == 0
+    assert image_map.load_state_bytes(db, map_, 2)[2] == 0
     with pytest.raises(AnnotatorError, match="There is no class 99"):
-        image_map.state_bytes(db, map_, 99)
+        image_map.load_state_bytes(db, map_, 99)
 
 
-def test_colours_read_after_very_many_decisions_are_those_read_one_by_one(db, monkeypatch):
-    monkeypatch.setattr(image_map, "REREAD", 10)
+def test_colors_read_after_very_many_decisions_are_those_read_one_by_one(db, monkeypatch):
+    monkeypatch.setattr(image_map, "MAX_INCREMENTAL_DECISIONS", 10)
     map_ = in_rows(db)
-    image_map.state_bytes(db, map_, 1)
+    image_map.load_state_bytes(db, map_, 1)
     for image_id in range(1, IMAGES):
         say(db, image_id, 1, (1, -1, 0)[image_id % 3])
     expected = [(1, 2, 3)[image_id % 3] for image_id in range(1, IMAGES)] + [0]
-    assert image_map.state_bytes(db, map_, 1).tolist() == expected
+    assert image_map.load_state_bytes(db, map_, 1).tolist() == expected
 
 
 def test_a_damaged_map_is_no_map_and_is_made_again(db):
     in_rows(db)
-    path = db.paths.map(BACKBONE) / image_map.FILE
+    path = db.paths.map(DEFAULT_BACKBONE) / image_map.POINTS_FILE
     path.write_bytes(path.read_bytes()[:100])
-    assert image_map.current_map(db) is None
+    assert image_map.get_current_map(db) is None
     with pytest.raises(AnnotatorError, match="There is no map yet"):
-        image_map.select(db, np.eye(3)[:, :2])
+        image_map.save_selection(db, np.eye(3)[:, :2])
     made = _made(db, _features(db, 12))
     assert len(made.image_ids) == 12
 
@@ -172,14 +172,14 @@ def test_the_map_is_made_again_when_a_tenth_of_the_images_are_new_and_not_before
     assert first.image_ids.tolist() == list(range(1, 21))
     for count, made_again in ((2, False), (1, True)):
         start = len(cache.image_ids) + 1
-        add_features(db, BACKBONE, np.arange(start, start + count), np.ones((count, 8)), np.ones((count, 9, 8)))
+        add_features(db, DEFAULT_BACKBONE, np.arange(start, start + count), np.ones((count, 8)), np.ones((count, 9, 8)))
         cache.refresh()
         maker = Mapmaker()
-        maker.begin_if_due(db, BACKBONE, cache)
+        maker.start_if_due(db, DEFAULT_BACKBONE, cache)
         assert (maker._thread is not None) == made_again
         if made_again:
             maker._thread.join()
-    assert len(image_map.current_map(db).image_ids) == 23
+    assert len(image_map.get_current_map(db).image_ids) == 23
 
 
 def test_features_no_map_can_be_made_of_are_told_once(db):
@@ -187,25 +187,27 @@ def test_features_no_map_can_be_made_of_are_told_once(db):
     cache.features = cache.features[:]
     cache.features[3] = np.inf
     maker = Mapmaker()
-    maker.begin_if_due(db, BACKBONE, cache)
+    maker.start_if_due(db, DEFAULT_BACKBONE, cache)
     maker._thread.join()
-    assert "map of 12 images could not be made: Some features are not finite" in heartbeat.worker_state(db).last_error
+    assert (
+        "map of 12 images could not be made: Some features are not finite" in heartbeat.load_worker_state(db).last_error
+    )
     ended = maker._thread
-    maker.begin_if_due(db, BACKBONE, cache)
+    maker.start_if_due(db, DEFAULT_BACKBONE, cache)
     assert maker._thread is ended, "not again before there is something new"
 
 
 def _features(db: Database, count: int) -> FeatureCache:
     features = np.random.default_rng(0).normal(size=(count, 8))
-    add_features(db, BACKBONE, np.arange(1, count + 1), features, np.repeat(features[:, None], 9, axis=1))
-    return open_features(db, BACKBONE)
+    add_features(db, DEFAULT_BACKBONE, np.arange(1, count + 1), features, np.repeat(features[:, None], 9, axis=1))
+    return open_features(db, DEFAULT_BACKBONE)
 
 
-def _made(db: Database, cache: FeatureCache) -> image_map.Map:
+def _made(db: Database, cache: FeatureCache) -> image_map.ImageMap:
     maker = Mapmaker()
-    maker.begin_if_due(db, BACKBONE, cache)
+    maker.start_if_due(db, DEFAULT_BACKBONE, cache)
     maker._thread.join()
-    return image_map.current_map(db)
+    return image_map.get_current_map(db)
 
 
 @pytest.mark.process
@@ -214,7 +216,7 @@ def test_the_worker_makes_the_map_by_itself(db, processes):
     words = [sys.executable, "-P", "-m", "annotator", "worker", str(db.paths.project)]
     with (db.paths.project / "worker-test.log").open("wb") as log:
         processes.append(subprocess.Popen(words, stdout=log, stderr=log))
-    map_ = until(lambda: image_map.current_map(db))
+    map_ = until(lambda: image_map.get_current_map(db))
     assert map_.image_ids.tolist() == list(range(1, IMAGES + 1))
     assert 0 <= map_.x.min() <= map_.x.max() <= 1
 
@@ -229,7 +231,7 @@ def app(tmp_path_factory) -> Iterator[Served]:
     for number in range(IMAGES):
         draw(folder / "photos" / f"{number:02}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=(60, 40))
     (folder / "classes.txt").write_text("fox\nheron\n<b>deer</b>\n")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     db = Database(folder / "project")
     in_rows(db)
     say(db, 1, 1)
@@ -393,7 +395,7 @@ def test_the_view_is_zoomed_and_moved_by_wheel_key_button_and_drag_and_selects_w
 
 @pytest.mark.browser
 def test_without_a_map_the_page_says_that_it_comes_and_then_shows_it(browser, tmp_path, photos, class_file, processes):
-    set_up(tmp_path / "project", images_folder=photos, class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=photos, class_file=class_file)
     app = Served(tmp_path / "project", processes)
     db = Database(tmp_path / "project")
     page = open_page(browser, app, "Ann", "/map")

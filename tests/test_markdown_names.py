@@ -16,19 +16,20 @@ FIRST = {
     "expander", "file_uploader", "form_submit_button", "header", "info", "link_button", "markdown", "menu_button",
     "multiselect", "number_input", "pills", "popover", "radio", "segmented_control", "select_slider", "selectbox",
     "slider", "spinner", "status", "subheader", "success", "tabs", "text_area", "text_input", "time_input", "title",
-    "toast", "toggle", "warning", "write", "download",
+    "toast", "toggle", "warning", "write", "draw_download_button",
 }  # fmt: skip
-PLACES = dict.fromkeys(FIRST, (0,)) | {"metric": (0, 1, 2), "progress": (1,), "page_link": (), "link": (1,)}
+PLACES = dict.fromkeys(FIRST, (0,)) | {"metric": (0, 1, 2), "progress": (1,), "page_link": (), "draw_page_link": (1,)}
 NAMED = ("help", "label", "text", "captions")
 # Their options are Markdown; those of selectbox and multiselect are not.
 WITH_OPTIONS = {"radio": 1, "segmented_control": 1, "pills": 1, "select_slider": 1}
-ESCAPES = {"escaped", "frame.escaped", "frame.spoken"}  # also of what holds several names, in lines
-ESCAPING = {"frame.error", "frame.info", "frame.warning"}  # escape what they are given
+# also of what holds several names, in lines
+ESCAPES = {"escape_markdown", "frame.escape_markdown", "frame.escape_for_screen_reader"}
+ESCAPING = {"frame.show_error", "frame.show_info", "frame.show_warning"}  # escape what they are given
 NOT_STREAMLIT = {"log", "logging", "sys.stdout", "sys.stderr", "file", "process.stdin", "self._file", "data_card"}
 # Functions whose text is the program's own: numbers and words, whatever they are given.
 IN_WORDS = {
-    "counted", "percent", "seconds_in_words", "time_in_units", "duration", "size_in_words", "len", "sum", "min", "max",
-    "round", "int", "guarantee.share", "share_in_words",
+    "describe_share", "format_count", "format_duration", "format_exact_duration", "format_percent",
+    "format_search_time", "format_size", "guarantee.format_precision", "int", "len", "max", "min", "round", "sum",
 }  # fmt: skip
 NUMBER = re.compile(r"[,+\d.]*[dfg%,]|\+?,?d?")
 NUMBERS, CALLERS, PROGRAM = (
@@ -36,43 +37,55 @@ NUMBERS, CALLERS, PROGRAM = (
     "its callers are in this file and give constants",
     "in the program or a plug-in",
 )
-ELSEWHERE = "its callers are looked at: frame.download and frame.link are in PLACES"
+ELSEWHERE = "its callers are looked at: frame.draw_download_button and frame.draw_page_link are in PLACES"
 # (file, expression): why it holds no name as it is.
 KNOWN = {
     (
-        "export/card.py",
-        "_HEADING.sub('###', data_card.markdown(facts, _one_line))",
-    ): "_one_line escapes the names in it",
-    ("export/choosing.py", "[_about(format_) for format_ in formats.values()]"): "_about escapes",
-    ("home/looking.py", "f'{name} cannot be read as it is:'"): "an error of the start page, which is no Streamlit page",
+        "export/data_card_section.py",
+        "_HEADING_PATTERN.sub('###', data_card.format_markdown(facts, _escape_one_line))",
+    ): "_escape_one_line escapes the names in it",
+    (
+        "export/choices_section.py",
+        "[_describe_format(format_) for format_ in formats.values()]",
+    ): "_describe_format escapes",
+    (
+        "home/folder_scan.py",
+        "f'{name} cannot be read as it is:'",
+    ): "an error of the start page, which is no Streamlit page",
     ("parts/frame.py", "label"): ELSEWHERE,
     ("parts/frame.py", "help"): ELSEWHERE,
-    ("parts/networks.py", "frame.escaped(licences.about(row.licence).sentence) + link"): PROGRAM,
-    ("pages/agreement.py", "_percent(overall.raw)"): NUMBERS,
-    ("pages/agreement.py", "_shares(overall.raw)"): NUMBERS,
-    ("pages/auto_accept.py", "guarantee.share"): NUMBERS,
+    ("parts/networks_section.py", "frame.escape_markdown(licenses.get_license(row.licence).sentence) + link"): PROGRAM,
+    ("pages/agreement.py", "_format_percent(overall.raw)"): NUMBERS,
+    ("pages/agreement.py", "_format_percent_interval(overall.raw)"): NUMBERS,
+    ("parts/auto_accept_card.py", "guarantee.format_precision"): NUMBERS,
     ("pages/certificate.py", "label"): CALLERS,
     ("pages/certificate.py", "help_"): CALLERS,
-    ("pages/certificate.py", "in_words(interval)"): NUMBERS,
+    ("pages/certificate.py", "format_interval(interval)"): NUMBERS,
     ("parts/class_form.py", "title"): "its callers give constants",
     (
         "parts/class_form.py",
-        "f'Add {_counted(apart)}: {frame.escaped(_names([name for name, _ in apart]))}'",
+        "f'Add {_format_class_count(apart)}: {frame.escape_markdown(_format_names([name for name, _ in apart]))}'",
     ): "a number, and names that are escaped",
-    ("parts/class_form.py", "f'Add {_counted(pending)}, {frame.escaped(one)}'"): "a number, and names that are escaped",
+    (
+        "parts/class_form.py",
+        "f'Add {_format_class_count(pending)}, {frame.escape_markdown(one)}'",
+    ): "a number, and names that are escaped",
     ("parts/class_form.py", "text"): "its callers give constants",
     ("pages/imports.py", "title"): CALLERS,
-    ("pages/people.py", "_seconds(person)"): NUMBERS,
-    ("pages/people.py", "_percent(person.same)"): NUMBERS,
-    ("pages/people.py", "_between(person.same)"): NUMBERS,
-    ("pages/people.py", "person.changes_in_words"): NUMBERS,
+    ("pages/people.py", "_format_seconds(person)"): NUMBERS,
+    ("pages/people.py", "_format_percent(person.same)"): NUMBERS,
+    ("pages/people.py", "_format_interval(person.same)"): NUMBERS,
+    ("pages/people.py", "person.changes_description"): NUMBERS,
     ("pages/people.py", "between"): NUMBERS,
     ("pages/progress.py", "f'#### {title}'"): CALLERS,
     ("pages/progress.py", "label"): CALLERS,
     ("pages/progress.py", "value"): NUMBERS,
-    ("pages/progress.py", "HELP.get(label)"): CALLERS,
+    ("pages/progress.py", "METRIC_HELP.get(label)"): CALLERS,
     ("pages/settings.py", "f'{order.about} [{order.paper}]({order.url})' if order.url else order.about"): PROGRAM,
-    ("pages/settings.py", "f'{method.assumes} [{configuration.source(chosen)}]({method.url})'"): PROGRAM,
+    (
+        "pages/settings.py",
+        "f'{method.assumes} [{configuration.describe_method_source(chosen)}]({method.url})'",
+    ): PROGRAM,
 }
 
 
@@ -215,5 +228,7 @@ def test_all_that_streamlit_reads_as_markdown_is_the_programs_own_or_escaped():
             used.add(key)
             if key not in KNOWN:
                 raw.append(f"{key[0]}:{call.lineno}: {ast.unparse(call.func)}({key[1]})")
-    assert not raw, "\n".join(["Escape the names in it (frame.escaped), or say in KNOWN why there are none:", *raw])
+    assert not raw, "\n".join(
+        ["Escape the names in it (frame.escape_markdown), or say in KNOWN why there are none:", *raw]
+    )
     assert used >= set(KNOWN), f"KNOWN names what is not there any more: {set(KNOWN) - used}"

@@ -9,9 +9,9 @@ from conftest import draw
 from tables import over
 
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats import formats_of
-from annotator.exchange.imports.label_files import read
-from annotator.exchange.reading.reading import Reading
+from annotator.exchange.formats import match_formats
+from annotator.exchange.imports.label_files import read_label_file
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
@@ -21,9 +21,9 @@ WORDS = {PRESENT: "+", ABSENT: "-", UNSURE: "?"}
 
 def meaning(path, reading=None):
     """Of each image its answers ("+fox -deer", scores as "fox=0.5"), and the fields that are asked about."""
-    ((format_, _),) = formats_of(path)
+    ((format_, _),) = match_formats(path)
     problems = Problems()
-    contents = read(format_, path, problems, reading or Reading())
+    contents = read_label_file(format_, path, problems, reading or ReadingOptions())
     said: dict[str, set[str]] = {}
     for item in contents.items:
         answers = {f"{WORDS[given.state]}{given.class_name}" for given in item.labels}
@@ -34,7 +34,7 @@ def meaning(path, reading=None):
         said.setdefault(item.image, set()).update(answers)
     assert not problems.count, problems.sentences
     return {name: " ".join(sorted(answers)) for name, answers in said.items()}, [
-        one.field for one in contents.decided if not one.is_sure
+        one.field for one in contents.interpretations if not one.is_sure
     ]
 
 
@@ -114,7 +114,7 @@ def test_a_table_that_can_mean_several_things_is_asked_about_and_read_as_it_is_a
     path = tmp_path_factory.mktemp("table") / "labels.csv"
     path.write_text(text, encoding="utf-8")
     assert field in meaning(path)[1]
-    said, asked = meaning(path, Reading(**options))
+    said, asked = meaning(path, ReadingOptions(**options))
     assert not asked and said["a.jpg"] == expected, (said, asked)
 
 
@@ -159,7 +159,11 @@ def test_a_title_above_the_header_of_a_sheet_is_no_header(tmp_path):
 def test_a_cell_that_is_an_object_is_no_class(tmp_path):
     (tmp_path / "labels.csv").write_text("image,label\na.jpg,\"{'fox': 1}\"\n")
     problems = Problems()
-    list(read(formats_of(tmp_path / "labels.csv")[0][0], tmp_path / "labels.csv", problems, Reading()).items)
+    list(
+        read_label_file(
+            match_formats(tmp_path / "labels.csv")[0][0], tmp_path / "labels.csv", problems, ReadingOptions()
+        ).items
+    )
     assert "neither a name nor a list" in problems.sentences[0]
 
 
@@ -189,7 +193,7 @@ def answers(project) -> set[tuple[str, str, int]]:
     db = Database(project)
     names = {row[0]: row[1] for row in db.tuples("SELECT id, name FROM image")}
     classes = {row[0]: row[1] for row in db.tuples("SELECT id, name FROM class")}
-    return {(names[one.image_id], classes[one.class_id], one.state) for one in decisions.all_labels(db)}
+    return {(names[one.image_id], classes[one.class_id], one.state) for one in decisions.load_all_labels(db)}
 
 
 def test_a_question_refuses_yes_and_the_options_that_it_names_answer_it(tmp_path, folder, annotator):
@@ -313,7 +317,7 @@ def test_what_comes_only_in_late_rows_is_no_class_in_silence(tmp_path_factory, l
     path = tmp_path_factory.mktemp("late") / "labels.csv"
     path.write_text("image,label\n" + "a.jpg,fox\n" * 1300 + f"b.jpg,{late}\n")
     problems = Problems()
-    list(read(formats_of(path)[0][0], path, problems, Reading()).items)
+    list(read_label_file(match_formats(path)[0][0], path, problems, ReadingOptions()).items)
     assert len(problems.sentences) == 1 and words in problems.sentences[0]
 
 

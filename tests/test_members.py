@@ -7,18 +7,16 @@ import numpy as np
 import pytest
 
 from annotator.errors import AnnotatorError, Forbidden
-from annotator.quality import audit, auto_accept
-from annotator.queues.by_annotator import decided_on
+from annotator.quality import audit_sampling, auto_accept
+from annotator.queues.decided_images import get_decided_mask
 from annotator.records import Decision
 from annotator.roles import Right, Role
 from annotator.store.classes import classes
-from annotator.store.database import authorization as acting
+from annotator.store.database import authorization
 from annotator.store.database.database import Database
-from annotator.store.labels import answering, decisions
-from annotator.store.labels import counts as overview
-from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.labels import answer_mode, decisions, disagreed_cells, project_counts
 from annotator.store.people import access_tokens, assignment, leases, members, renaming
-from annotator.store.people.daily_activity import today
+from annotator.store.people.daily_activity import load_daily_activity
 from annotator.store.people.members import Member
 from annotator.store.upkeep import consistency
 
@@ -27,9 +25,9 @@ from annotator.store.upkeep import consistency
 def acts():
     """Say whose request this thread is at; nobody's, the program's own, before and after."""
     who: list[int | None] = [None]
-    acting.source(lambda: who[0])
+    authorization.set_member_source(lambda: who[0])
     yield lambda member: who.__setitem__(0, member.id if isinstance(member, Member) else member)
-    acting._sources.clear()
+    authorization._member_sources.clear()
 
 
 def decision(image_id: int, by: str) -> Decision:
@@ -38,11 +36,11 @@ def decision(image_id: int, by: str) -> Decision:
 
 # What each kind of write needs; a guest may only look.
 WRITES = {
-    "answer": (Right.ANSWER, lambda db: decisions.decide(db, [decision(1, "x")])),
-    "take an image": (Right.ANSWER, lambda db: leases.take(db, "holder", "x", [1], 1)),
+    "answer": (Right.ANSWER, lambda db: decisions.save(db, [decision(1, "x")])),
+    "take an image": (Right.ANSWER, lambda db: leases.lease_images(db, "holder", "x", [1], 1)),
     "take an answer back": (Right.ANSWER, lambda db: decisions.undo(db, "x")),
-    "auto-accept": (Right.REVIEW, lambda db: auto_accept.choose(db, None)),
-    "draw an audit": (Right.REVIEW, lambda db: audit.draw(db, 2)),
+    "auto-accept": (Right.REVIEW, lambda db: auto_accept.set_guarantee(db, None)),
+    "draw an audit": (Right.REVIEW, lambda db: audit_sampling.draw_audit(db, 2)),
     "add a class": (Right.OWN, lambda db: classes.add_classes(db, [("deer", "")])),
     "change a setting": (Right.OWN, lambda db: db.set_setting("order", "random")),
     "add a member": (Right.OWN, lambda db: members.add(db, "Eve", "owner", "x")),
@@ -55,7 +53,7 @@ WRITES = {
 @pytest.mark.parametrize("role", Role)
 def test_a_write_is_refused_by_the_store_to_whoever_lacks_the_right(db, acts, what, role):
     known = {name: members.add(db, name, name, "test") for name in Role}
-    decisions.decide(db, [decision(2, "x")])
+    decisions.save(db, [decision(2, "x")])
     needed, write = WRITES[what]
     acts(known[role])
     if role.highest_right >= needed:
@@ -66,28 +64,28 @@ def test_a_write_is_refused_by_the_store_to_whoever_lacks_the_right(db, acts, wh
         write(db)
     acts(None)
     after = db.tuples("SELECT count(*), (SELECT count(*) FROM lease), (SELECT count(*) FROM setting) FROM decision")
-    assert after == before and members.member_named(db, "guest").role == "guest"
+    assert after == before and members.find_member(db, "guest").role == "guest"
 
 
 def test_whoever_is_no_member_writes_nothing_and_the_program_itself_everything(db, acts):
-    for nobody in (acting.NOBODY, 999):
+    for nobody in (authorization.NON_MEMBER_ID, 999):
         acts(nobody)
         with pytest.raises(Forbidden, match="not signed in"):
-            decisions.decide(db, [decision(1, "x")])
+            decisions.save(db, [decision(1, "x")])
     acts(None)
-    assert decisions.decide(db, [decision(1, "x")]).saved
+    assert decisions.save(db, [decision(1, "x")]).saved
 
 
 def test_a_role_taken_away_counts_from_the_next_write_on(db, acts):
     ann = members.add(db, "Ann", "annotator", "test")
     acts(ann)
-    assert decisions.decide(db, [decision(1, "Ann")]).saved
+    assert decisions.save(db, [decision(1, "Ann")]).saved
     acts(None)
     members.set_role(db, "Ann", "guest", "test")
     acts(ann)
     with pytest.raises(Forbidden, match="role guest"):
-        decisions.decide(db, [decision(2, "Ann")])
-    assert overview.annotators(db) == ["Ann"], "and what she decided before stays hers"
+        decisions.save(db, [decision(2, "Ann")])
+    assert project_counts.list_annotators(db) == ["Ann"], "and what she decided before stays hers"
 
 
 def test_two_owners_who_change_one_member_do_not_overwrite_each_other_unseen(db):
@@ -95,7 +93,7 @@ def test_two_owners_who_change_one_member_do_not_overwrite_each_other_unseen(db)
     members.set_role(db, "Ann", "reviewer", "first", expected="annotator")
     with pytest.raises(AnnotatorError, match="role reviewer; you saw annotator"):
         members.set_role(db, "Ann", "guest", "second", expected="annotator")
-    assert members.member_named(db, "Ann").role == "reviewer"
+    assert members.find_member(db, "Ann").role == "reviewer"
 
 
 def test_the_last_owner_stays_one(db):
@@ -108,14 +106,16 @@ def test_the_last_owner_stays_one(db):
 
 def test_a_link_signs_in_until_a_new_one_is_made_or_the_member_is_removed(db):
     members.add(db, "Ann", "annotator", "test")
-    first = members.new_link(db, "Ann", "test")
-    assert members.by_link(db, first).name == "Ann" and members.by_link(db, first), "it works more than once"
-    second = members.new_link(db, "Ann", "test")
-    assert members.by_link(db, first) is None and members.by_link(db, second).name == "Ann"
+    first = members.create_link(db, "Ann", "test")
+    assert members.sign_in_by_link(db, first).name == "Ann" and members.sign_in_by_link(db, first), (
+        "it works more than once"
+    )
+    second = members.create_link(db, "Ann", "test")
+    assert members.sign_in_by_link(db, first) is None and members.sign_in_by_link(db, second).name == "Ann"
     members.set_role(db, "Ann", "none", "test")
-    assert members.by_link(db, second) is None
+    assert members.sign_in_by_link(db, second) is None
     with pytest.raises(AnnotatorError, match="no access"):
-        members.new_link(db, "Ann", "test")
+        members.create_link(db, "Ann", "test")
     stored = "\n".join(db.sql.conn.iterdump())
     assert first not in stored and second not in stored
 
@@ -124,54 +124,54 @@ CLAIMS = {"iss": "https://login.example.org", "sub": "1", "name": "Ann Lee", "em
 
 
 def test_a_person_is_the_subject_whatever_the_provider_calls_them(db):
-    ann = members.by_provider(db, CLAIMS)
+    ann = members.sign_in_by_provider(db, CLAIMS)
     assert (ann.name, ann.role) == ("Ann Lee", "none"), "and has no access before an owner gives it"
-    renamed = members.by_provider(db, CLAIMS | {"name": "Ann Miller"})
+    renamed = members.sign_in_by_provider(db, CLAIMS | {"name": "Ann Miller"})
     assert (renamed.id, renamed.name) == (ann.id, "Ann Lee")
-    other = members.by_provider(db, CLAIMS | {"sub": "2"})
+    other = members.sign_in_by_provider(db, CLAIMS | {"sub": "2"})
     assert other.id != ann.id and other.name == "Ann Lee 2", "two people of one name are two"
-    elsewhere = members.by_provider(db, CLAIMS | {"iss": "https://other.example.org"})
+    elsewhere = members.sign_in_by_provider(db, CLAIMS | {"iss": "https://other.example.org"})
     assert elsewhere.id not in (ann.id, other.id), "and so are the same numbers at two providers"
 
 
 def test_a_newcomer_does_not_get_the_name_of_somebody_who_labeled_before_there_were_members(db):
-    decisions.decide(db, [decision(1, "ann lee")])
-    assert members.by_provider(db, CLAIMS).name == "Ann Lee 2"
+    decisions.save(db, [decision(1, "ann lee")])
+    assert members.sign_in_by_provider(db, CLAIMS).name == "Ann Lee 2"
 
 
 def test_only_a_verified_address_makes_somebody_the_member_that_an_owner_added(db):
     added = members.add(db, "Ann", "reviewer", "test", email="ann@example.org")
-    pretender = members.by_provider(db, CLAIMS | {"sub": "9", "email_verified": "true"})
+    pretender = members.sign_in_by_provider(db, CLAIMS | {"sub": "9", "email_verified": "true"})
     assert pretender.id != added.id and pretender.role == "none"
-    ann = members.by_provider(db, CLAIMS | {"email_verified": True})
+    ann = members.sign_in_by_provider(db, CLAIMS | {"email_verified": True})
     assert (ann.id, ann.role) == (added.id, "reviewer")
-    later = members.by_provider(db, CLAIMS | {"sub": "10", "email_verified": True})
+    later = members.sign_in_by_provider(db, CLAIMS | {"sub": "10", "email_verified": True})
     assert later.id != added.id, "the address was given to somebody else at the provider: still two people"
 
 
 @pytest.mark.parametrize("claims", [{}, {"iss": "x"}, {"iss": "x", "sub": ""}, {"iss": 1, "sub": "1"}, {"sub": "1"}])
 def test_claims_that_do_not_say_who_it_is_sign_nobody_in(db, claims):
     with pytest.raises(AnnotatorError, match="did not say who"):
-        members.by_provider(db, claims)
-    assert members.members(db) == []
+        members.sign_in_by_provider(db, claims)
+    assert members.load_members(db) == []
 
 
 def test_newcomers_get_the_role_that_an_owner_chose_and_never_owner(db):
     members.set_newcomer_role(db, "guest", "test")
-    assert members.by_provider(db, CLAIMS).role == "guest"
+    assert members.sign_in_by_provider(db, CLAIMS).role == "guest"
     with pytest.raises(AnnotatorError, match="cannot be owners"):
         members.set_newcomer_role(db, "owner", "test")
     with pytest.raises(AnnotatorError, match="Meanwhile somebody gave newcomers the role guest; you saw none"):
         members.set_newcomer_role(db, "annotator", "test", expected="none")
-    assert members.newcomer_role(db) == "guest"
-    db.set_setting(members.NEWCOMERS, "owner")  # an edited file
-    assert members.by_provider(db, CLAIMS | {"sub": "2"}).role == "none"
+    assert members.get_newcomer_role(db) == "guest"
+    db.set_setting(members.NEWCOMER_ROLE_SETTING, "owner")  # an edited file
+    assert members.sign_in_by_provider(db, CLAIMS | {"sub": "2"}).role == "none"
 
 
 def test_the_log_says_who_made_and_revoked_a_token(db):
     secret = access_tokens.make(db, "tagger", "predictions", "Olga")
     access_tokens.revoke(db, "tagger", "Ann")
-    entries = [(entry.by, entry.what, entry.member, entry.detail) for entry in reversed(members.log(db))]
+    entries = [(entry.by, entry.what, entry.member, entry.detail) for entry in reversed(members.load_log(db))]
     assert entries == [
         ("Olga", "token made", "", "tagger, for predictions"),
         ("Ann", "token revoked", "", "tagger"),
@@ -182,9 +182,9 @@ def test_the_log_says_who_made_and_revoked_a_token(db):
 def test_the_log_says_what_changed_and_cannot_be_edited(db):
     members.add(db, "Ann", "guest", "Olga")
     members.set_role(db, "Ann", "annotator", "Olga")
-    members.by_link(db, members.new_link(db, "Ann", "Olga"))
+    members.sign_in_by_link(db, members.create_link(db, "Ann", "Olga"))
     members.sign_out_everywhere(db, "Ann", "Olga")
-    entries = [(entry.by, entry.what, entry.member, entry.detail) for entry in reversed(members.log(db))]
+    entries = [(entry.by, entry.what, entry.member, entry.detail) for entry in reversed(members.load_log(db))]
     assert entries == [
         ("Olga", "added", "Ann", "as guest"),
         ("Olga", "role", "Ann", "guest to annotator"),
@@ -195,7 +195,7 @@ def test_the_log_says_what_changed_and_cannot_be_edited(db):
     for statement in ("DELETE FROM access_log", "UPDATE access_log SET by = 'x'"):
         with pytest.raises(AnnotatorError, match="only appended"), db.writing() as sql:
             sql.conn.execute(statement)
-    assert len(members.log(db)) == 5
+    assert len(members.load_log(db)) == 5
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 61, "a\nb", "ANN", "a n n"])
@@ -203,28 +203,28 @@ def test_a_name_that_cannot_be_told_from_another_is_refused(db, name):
     members.add(db, "Ann", "guest", "test")
     with pytest.raises(AnnotatorError):
         members.add(db, name, "guest", "test")
-    assert [member.name for member in members.members(db)] == ["Ann"]
+    assert [member.name for member in members.load_members(db)] == ["Ann"]
 
 
 def test_one_newcomer_who_comes_in_many_requests_at_once_is_one_member(db):
-    threads = [threading.Thread(target=members.by_provider, args=[db, CLAIMS]) for _ in range(8)]
+    threads = [threading.Thread(target=members.sign_in_by_provider, args=[db, CLAIMS]) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [member.name for member in members.members(db)] == ["Ann Lee"]
+    assert [member.name for member in members.load_members(db)] == ["Ann Lee"]
 
 
 def test_what_people_disagree_on_is_settled_by_reviewers(db, acts):
     ann, rita = members.add(db, "Ann", "annotator", "test"), members.add(db, "Rita", "reviewer", "test")
     settled = Decision("settles-it", "label", "Ann", "settlement", image_id=1, class_id=1, state=1)
     acts(ann)
-    saved = decisions.decide(db, [settled, decision(2, "Ann")])
+    saved = decisions.save(db, [settled, decision(2, "Ann")])
     assert saved.saved == ["Ann-2"] and "needs reviewer" in saved.refused["settles-it"], "and the rest is stored"
     acts(rita)
-    assert decisions.decide(db, [settled]).saved == ["settles-it"]
+    assert decisions.save(db, [settled]).saved == ["settles-it"]
     acts(ann)
-    assert decisions.decide(db, [settled]).saved == ["settles-it"], "it is stored: sending it again changes nothing"
+    assert decisions.save(db, [settled]).saved == ["settles-it"], "it is stored: sending it again changes nothing"
 
 
 STATES = {"+": 1, "-": -1, "?": 0, "x": None}
@@ -236,7 +236,7 @@ def said(db: Database, acts, people: dict[str, Member], word: str, name: str) ->
     "I+" a file."""
     if word[0] == "I":
         acts(None)
-        assert not decisions.decide(db, [Decision(name, "label", "Rita", "import", 1, 1, STATES[word[1]])]).refused
+        assert not decisions.save(db, [Decision(name, "label", "Rita", "import", 1, 1, STATES[word[1]])]).refused
         return
     who = people[word[0]]
     acts(who)
@@ -245,7 +245,7 @@ def said(db: Database, acts, people: dict[str, Member], word: str, name: str) ->
     else:
         state = STATES[word[1]]
         one = Decision(name, "clear" if state is None else "label", who.name, "click", 1, class_id=1, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
     acts(None)
 
 
@@ -273,9 +273,9 @@ def test_an_answer_of_somebody_who_may_not_settle_is_one_more_opinion(db, acts, 
     people = {letter: members.add(db, PEOPLE[letter], role, "test") for letter, role in roles.items()}
     for number, word in enumerate(words.split()):
         said(db, acts, people, word, f"word-{number}")
-    assert annotator_disagreement.count(db) == is_open
-    assert [label.state for label in decisions.labels(db, [1])] == [state]
-    assert consistency.problems(db) == []
+    assert disagreed_cells.count(db) == is_open
+    assert [label.state for label in decisions.load_labels(db, [1])] == [state]
+    assert consistency.find_problems(db) == []
 
 
 def test_whatever_people_of_all_roles_say_labels_follow_from_what_is_stored(db, acts):
@@ -286,7 +286,7 @@ def test_whatever_people_of_all_roles_say_labels_follow_from_what_is_stored(db, 
         word = chance.choice("AABBCCR") + chance.choice("++--?xu")
         said(db, acts, people, "I+" if number % 17 == 0 else word, f"word-{number}")
         if number % 20 == 0:
-            assert consistency.problems(db) == []
+            assert consistency.find_problems(db) == []
     assert db.value("SELECT count(*) FROM opinion") > 20
 
 
@@ -298,39 +298,42 @@ def test_a_name_that_a_spreadsheet_would_run_is_escaped_in_the_log_that_is_downl
 
 def test_a_member_is_renamed_and_what_is_theirs_follows(db):
     root = members.add(db, "root", "owner", "test")
-    secret = members.new_link(db, "root", "root")
-    assignment.give_class(db, "root", 1)
-    leases.take(db, "holder", "root", [1], 1)
+    secret = members.create_link(db, "root", "root")
+    assignment.assign_class(db, "root", 1)
+    leases.lease_images(db, "holder", "root", [1], 1)
     ann = renaming.rename(db, "root", " Ann ", "root")
     assert (ann.id, ann.name, ann.role, ann.has_link) == (root.id, "Ann", Role.OWNER, True)
-    assert (signed_in := members.by_link(db, secret)) and signed_in.name == "Ann"
+    assert (signed_in := members.sign_in_by_link(db, secret)) and signed_in.name == "Ann"
     assert db.tuples("SELECT annotator FROM assignment") == [("Ann",)]
-    assert not leases.leased_by_others(db, "another"), "a page of the old name is refused, and holds nothing"
-    assert (members.log(db)[1].what, members.log(db)[1].detail) == ("renamed", "from root")
+    assert not leases.load_leases_of_others(db, "another"), "a page of the old name is refused, and holds nothing"
+    assert (members.load_log(db)[1].what, members.load_log(db)[1].detail) == ("renamed", "from root")
 
 
 def test_answers_of_a_renamed_member_stay_theirs_and_nobody_gets_those_of_another(db):
     members.add(db, "root", "owner", "test")
     members.add(db, "Ben", "annotator", "test")
-    decisions.decide(db, [decision(1, "root"), decision(2, "Eve"), decision(3, "root")])
-    answering.choose_for(db, "root", answering.ALL)
-    assert not decided_on(db, "Ann").any() and (today(db, "root").images, today(db, "Ann").images) == (2, 0)
+    decisions.save(db, [decision(1, "root"), decision(2, "Eve"), decision(3, "root")])
+    answer_mode.set_annotator_mode(db, "root", answer_mode.MODE_ALL)
+    assert not get_decided_mask(db, "Ann").any() and (
+        load_daily_activity(db, "root").images,
+        load_daily_activity(db, "Ann").images,
+    ) == (2, 0)
     renaming.rename(db, "root", "Ann", "root")
-    assert consistency.problems(db) == [] and sorted(overview.annotators(db)) == ["Ann", "Eve"]
-    assert np.flatnonzero(decided_on(db, "Ann")).tolist() == [1, 3] and today(db, "Ann").images == 2
-    assert answering.chosen_by(db, "Ann") == answering.ALL
-    assert decisions.decide(db, [decision(1, "root")]).refused, "sent again, it is of somebody else by now"
+    assert consistency.find_problems(db) == [] and sorted(project_counts.list_annotators(db)) == ["Ann", "Eve"]
+    assert np.flatnonzero(get_decided_mask(db, "Ann")).tolist() == [1, 3] and load_daily_activity(db, "Ann").images == 2
+    assert answer_mode.get_annotator_mode(db, "Ann") == answer_mode.MODE_ALL
+    assert decisions.save(db, [decision(1, "root")]).refused, "sent again, it is of somebody else by now"
     decisions.undo(db, "Ann")
-    assert [one.image_id for one in decisions.undoable(db, "Ann", 9, 9)] == [1]
+    assert [one.image_id for one in decisions.load_undoable(db, "Ann", 9, 9)] == [1]
     with pytest.raises(AnnotatorError, match="Another member was called 'root' before"):
         members.add(db, " Root", "annotator", "Ann")
-    newcomer = members.by_provider(db, CLAIMS | {"name": "root"})
+    newcomer = members.sign_in_by_provider(db, CLAIMS | {"name": "root"})
     assert newcomer.name == "root 2"
     renaming.rename(db, "Ann", "Anna", "Anna")
-    assert members.name_now(db, "root") == "Anna" and renaming.rename(db, "Anna", "root", "Anna").name == "root"
+    assert members.get_current_name(db, "root") == "Anna" and renaming.rename(db, "Anna", "root", "Anna").name == "root"
     with pytest.raises(AnnotatorError, match="Somebody called Eve has answered here before"):
         renaming.rename(db, "Ben", "Eve", "root")
     with pytest.raises(AnnotatorError, match="There is a member 'root' already"):
         renaming.rename(db, "Ben", "Root", "root")
     assert renaming.rename(db, "Ben", "ben", "root").name == "ben", "its own name in other letters"
-    assert sorted(overview.annotators(db)) == ["Eve", "root"] and consistency.problems(db) == []
+    assert sorted(project_counts.list_annotators(db)) == ["Eve", "root"] and consistency.find_problems(db) == []

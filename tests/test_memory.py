@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 from served import until
 
-from annotator.store.pictures import decoding as pixels
-from annotator.store.pictures.decoding_budget import DECODING, Budget
+from annotator.store.pictures import decoding
+from annotator.store.pictures.decoding_budget import DECODING_BUDGET, MemoryBudget
 
 TEN_AT_ONCE = """
 import resource, sys, threading
@@ -18,20 +18,20 @@ from pathlib import Path
 from annotator.store.pictures import decoding_budget as memory
 from annotator.store.pictures import decoding as pixels
 pixels.open_rgb(Path(sys.argv[1]) / "small.png")
-pixels.DECODING = memory.Budget(50_000_000)
+pixels.DECODING_BUDGET = memory.MemoryBudget(50_000_000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 threads = [threading.Thread(target=pixels.open_rgb, args=[path, (9, 9)]) for path in Path(sys.argv[1]).glob("deep*")]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-print(len(threads), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, pixels.DECODING.granted_at_most)
+print(len(threads), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, pixels.DECODING_BUDGET.granted_at_most)
 """
 
 
 def test_no_more_is_granted_at_once_than_there_is_and_nobody_is_passed_for_ever():
-    budget, order, release = Budget(100), [], threading.Event()
+    budget, order, release = MemoryBudget(100), [], threading.Event()
 
     def take(name: str, amount: int) -> None:
-        with budget.granted(amount):
+        with budget.reserve(amount):
             order.append(name)
             release.wait(30)
 
@@ -52,15 +52,15 @@ def test_a_reader_that_fails_gives_its_memory_back(tmp_path):
     (tmp_path / "cut.png").write_bytes(_deep(tmp_path / "whole.png", 300).read_bytes()[:-3000])
     for _ in range(3):
         try:
-            pixels.open_rgb(tmp_path / "cut.png")
-        except pixels.BadImage:
+            decoding.open_rgb(tmp_path / "cut.png")
+        except decoding.BadImage:
             continue
         raise AssertionError("a file that is cut off was read")
-    assert DECODING._free == DECODING.size
+    assert DECODING_BUDGET._free == DECODING_BUDGET.size
 
 
 @pytest.mark.process
-def test_ten_large_greys_of_16_bits_at_once_stay_within_the_bound(tmp_path):
+def test_ten_large_grays_of_16_bits_at_once_stay_within_the_bound(tmp_path):
     for number in range(10):
         _deep(tmp_path / f"deep{number}.png", 2000)
     _deep(tmp_path / "small.png", 20)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_rankings import answers, made_up
 
-from annotator.snapshot import merging, rankings
+from annotator.snapshot import merged_ranking, rankings
 from annotator.store.labels import decisions
 
 CHANCES = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1.0, np.nan]), st.floats(0, 1, width=16))
@@ -39,11 +39,13 @@ def fully_sorted(chances: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarra
 @given(cut_cells())
 def test_blocks_that_come_one_after_the_other_give_the_ranking_of_a_full_sort(cells):
     chances, cuts, depth = cells
-    keys = merging.keys_of(chances.copy())
+    keys = merged_ranking.to_keys(chances.copy())
     blocks = [keys[start:end] for start, end in pairwise(cuts)]
-    ranking = merging.Ranking(sum(map(merging.count_keys, blocks), np.zeros(merging.KEYS, np.int64)), depth)
+    ranking = merged_ranking.MergedRanking(
+        sum(map(merged_ranking.count_keys, blocks), np.zeros(merged_ranking.KEY_COUNT, np.int64)), depth
+    )
     for first, block in zip(cuts, blocks, strict=False):
-        ranking.take(block, first)
+        ranking.add_block(block, first)
     rows, scores = fully_sorted(chances, depth)
     assert ranking.rows.tolist() == rows.tolist() and ranking.scores.tolist() == scores.tolist()
     assert np.isclose(ranking.expected, np.nansum(chances.astype(float)))
@@ -53,26 +55,26 @@ def test_blocks_that_come_one_after_the_other_give_the_ranking_of_a_full_sort(ce
 @given(cut_cells(), st.randoms())
 def test_heads_that_machines_give_in_any_order_are_merged_into_the_same_ranking(cells, chance):
     chances, cuts, depth = cells
-    keys = merging.keys_of(chances.copy())
+    keys = merged_ranking.to_keys(chances.copy())
     blocks = [(first, keys[first:end]) for first, end in pairwise(cuts)]
-    counts = [merging.count_keys(block) for _, block in blocks]  # what each machine says first
-    total = sum(counts, np.zeros(merging.KEYS, np.int64))
-    seen = [sum(counts[:place], np.zeros(merging.KEYS, np.int64)) for place in range(len(blocks))]
-    ranking, numbers = merging.Ranking(total, depth), list(range(len(blocks)))
+    counts = [merged_ranking.count_keys(block) for _, block in blocks]  # what each machine says first
+    total = sum(counts, np.zeros(merged_ranking.KEY_COUNT, np.int64))
+    seen = [sum(counts[:place], np.zeros(merged_ranking.KEY_COUNT, np.int64)) for place in range(len(blocks))]
+    ranking, numbers = merged_ranking.MergedRanking(total, depth), list(range(len(blocks)))
     chance.shuffle(numbers)
     for number in numbers:
         first, block = blocks[number]
-        places, rows = merging.Ranking(total, depth).head(block, seen[number])
+        places, rows = merged_ranking.MergedRanking(total, depth).find_head(block, seen[number])
         ranking.rows[places] = first + rows
     assert ranking.rows.tolist() == fully_sorted(chances, depth)[0].tolist()
 
 
 def test_a_run_is_ranked_alike_whatever_is_in_memory_at_once(db, monkeypatch):
     answers(db)
-    newest, ids, class_ids = decisions.newest_decision(db), np.arange(1, 25), np.arange(1, 4)
+    newest, ids, class_ids = decisions.get_newest_decision_id(db), np.arange(1, 25), np.arange(1, 4)
     whole = rankings.build(db, newest, ids, class_ids, made_up())
     for cells in (1, 7, 30):
-        monkeypatch.setattr(rankings, "CELLS_AT_ONCE", cells)
+        monkeypatch.setattr(rankings, "CELLS_PER_BLOCK", cells)
         in_blocks = rankings.build(db, newest, ids, class_ids, made_up())
         for name in vars(whole):
             assert np.array_equal(getattr(in_blocks, name), getattr(whole, name)), (name, cells)

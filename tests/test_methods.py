@@ -5,9 +5,9 @@ import torch
 from tables import over
 
 from models.labels import ABSENT, PRESENT, UNSEEN
-from models.methods import DEFAULT_METHOD, METHODS, defaults_of, make_method
-from models.methods.end_to_end import SETS, shared_protocol
-from models.methods.published.em_apl import give_up_on_lowest
+from models.methods import DEFAULT_METHOD, METHODS, get_default_parameters, make_method
+from models.methods.published.em_apl import write_pseudo_negatives
+from models.methods.training_recipes import BENCHMARK_SETS, shared_protocol
 
 every_method = over(name=METHODS)
 
@@ -34,7 +34,7 @@ def test_a_method_says_who_it_is_and_what_it_believes(name):
 @every_method
 def test_parameters_are_enough_to_build_the_same_method_again(name):
     method = make_method(name)
-    assert method.parameters == defaults_of(name)
+    assert method.parameters == get_default_parameters(name)
     for some, value in method.parameters.items():
         if isinstance(value, float):
             changed = make_method(name, **{some: value / 2 or 0.25})
@@ -44,7 +44,7 @@ def test_parameters_are_enough_to_build_the_same_method_again(name):
 
 @every_method
 def test_values_worth_trying_are_accepted_and_the_default_is_among_them(name):
-    defaults = defaults_of(name)
+    defaults = get_default_parameters(name)
     assert len(METHODS[name].tunable) <= 3
     for constant, values in METHODS[name].tunable.items():
         assert defaults[constant] in values
@@ -56,17 +56,17 @@ def test_values_worth_trying_are_accepted_and_the_default_is_among_them(name):
 @every_method
 def test_settings_of_the_papers_name_every_set_and_build_the_method(name):
     published = METHODS[name].published
-    assert not published or tuple(published) == SETS
+    assert not published or tuple(published) == BENCHMARK_SETS
     for settings in published.values():
         method = make_method(name, **settings.parameters)
-        assert method.parameters == defaults_of(name) | settings.parameters
+        assert method.parameters == get_default_parameters(name) | settings.parameters
         assert settings.lr > 0 and settings.batch >= 1 and settings.epochs >= 1
 
 
 @every_method
 def test_no_method_gives_up_before_there_is_something_to_compare(name):
     method = begun(name, [[1, 0], [0, 1]])
-    assert not any(method.gives_up(scores) for scores in ([], [0.5], [0.4, 0.5]))
+    assert not any(method.should_stop_early(scores) for scores in ([], [0.5], [0.4, 0.5]))
 
 
 @over(
@@ -78,8 +78,8 @@ def test_no_method_gives_up_before_there_is_something_to_compare(name):
     ]
 )
 def test_a_paper_ends_a_training_where_its_code_does(name, goes_on, ends):
-    assert not make_method(name).gives_up(goes_on)
-    assert make_method(name).gives_up(ends)
+    assert not make_method(name).should_stop_early(goes_on)
+    assert make_method(name).should_stop_early(ends)
 
 
 def test_a_constant_without_a_value_for_each_set_is_named():
@@ -97,7 +97,7 @@ def test_unknown_method_lists_the_known_ones():
         make_method("em-apl")
     assert all(name in str(caught.value) for name in METHODS)
     with pytest.raises(ValueError, match="no method 'xyzzy'"):
-        defaults_of("xyzzy")
+        get_default_parameters("xyzzy")
 
 
 def test_unknown_parameter_lists_the_ones_of_this_method():
@@ -247,19 +247,19 @@ def test_em_apl_does_not_ask_for_predictions_it_will_not_use():
 
 def test_the_least_likely_cells_are_given_up_and_keep_what_was_believed_of_them():
     targets = torch.tensor([[0.0], [1.0], [0.0], [-0.5], [0.0]])
-    give_up_on_lowest(targets, torch.tensor([[0.4], [0.01], [0.2], [0.0], [0.3]]), torch.tensor([2]))
+    write_pseudo_negatives(targets, torch.tensor([[0.4], [0.01], [0.2], [0.0], [0.3]]), torch.tensor([2]))
     assert targets[:, 0].tolist() == pytest.approx([0.0, 1.0, -0.2, -0.5, -0.3])
 
 
 def test_more_cells_to_give_up_than_there_are_takes_all_of_them():
     targets = torch.tensor([[0.0], [1.0]])
-    give_up_on_lowest(targets, torch.tensor([[0.4], [0.1]]), torch.tensor([9]))
+    write_pseudo_negatives(targets, torch.tensor([[0.4], [0.1]]), torch.tensor([9]))
     assert targets[:, 0].tolist() == pytest.approx([-0.4, 1.0])
 
 
 @pytest.mark.parametrize("saturated", [0.0, 1.0])
 def test_a_saturated_guess_is_neither_unseen_nor_a_persons_word(saturated):
     targets = torch.zeros(1, 1)
-    give_up_on_lowest(targets, torch.tensor([[saturated]]), torch.tensor([1]))
+    write_pseudo_negatives(targets, torch.tensor([[saturated]]), torch.tensor([1]))
     assert ABSENT < targets.item() < UNSEEN
     assert targets.item() == pytest.approx(-saturated, abs=1e-6)

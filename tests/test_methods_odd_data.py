@@ -8,7 +8,7 @@ import torch
 from tables import over
 
 from models.linear.training import Head, fit
-from models.methods import METHODS, defaults_of, make_method
+from models.methods import METHODS, get_default_parameters, make_method
 
 pytestmark = pytest.mark.training
 
@@ -53,8 +53,8 @@ def test_odd_labels_train_to_finite_numbers(name, case, batch):
         assert torch.isfinite(method.targets).all()
         assert (method.targets.abs() <= 1).all()
     usable = labels if mask is None else np.where(mask, labels, 0)
-    assert (head.modelled == (usable == 1).any(0)).all()
-    assert np.isfinite(head.probabilities(features)[:, head.modelled]).all()
+    assert (head.modeled_classes == (usable == 1).any(0)).all()
+    assert np.isfinite(head.probabilities(features)[:, head.modeled_classes]).all()
 
 
 @over(name=ON_FEATURES, size=[30.0, 100.0], dtype=[torch.float32, torch.bfloat16])
@@ -87,7 +87,7 @@ def test_what_a_person_has_answered_is_the_same_after_training(name):
 
 @over(name=METHODS)
 def test_no_parameter_may_be_nan_or_an_unknown_word(name):
-    for key, default in defaults_of(name).items():
+    for key, default in get_default_parameters(name).items():
         wrong = math.nan if isinstance(default, int | float) and not isinstance(default, bool) else "no such word"
         if isinstance(default, int | float | str) and not isinstance(default, bool):
             with pytest.raises(ValueError, match=rf"{key}|no_such|no such"):

@@ -7,13 +7,13 @@ import torch
 
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.linear.training import Adam
-from models.losses.base import negative_log
+from models.losses.base import negative_log_sigmoid
 from models.methods import make_method
-from models.methods.published.en import expected_positives
-from models.methods.published.large_loss import large_loss, rejections
-from models.methods.published.opml_sp import corrected, observed_ap, smoothing
-from models.methods.published.ranks import lowest
-from models.methods.published.role import first_guess, inverse_sigmoid, role_loss
+from models.methods.published.en import estimate_positive_counts
+from models.methods.published.large_loss import count_rejections, large_loss
+from models.methods.published.opml_sp import compute_observed_ap, correct_labels, smooth_targets
+from models.methods.published.ranks import select_lowest
+from models.methods.published.role import draw_initial_estimates, inverse_sigmoid, role_loss
 from models.statistics.metrics import average_precision
 
 
@@ -32,28 +32,31 @@ def random_labels(images, classes, seed=0):
 
 def test_lowest_takes_the_earlier_row_of_equal_values_and_never_more_than_asked():
     values = torch.tensor([[2.0, 1.0], [1.0, 1.0], [1.0, 1.0], [0.0, torch.inf]])
-    assert lowest(values, torch.tensor([2, 2])).T.tolist() == [[False, True, False, True], [True, True, False, False]]
-    assert not lowest(values, torch.tensor([0, 0])).any()
-    assert lowest(values, torch.tensor([9, 4])).all()
+    assert select_lowest(values, torch.tensor([2, 2])).T.tolist() == [
+        [False, True, False, True],
+        [True, True, False, False],
+    ]
+    assert not select_lowest(values, torch.tensor([0, 0])).any()
+    assert select_lowest(values, torch.tensor([9, 4])).all()
 
 
 # Large loss
 
 
 def test_rejections_grow_by_the_same_share_every_epoch_after_the_first():
-    assert [rejections(epoch, 100, 12.5) for epoch in (1, 2, 3, 5)] == [0, 13, 25, 50]
-    assert [rejections(epoch, 100, 12.5, constant=True) for epoch in (1, 2, 3, 5)] == [0, 13, 13, 13]
+    assert [count_rejections(epoch, 100, 12.5) for epoch in (1, 2, 3, 5)] == [0, 13, 25, 50]
+    assert [count_rejections(epoch, 100, 12.5, constant=True) for epoch in (1, 2, 3, 5)] == [0, 13, 13, 13]
 
 
 def test_rejections_round_as_repeated_subtraction_does():
     # 1 - 0.999 is a little more than 0.001 in floating point, so the published code rejects 2 of 1000 cells, not 1.
-    assert rejections(2, 1000, 0.1) == math.ceil(1000 * (1 - (1 - 0.001))) == 2
-    assert rejections(2, 1000, 0.1, constant=True) == 1
+    assert count_rejections(2, 1000, 0.1) == math.ceil(1000 * (1 - (1 - 0.001))) == 2
+    assert count_rejections(2, 1000, 0.1, constant=True) == 1
 
 
 def test_rejections_never_exceed_the_cells_there_are():
-    assert rejections(30, 12, 50.0) == 12
-    assert rejections(5, 12, 0.0) == 0
+    assert count_rejections(30, 12, 50.0) == 12
+    assert count_rejections(5, 12, 0.0) == 0
 
 
 def test_large_loss_leaves_out_or_turns_around_the_dearest_unseen_cells():
@@ -91,7 +94,7 @@ def test_large_loss_methods_reject_nothing_in_their_first_epoch(name):
     labels, logits = random_labels(20, 5)
     method = begun(name, labels, delta=5.0)
     method.begin_epoch(1)
-    exact = torch.where(labels == PRESENT, negative_log(logits), negative_log(-logits)).mean()
+    exact = torch.where(labels == PRESENT, negative_log_sigmoid(logits), negative_log_sigmoid(-logits)).mean()
     assert method.loss(logits, torch.arange(20)) == pytest.approx(exact.item())
     method.begin_epoch(2)
     assert method.loss(logits, torch.arange(20)) < exact
@@ -105,7 +108,7 @@ def test_ll_r_rejects_more_and_more_and_ll_cp_the_same_number():
     for epoch in (1, 2, 3, 4):
         for method in (growing, constant, released):
             method.begin_epoch(epoch)
-        counts.append((growing.rejected(100), constant.rejected(100), released.rejected(100)))
+        counts.append((growing.count_rejected(100), constant.count_rejected(100), released.count_rejected(100)))
     assert counts == [(0, 0, 0), (13, 13, 13), (25, 13, 25), (38, 13, 38)]
 
 
@@ -172,7 +175,7 @@ def test_en_has_as_many_negatives_as_are_expected_and_takes_the_lowest_averages(
         method.loss(logits, rows)
     method.begin_epoch(3)
     average = 0.5 * torch.sigmoid(first) + 0.5 * torch.sigmoid(second)
-    expected = expected_positives(labels, torch.ones(40, 4, dtype=torch.bool), 2.0)
+    expected = estimate_positive_counts(labels, torch.ones(40, 4, dtype=torch.bool), 2.0)
     assert ((method.targets == ABSENT).sum(0) == 40 - expected).all()
     for column in range(4):
         negative = method.targets[:, column] == ABSENT
@@ -184,9 +187,9 @@ def test_en_expects_each_class_as_often_as_it_is_marked_times_what_an_image_show
     labels = torch.zeros(30, 3)
     labels[:20, 0], labels[20:, 1] = PRESENT, PRESENT
     everything = torch.ones(30, 3, dtype=torch.bool)
-    assert expected_positives(labels, everything, 1.5).tolist() == [30, 15, 0]
-    assert expected_positives(labels, everything, 1.2).tolist() == [24, 12, 0]
-    assert expected_positives(labels, everything, 0.1).tolist() == [20, 10, 0]  # what is marked is there
+    assert estimate_positive_counts(labels, everything, 1.5).tolist() == [30, 15, 0]
+    assert estimate_positive_counts(labels, everything, 1.2).tolist() == [24, 12, 0]
+    assert estimate_positive_counts(labels, everything, 0.1).tolist() == [20, 10, 0]  # what is marked is there
 
 
 def test_en_takes_every_unseen_cell_for_absent_before_anything_has_been_predicted():
@@ -211,7 +214,7 @@ def test_en_counts_confirmed_absences_among_its_negatives():
 def test_role_begins_where_the_paper_says():
     labels = torch.zeros(400, 3, dtype=torch.int8)
     labels[:5, 0], labels[5:9, 1] = PRESENT, ABSENT
-    phi = first_guess(labels, torch.Generator().manual_seed(0))
+    phi = draw_initial_estimates(labels, torch.Generator().manual_seed(0))
     assert phi[:5, 0].tolist() == pytest.approx([5.293305] * 5)
     assert phi[5:9, 1].tolist() == pytest.approx([-5.293305] * 4)
     unseen = phi[labels == UNSEEN]
@@ -234,8 +237,8 @@ def test_roles_estimates_follow_the_seed():
 def test_roles_momentum_moves_the_estimates_of_images_that_are_not_in_the_batch():
     labels, logits = random_labels(4, 3)
     method, optimiser = begun("role", labels), Adam()
-    for group in method.learned():
-        optimiser.add(group["params"], 1e-3 * group["lr_scale"], 0.0)
+    for group in method.parameter_groups():
+        optimiser.add_parameters(group["params"], 1e-3 * group["lr_scale"], 0.0)
     for rows in (torch.tensor([0, 1]), torch.tensor([2, 3])):
         before = method.phi.detach().clone()
         method.loss(logits[rows], rows).backward()
@@ -256,14 +259,14 @@ def test_role_is_worth_what_a_calculation_by_hand_says():
     assert role_loss(zero, zero, -labels, k=1.5, eps=0) == pytest.approx(by_hand)  # absent is as certain as present
 
 
-def test_role_with_linear_init_restarts_optimiser_and_estimates_once():
+def test_role_with_linear_init_restarts_optimizer_and_estimates_once():
     labels, _ = random_labels(5, 3)
     method = begun("role+linear_init", labels, epochs=35)
     with torch.no_grad():
         method.phi.mul_(100)
     afresh, frozen = [], []
     for epoch in range(1, 36):
-        afresh.append(method.starts_afresh(epoch))
+        afresh.append(method.restarts_optimizer(epoch))
         frozen.append(method.freezes_backbone(epoch))
         before = method.phi.detach().clone()
         method.begin_epoch(epoch)
@@ -280,7 +283,7 @@ def test_role_with_linear_init_restarts_optimiser_and_estimates_once():
 @pytest.mark.parametrize("linear", [0.0, 1.0])
 def test_role_with_linear_init_can_have_one_stage_only(linear):
     method = begun("role+linear_init", [[1, 0]], epochs=4, linear=linear)
-    assert not any(method.starts_afresh(epoch) for epoch in range(1, 5))
+    assert not any(method.restarts_optimizer(epoch) for epoch in range(1, 5))
 
 
 def test_no_more_classes_are_expected_than_there_are():
@@ -298,7 +301,7 @@ def test_observed_ap_is_the_average_precision_of_the_marked_cells():
     labels[:, 3] = UNSEEN
     scores = torch.sigmoid(logits).mul(20).round() / 20  # with ties
     mask = torch.rand(50, 4, generator=torch.Generator().manual_seed(3)) < 0.8
-    for column, found in enumerate(observed_ap(scores, labels, mask).tolist()):
+    for column, found in enumerate(compute_observed_ap(scores, labels, mask).tolist()):
         use = mask[:, column]
         truth = (labels[use, column] == PRESENT).numpy()
         expected = average_precision(scores[use, column].numpy(), truth) if truth.any() else 0
@@ -307,9 +310,9 @@ def test_observed_ap_is_the_average_precision_of_the_marked_cells():
 
 def test_opml_sp_softens_by_score_and_by_how_reliable_the_class_is():
     p, reliability = torch.tensor([[0.5, 0.5]]), torch.tensor([0.8, 0.2])
-    assert smoothing(p, reliability, 2.0)[0].tolist() == pytest.approx([0.16, 0.01])
-    assert smoothing(p, reliability, 2.0, "ap")[0].tolist() == pytest.approx([0.32, 0.02])
-    assert (smoothing(torch.ones(1, 1), torch.ones(1), 1.0) < 1).all()  # a soft -1 would be a person's word
+    assert smooth_targets(p, reliability, 2.0)[0].tolist() == pytest.approx([0.16, 0.01])
+    assert smooth_targets(p, reliability, 2.0, "ap")[0].tolist() == pytest.approx([0.32, 0.02])
+    assert (smooth_targets(torch.ones(1, 1), torch.ones(1), 1.0) < 1).all()  # a soft -1 would be a person's word
 
 
 def test_opml_sp_corrects_fewer_cells_of_a_class_that_is_reliable_and_never_more_than_kappa_allows():
@@ -317,7 +320,7 @@ def test_opml_sp_corrects_fewer_cells_of_a_class_that_is_reliable_and_never_more
     labels[:10, 0], labels[10:20, 1], labels[20:22, 2], labels[50, :] = PRESENT, PRESENT, PRESENT, ABSENT
     probabilities = torch.linspace(0, 1, 100)[:, None].repeat(1, 3)
     reliability = torch.tensor([0.5, 0.9, 0.0])
-    new = corrected(probabilities, labels, reliability, rho=0.1, kappa=1.5)
+    new = correct_labels(probabilities, labels, reliability, rho=0.1, kappa=1.5)
     added = (new == PRESENT) & (labels != PRESENT)
     assert added.sum(0).tolist() == [5, 1, 3]  # 0.1 x 100 x 0.5; 0.1 x 100 x 0.1 (just above, rounded down); 1.5 x 2
     assert added[95:, 0].all() and added[99, 1] and added[97:, 2].all()

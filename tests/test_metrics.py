@@ -34,9 +34,9 @@ def test_a_token_reads_figures_that_are_those_of_the_project_and_name_nobody(pro
     other = annotator("tokens", "make", "project", "tagger", "--for", "predictions").stdout.strip()
     db = Database(project)
     given = [Decision(str(uuid.uuid4()), "label", "Ann Onymous", "click", image_id, 1, 1) for image_id in (1, 2, 3)]
-    decisions.decide(db, given)
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann Onymous", "click", undoes=given[0].uuid)])
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "import", "import", 4, 1, 1)])  # a file is not a person
+    decisions.save(db, given)
+    decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann Onymous", "click", undoes=given[0].uuid)])
+    decisions.save(db, [Decision(str(uuid.uuid4()), "label", "import", "import", 4, 1, 1)])  # a file is not a person
     with serving(project) as served:
         for wrong in ("", secret[:-1] + "!", other):
             assert get(served.port, "/metrics", wrong)[0] == 401

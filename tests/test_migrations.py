@@ -12,10 +12,9 @@ from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.classes import classes
-from annotator.store.database import snapshot_copy as database_copy
+from annotator.store.database import database_copies
 from annotator.store.database.database import Database
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
+from annotator.store.labels import decisions, project_counts
 from annotator.store.networks import configuration
 from annotator.store.schema import MIGRATIONS
 
@@ -80,9 +79,12 @@ def test_an_older_project_keeps_every_row_and_gets_keys_and_tallies(old):
     db = Database(old)
     assert contents(old) == before
     assert names <= {row["name"] for row in db.rows("SELECT name FROM sqlite_master")}, "an index is missing"
-    assert [one.key for one in classes.all_classes(db)] == [*classes.KEYS, *[""] * (40 - len(classes.KEYS))]
+    assert [one.key for one in classes.load_active_classes(db)] == [
+        *classes.DEFAULT_KEYS,
+        *[""] * (40 - len(classes.DEFAULT_KEYS)),
+    ]
     assert kept(db) == counted(db)
-    assert overview.image_counts(db) == {
+    assert project_counts.count_images_by_stage(db) == {
         "all": 40,
         "without_decision": 38,
         "skipped": 1,
@@ -110,7 +112,7 @@ def test_an_upgrade_keeps_the_file_from_before_once_and_a_new_project_keeps_none
 
 
 def test_without_room_for_the_copy_nothing_is_upgraded(old, monkeypatch):
-    monkeypatch.setattr(database_copy, "RESERVE", 10**18)
+    monkeypatch.setattr(database_copies, "RESERVED_BYTES", 10**18)
     with pytest.raises(DiskFull, match="before the upgrade"):
         Database(old)
     raw = sqlite_utils.Database(old / "project.db")
@@ -127,10 +129,10 @@ def test_an_older_project_has_the_tables_and_indexes_of_a_new_one(old, tmp_path)
 
 def test_work_goes_on_where_it_was_in_an_older_project(old):
     db = Database(old)
-    assert decisions.decide(db, [Decision("one", "label", "Ann", "click", 1, 1, 1)]).saved == ["one"]
-    assert decisions.newest_decision(db) == 7, "a uuid from before is known still"
-    decisions.decide(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="odd")])
-    assert decisions.newest_decision(db) == 8
+    assert decisions.save(db, [Decision("one", "label", "Ann", "click", 1, 1, 1)]).saved == ["one"]
+    assert decisions.get_newest_decision_id(db) == 7, "a uuid from before is known still"
+    decisions.save(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="odd")])
+    assert decisions.get_newest_decision_id(db) == 8
     decisions.undo(db)
     [undone] = decisions.undo(db)
     assert undone["action"] == "skip", "the newest of before that still holds"
@@ -152,7 +154,7 @@ def test_a_project_of_the_second_step_gets_the_disagreements_that_are_worked_out
             continue
         action, source = ("done", "done") if kind == "done" else ("label", "import" if kind == "import" else "click")
         cell = {} if action == "done" else {"class_id": int(rng.integers(1, 4)), "state": int(rng.integers(-1, 2))}
-        saved = decisions.decide(new, [Decision(str(number), action, person, source, image, **cell)])
+        saved = decisions.save(new, [Decision(str(number), action, person, source, image, **cell)])
         assert not saved.refused
         if number == 600:
             classes.add_classes(new, [("wolf", "")])
@@ -179,8 +181,10 @@ def test_an_older_project_goes_on_with_the_network_that_analyzed_its_images(old,
         before = sqlite_utils.Database(old / "project.db")
         before["setting"].insert({"key": "backbone", "value": f'"{chosen}"'})
         before.close()
-    assert configuration.backbone(Database(old)) == (chosen or "efficientnet_lite2")
-    assert configuration.backbone(Database(tmp_path / "new", create=True)) == DEFAULT_BACKBONE != "efficientnet_lite2"
+    assert configuration.get_backbone(Database(old)) == (chosen or "efficientnet_lite2")
+    assert (
+        configuration.get_backbone(Database(tmp_path / "new", create=True)) == DEFAULT_BACKBONE != "efficientnet_lite2"
+    )
 
 
 KILLED = """

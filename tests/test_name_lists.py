@@ -3,7 +3,7 @@
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.store.classes.name_lists import KEEP, SPLIT, lists_among, parts_of, settled
+from annotator.store.classes.name_lists import KEEP, SPLIT, find_lists, resolve_lists, split_name
 
 
 @pytest.mark.parametrize(
@@ -21,15 +21,15 @@ from annotator.store.classes.name_lists import KEEP, SPLIT, lists_among, parts_o
     ],
 )
 def test_a_list_has_names_between_its_commas(name, parts):
-    assert parts_of(name) == parts
+    assert split_name(name) == parts
 
 
 def test_what_is_described_or_known_is_no_list():
     pairs = [("a, b", ""), ("c, d", "described"), ("e, f", ""), ("g", "")]
-    assert lists_among([("fox, fox", "")], set()) == ["fox, fox"]
-    assert lists_among(pairs, {"e, f"}) == ["a, b"]
-    assert settled(pairs, {"e, f"}, "list.txt", KEEP) == pairs
-    assert settled(pairs, {"e, f"}, "list.txt", SPLIT) == [("a", ""), ("b", ""), *pairs[1:]]
-    assert settled(pairs[1:], {"e, f"}, "list.txt", None) == pairs[1:]
+    assert find_lists([("fox, fox", "")], set()) == ["fox, fox"]
+    assert find_lists(pairs, {"e, f"}) == ["a, b"]
+    assert resolve_lists(pairs, {"e, f"}, "list.txt", KEEP) == pairs
+    assert resolve_lists(pairs, {"e, f"}, "list.txt", SPLIT) == [("a", ""), ("b", ""), *pairs[1:]]
+    assert resolve_lists(pairs[1:], {"e, f"}, "list.txt", None) == pairs[1:]
     with pytest.raises(AnnotatorError, match=r"'a, b' in list\.txt may be 2 classes or one"):
-        settled(pairs, {"e, f"}, "list.txt", None)
+        resolve_lists(pairs, {"e, f"}, "list.txt", None)

@@ -5,45 +5,45 @@ import uuid
 
 import numpy as np
 import pytest
-from conftest import CLASSES, COLOURS, draw
+from conftest import CLASSES, COLORS, draw
 from streamlit.testing.v1 import AppTest
-from tiny_networks import save_coloured_clip
+from tiny_networks import save_colored_clip
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
-from annotator.queues.annotate import worker_line
+from annotator.exchange.project_setup import set_up_project
+from annotator.queues.image_queue import format_worker_line
 from annotator.records import Decision
-from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.suggestions import missing_positives
+from annotator.snapshot.run_predictions import read_predictions
+from annotator.snapshot.suggestions import find_missing_positives
 from annotator.store.classes import classes, name_texts
-from annotator.store.classes.patch_scores import PatchScores
+from annotator.store.classes.stored_patch_scores import PatchScores
 from annotator.store.database.database import Database
-from annotator.store.gallery.image_history import history_of
+from annotator.store.gallery.image_history import load_image_history
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
 from annotator.store.runs import prediction_sources, runs
-from annotator.store.runs.prediction_sources import NAMES
-from annotator.ui.access import context
-from annotator.ui.parts import class_names
+from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE
+from annotator.ui.access import served_project
+from annotator.ui.parts import class_names_section
 from annotator.worker.process import Worker
 from annotator.worker.training.schedule import Schedule
-from models.backbones.sources.open_clip_models import load as load_open_clip
+from models.backbones.sources.open_clip_models import load
 from models.statistics.metrics import hidden_average_precision, mean_average_precision
-from models.zero_shot.prompts import NOTHING, names_of, prompts
+from models.zero_shot.prompts import BACKGROUND_PROMPTS, build_prompts, list_names
 
 pytest.importorskip("open_clip")
 IMAGES = 48
-GREY = {"grey": (170, 170, 170)}
+GRAY = {"grey": (170, 170, 170)}
 TEXTS = {
-    "fox": prompts(names_of("fox")),
-    "heron": prompts(names_of("heron", (), "grey, with a long neck")),
-    "deer": prompts([*names_of("deer"), "brown stag"]),
-    "grey": list(NOTHING),
+    "fox": build_prompts(list_names("fox")),
+    "heron": build_prompts(list_names("heron", (), "grey, with a long neck")),
+    "deer": build_prompts([*list_names("deer"), "brown stag"]),
+    "grey": list(BACKGROUND_PROMPTS),
 }
 SCRIPT = """
 from annotator.ui.parts import frame
 from annotator.ui.pages import settings
-with frame.errors_shown():
+with frame.show_errors():
     settings.page()
 """
 
@@ -60,7 +60,7 @@ TRUTH = np.array([[name in shown(number) for name in CLASSES] for number in rang
 def network(tmp_path_factory):
     """The name of a network that knows the colours of the drawings, and by which texts they are meant."""
     folder = tmp_path_factory.mktemp("clip") / "colours"
-    return f"open_clip:local-dir:{save_coloured_clip(folder, COLOURS | GREY, TEXTS)}"
+    return f"open_clip:local-dir:{save_colored_clip(folder, COLORS | GRAY, TEXTS)}"
 
 
 @pytest.fixture(scope="session")
@@ -74,66 +74,70 @@ def drawings(tmp_path_factory):
 @pytest.fixture
 def db(tmp_path, drawings, network, class_file):
     """Nothing is answered, and nothing embedded."""
-    set_up(tmp_path / "project", images_folder=drawings, class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=drawings, class_file=class_file)
     made = Database(tmp_path / "project")
-    configuration.choose_backbone(made, network)
+    configuration.set_backbone(made, network)
     return made
 
 
 def guess_of(db):
     """(N, C) probabilities of the source, images in the order of their names."""
-    (opened,) = [one for one in prediction_sources.opened(db) if one.source.name == NAMES]
+    (opened,) = [one for one in prediction_sources.open_scores(db) if one.source.name == CLASS_NAMES_SOURCE]
     image_ids = [image_id for _, image_id in sorted(db.tuples("SELECT name, id FROM image"))]
-    return prediction_sources.aligned(db, opened, image_ids, [one.id for one in classes.all_classes(db)])
+    return prediction_sources.load_aligned_scores(
+        db, opened, image_ids, [one.id for one in classes.load_active_classes(db)]
+    )
 
 
 def test_before_any_click_the_likely_classes_are_right_and_said_to_be_from_the_names_alone(db, annotator):
     facts = json.loads(annotator("names", "project", "--now", "--json").stdout)
     assert facts["guessed"]["images"] == facts["guessed"]["patches"] == IMAGES and not facts["guessed"]["error"]
     assert mean_average_precision(guess_of(db), TRUTH) > 0.95
-    assert Schedule().due(db, IMAGES)  # nobody has to ask for the first suggestions
+    assert Schedule().is_due(db, IMAGES)  # nobody has to ask for the first suggestions
     annotator("train", "project")
-    run = runs.current_run(db)
+    run = runs.load_current_run(db)
     assert run is not None and run.epochs == 0
     predictions = read_predictions(db)
     assert predictions is not None
     images = [image_id for _, image_id in sorted(db.tuples("SELECT name, id FROM image"))]
-    of_run = predictions.aligned(predictions.probabilities, images, predictions.class_ids)
+    of_run = predictions.align(predictions.probabilities, images, predictions.class_ids)
     assert mean_average_precision(of_run.astype(np.float32), TRUTH) > 0.95
-    first = missing_positives(db, limit=20)
+    first = find_missing_positives(db, limit=20)
     assert np.mean([TRUTH[images.index(one.image_id), one.class_id - 1] for one in first]) > 0.9
     status = json.loads(annotator("status", "project", "--json").stdout)
     assert status["run"]["guessed"] == "from the names alone"
     assert "from the names alone" in annotator("status", "project").stdout
     worker = Worker(db.paths.project)
-    assert "from the names alone" in worker_line(db, run)
+    assert "from the names alone" in format_worker_line(db, run)
     worker.close()
     one = first[0]
     answer = Decision(
         str(uuid.uuid4()), "label", "Ann", "suggestion", image_id=one.image_id, class_id=one.class_id, state=1
     )
-    decisions.decide(db, [answer])
-    ((name, score),) = history_of(db, one.image_id)[0].models
-    assert name == NAMES and score == pytest.approx(one.probability, abs=0.01)
+    decisions.save(db, [answer])
+    ((name, score),) = load_image_history(db, one.image_id)[0].models
+    assert name == CLASS_NAMES_SOURCE and score == pytest.approx(one.probability, abs=0.01)
 
 
 def test_texts_and_templates_are_edited_and_guessed_anew(db, annotator):
     annotator("names", "project", "--text", "deer=brown stag| brown stag ", "--now")
-    assert name_texts.texts(db) == {3: ("brown stag",)}
+    assert name_texts.load_texts(db) == {3: ("brown stag",)}
     assert mean_average_precision(guess_of(db), TRUTH) > 0.95
-    first = name_texts.guessed(db)
+    first = name_texts.load_newest_guess(db)
     annotator("names", "project", "--text", "deer=fox", "--now")
-    assert name_texts.guessed(db).wording != first.wording
+    assert name_texts.load_newest_guess(db).wording != first.wording
     guess = guess_of(db)
     assert np.corrcoef(guess[:, 0], guess[:, 2])[0, 1] > 0.99
-    assert [path.name for path in db.paths.patch_scores("x").parent.iterdir()] == [name_texts.guessed(db).wording]
+    assert [path.name for path in db.paths.patch_scores("x").parent.iterdir()] == [
+        name_texts.load_newest_guess(db).wording
+    ]
     annotator("names", "project", "--text", "deer=", "--template", "{}", "--template", "a {} on the grass")
-    assert name_texts.texts(db) == {} and name_texts.templates(db) == ("{}", "a {} on the grass")
+    assert name_texts.load_texts(db) == {} and name_texts.load_templates(db) == ("{}", "a {} on the grass")
     said = annotator("names", "project").stdout
     assert "soon" in said and "heron | heron, grey, with a long neck" in said
     annotator("names", "project", "--template", "")
-    wording = name_texts.wording(db)
-    assert wording is not None and wording.prompts[2] == tuple(prompts(["deer"]))
+    wording = name_texts.build_wording(db)
+    assert wording is not None and wording.prompts[2] == tuple(build_prompts(["deer"]))
 
 
 def test_bad_input_is_said_at_once_and_changes_nothing(db, annotator, tmp_path):
@@ -141,26 +145,30 @@ def test_bad_input_is_said_at_once_and_changes_nothing(db, annotator, tmp_path):
     assert "'heron'" in wrong and "'fox' is not of the form" in wrong
     assert "has no {}" in annotator("names", "project", "--template", "a photo", code=1).stderr
     assert "at most 200" in annotator("names", "project", "--text", "fox=" + "x" * 300, code=1).stderr
-    assert name_texts.texts(db) == {} and not db.setting(name_texts.TEMPLATES_OF, [])
+    assert name_texts.load_texts(db) == {} and not db.get_setting(name_texts.TEMPLATES_SETTING, [])
     with pytest.raises(AnnotatorError, match="no class 99"):
-        name_texts.choose_texts(db, {99: ["x"]})
-    for name in (NAMES, "Class names"):
+        name_texts.set_texts(db, {99: ["x"]})
+    for name in (CLASS_NAMES_SOURCE, "Class names"):
         (tmp_path / "scores.csv").write_text("image,fox\n00.jpg,0.5\n")
         refused = annotator("predictions", "project", "scores.csv", "--name", name, code=1).stderr
         assert "Give these another name" in refused
-    configuration.choose_backbone(db, "efficientnet_lite0")
+    configuration.set_backbone(db, "efficientnet_lite0")
     refused = annotator("names", "project", "--now", code=1).stderr
     assert "knows no texts" in refused and "open_clip:" in refused
     assert "knows no texts" in json.loads(annotator("names", "project", "--json").stdout)["state"]
 
 
 def test_what_is_in_the_settings_by_accident_does_no_harm(db):
-    for key, value in ((name_texts.TEXTS, [1]), (name_texts.TEMPLATES_OF, "x"), (name_texts.GUESSED, {"at": 1})):
+    for key, value in (
+        (name_texts.TEXTS_SETTING, [1]),
+        (name_texts.TEMPLATES_SETTING, "x"),
+        (name_texts.NEWEST_GUESS_SETTING, {"at": 1}),
+    ):
         db.set_setting(key, value)
-    db.set_setting(name_texts.TEXTS, {"1": ["", 3], "x": ["y"], "2": "z"})
-    wording = name_texts.wording(db)
-    assert name_texts.texts(db) == {} and name_texts.guessed(db) == name_texts.Guessed()
-    assert wording is not None and wording.prompts[0] == tuple(prompts(["fox"]))
+    db.set_setting(name_texts.TEXTS_SETTING, {"1": ["", 3], "x": ["y"], "2": "z"})
+    wording = name_texts.build_wording(db)
+    assert name_texts.load_texts(db) == {} and name_texts.load_newest_guess(db) == name_texts.NameGuess()
+    assert wording is not None and wording.prompts[0] == tuple(build_prompts(["fox"]))
 
 
 def test_a_tokenizer_that_is_missing_is_said_once_and_the_project_goes_on(db, monkeypatch):
@@ -169,69 +177,77 @@ def test_a_tokenizer_that_is_missing_is_said_once_and_the_project_goes_on(db, mo
     def gone(open_clip, architecture):
         raise OSError("no such file")
 
-    monkeypatch.setattr(open_clip_models, "_tokenizer", gone)
+    monkeypatch.setattr(open_clip_models, "_load_tokenizer", gone)
     worker = Worker(db.paths.project)
-    worker.features.embed()
-    assert worker.names.publish_if_due(all_embedded=True)
-    assert not worker.names.publish_if_due(all_embedded=True) and not worker.names.look_at_patches()
+    worker.image_embedder.embed_missing()
+    assert worker.name_guesser.publish_if_due(all_embedded=True)
+    assert not worker.name_guesser.publish_if_due(all_embedded=True) and not worker.name_guesser.compare_some_patches()
     worker.close()
-    assert "tokenizer" in name_texts.state_in_words(db) and not prediction_sources.sources(db)
+    assert "tokenizer" in name_texts.describe_state(db) and not prediction_sources.load_sources(db)
 
 
 def test_whole_images_come_first_patches_when_all_are_there_and_new_images_are_added(db, drawings):
     worker = Worker(db.paths.project)
-    worker.features.embed()
-    assert worker.names.publish_if_due(all_embedded=True)
-    before = name_texts.guessed(db)
-    assert (before.images, before.patches) == (IMAGES, 0) and "so far" in name_texts.state_in_words(db)
-    assert not worker.names.publish_if_due(all_embedded=True)
-    assert worker.names.look_at_patches()
+    worker.image_embedder.embed_missing()
+    assert worker.name_guesser.publish_if_due(all_embedded=True)
+    before = name_texts.load_newest_guess(db)
+    assert (before.images, before.patches) == (IMAGES, 0) and "so far" in name_texts.describe_state(db)
+    assert not worker.name_guesser.publish_if_due(all_embedded=True)
+    assert worker.name_guesser.compare_some_patches()
     worker.close()
-    wording = name_texts.wording(db)
+    wording = name_texts.build_wording(db)
     kept = PatchScores(db, wording.key, 3)
     assert 0 < len(kept.image_ids) <= IMAGES  # kept, should the worker be killed now
     for path in db.paths.patch_scores(wording.key).glob("*.npz"):
         path.write_bytes(path.read_bytes()[:100])
     assert len(PatchScores(db, wording.key, 3).image_ids) == 0
     worker = Worker(db.paths.project)
-    while worker.names.look_at_patches():
+    while worker.name_guesser.compare_some_patches():
         pass
-    assert name_texts.guessed(db).patches == IMAGES and "their patches" in name_texts.state_in_words(db)
-    set_up(db.paths.project, images_folder=draw(db.paths.project.parent / "more" / "a.jpg", ("fox",), seed=99).parent)
-    worker.features.embed()
-    assert not worker.names.publish_if_due(all_embedded=False)
-    assert worker.names.publish_if_due(all_embedded=True)
-    while worker.names.look_at_patches():
+    assert name_texts.load_newest_guess(db).patches == IMAGES and "their patches" in name_texts.describe_state(db)
+    set_up_project(
+        db.paths.project, images_folder=draw(db.paths.project.parent / "more" / "a.jpg", ("fox",), seed=99).parent
+    )
+    worker.image_embedder.embed_missing()
+    assert not worker.name_guesser.publish_if_due(all_embedded=False)
+    assert worker.name_guesser.publish_if_due(all_embedded=True)
+    while worker.name_guesser.compare_some_patches():
         pass
     worker.close()
-    assert (name_texts.guessed(db).images, name_texts.guessed(db).patches) == (IMAGES + 1, IMAGES + 1)
+    assert (name_texts.load_newest_guess(db).images, name_texts.load_newest_guess(db).patches) == (
+        IMAGES + 1,
+        IMAGES + 1,
+    )
 
 
 def test_switched_off_it_stays_off_and_another_network_keeps_the_guess(db, annotator):
     annotator("names", "project", "--now")
-    annotator("predictions", "project", "--remove", NAMES)
-    assert not name_texts.is_on(db) and "Switched off" in name_texts.state_in_words(db)
+    annotator("predictions", "project", "--remove", CLASS_NAMES_SOURCE)
+    assert not name_texts.is_on(db) and "Switched off" in name_texts.describe_state(db)
     worker = Worker(db.paths.project)
-    worker.features.embed()
-    assert not worker.names.publish_if_due(all_embedded=True)
+    worker.image_embedder.embed_missing()
+    assert not worker.name_guesser.publish_if_due(all_embedded=True)
     worker.close()
     annotator("names", "project", "--on", "--now")
     assert name_texts.has_source(db)
-    configuration.choose_backbone(db, "efficientnet_lite0")
-    assert "stays in use" in name_texts.state_in_words(db) and name_texts.has_source(db)
+    configuration.set_backbone(db, "efficientnet_lite0")
+    assert "stays in use" in name_texts.describe_state(db) and name_texts.has_source(db)
     annotator("names", "project", "--off")
     assert not name_texts.has_source(db)
 
 
 def test_settings_show_the_texts_and_switch_the_guesses(db, annotator):
-    context.open_project(db.paths.project)
+    served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT, default_timeout=30)
     test.session_state["name"] = "Ann"
     test.run()
     assert not test.exception and "soon" in " ".join(one.value for one in test.caption)
-    known = classes.in_order(db)
+    known = classes.load_ordered_classes(db)
     table = [{"texts": "fox | vixen"}, {"texts": None}, {"texts": "deer"}]
-    assert class_names.edits(known, {1: "fox", 2: "heron", 3: "deer"}, table) == {1: ["fox ", " vixen"], 2: [""]}
+    assert class_names_section.find_edits(known, {1: "fox", 2: "heron", 3: "deer"}, table) == {
+        1: ["fox ", " vixen"],
+        2: [""],
+    }
     area = next(one for one in test.text_area if (one.key or "").startswith("names_templates"))
     area.set_value("a photo")
     next(one for one in test.button if one.label == "Save templates").click()
@@ -241,7 +257,7 @@ def test_settings_show_the_texts_and_switch_the_guesses(db, annotator):
     area.set_value("a {}")
     next(one for one in test.button if one.label == "Save templates").click()
     test.run()
-    assert name_texts.templates(db) == ("a {}",) and not test.exception
+    assert name_texts.load_templates(db) == ("a {}",) and not test.exception
     test.toggle(key="names_on").set_value(False).run()
     assert not name_texts.is_on(db) and not test.exception
 
@@ -254,7 +270,7 @@ def told_one_label_an_image(db):
         if shows.any():
             told[row, np.flatnonzero(shows)[row % shows.sum()]] = True
     images = [image_id for _, image_id in sorted(db.tuples("SELECT name, id FROM image"))]
-    decisions.decide(
+    decisions.save(
         db,
         [
             Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=images[row], class_id=column + 1, state=1)
@@ -268,7 +284,7 @@ def hidden(db, told):
     """The average precision of what was not told, by the current run."""
     predictions = read_predictions(db)
     images = [image_id for _, image_id in sorted(db.tuples("SELECT name, id FROM image"))]
-    scores = predictions.aligned(predictions.probabilities, images, predictions.class_ids).astype(np.float32)
+    scores = predictions.align(predictions.probabilities, images, predictions.class_ids).astype(np.float32)
     return hidden_average_precision(scores, told.astype(np.int8), TRUTH).cells
 
 
@@ -276,26 +292,26 @@ def test_a_method_that_weighs_names_learns_from_them_and_says_what_is_missing_wi
     told, found = told_one_label_an_image(db), {}
     for name in ("em", "vlpl", "gr+names"):
         annotator("train", "project", "--method", name)
-        assert runs.current_run(db).method == name
+        assert runs.load_current_run(db).method == name
         found[name] = hidden(db, told)
     assert found["em"] < min(found["vlpl"], found["gr+names"])
     annotator("names", "project", "--off")
     refused = annotator("train", "project", code=1).stderr
     assert "needs scores of the names of classes" in refused and "Switched off" in refused
-    assert runs.current_run(db).method == "gr+names", "the run of before stays"
+    assert runs.load_current_run(db).method == "gr+names", "the run of before stays"
     annotator("train", "project", "--method", "em")
     refused = annotator("train", "project", "--method", "vlpl", code=1).stderr
     assert "switched off in this project" in refused and "annotator names PROJECT --on" in refused
     annotator("names", "project", "--on")
-    configuration.choose_backbone(db, "efficientnet_lite0")
+    configuration.set_backbone(db, "efficientnet_lite0")
     refused = annotator("train", "project", "--method", "vlpl", code=1).stderr
     assert "efficientnet_lite0 knows no texts" in refused and "open_clip:" in refused
-    assert configuration.method(db) == "em"
+    assert configuration.get_method(db) == "em"
 
 
 def test_a_new_project_is_not_made_for_a_method_that_its_network_cannot_serve(drawings, class_file, tmp_path):
     with pytest.raises(AnnotatorError, match="knows no texts"):
-        set_up(tmp_path / "other", images_folder=drawings, class_file=class_file, method="vlpl")
+        set_up_project(tmp_path / "other", images_folder=drawings, class_file=class_file, method="vlpl")
     assert not (tmp_path / "other").exists()
 
 
@@ -327,7 +343,7 @@ def test_a_pickle_that_open_clip_would_read_beside_safetensors_is_refused(tmp_pa
     for name in ("open_clip_config.json", "mine.safetensors", "open_clip_pytorch_model.bin"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(ValueError, match=r"open_clip_pytorch_model.bin beside mine.safetensors.*Rename mine"):
-        load_open_clip(f"open_clip:local-dir:{tmp_path}")
+        load(f"open_clip:local-dir:{tmp_path}")
     (tmp_path / "mine.safetensors").rename(tmp_path / "open_clip_model.safetensors")
     with pytest.raises(ValueError, match="cannot be loaded"):  # for what it holds
-        load_open_clip(f"open_clip:local-dir:{tmp_path}")
+        load(f"open_clip:local-dir:{tmp_path}")

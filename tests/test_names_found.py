@@ -10,17 +10,17 @@ from tables import over
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Given, Item
-from annotator.exchange.imports.importing import Choices, prepare
-from annotator.exchange.predictions import outside_predictions
-from annotator.exchange.reading.reading import Reading
-from annotator.exchange.setup import set_up
+from annotator.exchange.formats.contents import ImportedLabel, Item
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
+from annotator.exchange.predictions import prediction_import
+from annotator.exchange.project_setup import set_up_project
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.store.database.database import Database
-from annotator.store.images import images as images_of
-from annotator.store.images import lists, name_matching
-from annotator.store.images.name_kinds import KINDS
+from annotator.store.images import image_lists, name_matching
+from annotator.store.images.images import find_image
+from annotator.store.images.name_kinds import MATCH_KINDS
 from annotator.store.imports import staged_cells
-from annotator.store.imports.staged_names import Rules, resolve
+from annotator.store.imports.staged_names import NameRules, resolve_names
 from annotator.store.imports.staging import Staging
 
 FOUND = {  # images, name in the source: image and kind, or why it stands for none
@@ -111,17 +111,17 @@ LOOSEST = {  # name -> the strictest --match with which it is found
 }  # fmt: skip
 
 
-@over(name=list(LOOSEST), match=KINDS)
+@over(name=list(LOOSEST), match=MATCH_KINDS)
 def test_a_person_says_how_far_matching_goes(tmp_path_factory, name, match):
     db = of_names(tmp_path_factory.mktemp("names"), "a/1.jpg")
-    results, problems = found(db, name, rules=Rules({}, match=match))
-    is_found = KINDS.index(match) >= KINDS.index(LOOSEST[name])
+    results, problems = found(db, name, rules=NameRules({}, match=match))
+    is_found = MATCH_KINDS.index(match) >= MATCH_KINDS.index(LOOSEST[name])
     assert results[name] == (("a/1.jpg", LOOSEST[name]) if is_found else (UNKNOWN, "")) and not problems
 
 
 def test_a_kind_that_does_not_exist_is_refused_with_those_that_do(tmp_path):
     with pytest.raises(AnnotatorError, match=r"Names are not found by 'stm'.*stem"):
-        found(of_names(tmp_path, "a.jpg"), "a", rules=Rules({}, match="stm"))
+        found(of_names(tmp_path, "a.jpg"), "a", rules=NameRules({}, match="stm"))
 
 
 RIVALS = {  # images, names of one source that cannot all be right: the name that is said to be wrong
@@ -169,7 +169,7 @@ def test_labels_of_another_station_are_refused_also_where_their_images_are_said(
     table.write_text("file,label\nS2/IMG_1.JPG,fox\n")
     with pytest.raises(AnnotatorError, match="not one answer would be stored"):
         bring(tmp_path / "project", table, images=tmp_path / "cards")
-    bring(tmp_path / "project", table, images=tmp_path / "cards", reading=Reading(match="file"))
+    bring(tmp_path / "project", table, images=tmp_path / "cards", reading=ReadingOptions(match="file"))
     assert labels(Database(tmp_path / "project")) == {"S1/IMG_1.JPG": {"fox"}}
 
 
@@ -177,10 +177,10 @@ def test_an_image_of_the_same_name_in_another_folder_is_said_where_it_is_not_tak
     db = of_names(tmp_path, "S1/a.jpg")
     problems = Problems()
     with Staging(db.paths.project, problems.add) as staged:
-        staged.add([Item("S2/a.jpg", 2, [Given("fox", 1)])])
-        resolve(staged, db, Rules({}), problems.add)
+        staged.add([Item("S2/a.jpg", 2, [ImportedLabel("fox", 1)])])
+        resolve_names(staged, db, NameRules({}), problems.add)
         staged_cells.build(staged, db, problems.add)
-        unknown = staged_cells.preview(staged, db).images_unknown
+        unknown = staged_cells.compute_preview(staged, db).images_unknown
     (example,) = unknown.examples
     assert (
         "'S2/a.jpg': an image of this file name lies in another folder (--match file takes it): 'S1/a.jpg'" in example
@@ -240,7 +240,7 @@ def test_names_that_an_archive_could_not_keep_are_found_under_the_old_ones(tmp_p
     source = packed(folder / "photos.zip", folder / "drawn", members, table, where)
     bring(folder / "project", source)
     assert labels(Database(folder / "project")) == expected
-    with prepare(folder / "project", source, Choices(), "Ann") as again:
+    with prepare_import(folder / "project", source, ImportOptions(), "Ann") as again:
         assert not again.preview.answers_new and not again.preview.images_unknown.count
 
 
@@ -257,7 +257,7 @@ def test_a_name_in_a_table_means_first_the_image_beside_it(tmp_path_factory, wri
     data = splits(folder / "set")
     draw(folder / "other" / "a.jpg", seed=99)
     for name in ("other", "set"):
-        set_up(folder / "project", images_folder=folder / name)
+        set_up_project(folder / "project", images_folder=folder / name)
     table = data / "valid" / "labels.csv"
     table.write_text(f"image,class\n{written},fox\n")
     bring(folder / "project", table)
@@ -281,7 +281,7 @@ def test_tables_of_splits_are_read_together_each_for_the_images_beside_it(tmp_pa
 def test_a_table_that_comes_with_its_images_means_these_and_not_those_of_the_project(tmp_path):
     draw(tmp_path / "old" / "a.jpg", seed=1)
     draw(tmp_path / "new" / "a.jpg", seed=2)
-    set_up(tmp_path / "project", images_folder=tmp_path / "old")
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "old")
     (tmp_path / "new" / "labels.csv").write_text("image,class\na.jpg,fox\n")
     bring(tmp_path / "project", tmp_path / "new")
     db = Database(tmp_path / "project")
@@ -291,7 +291,7 @@ def test_a_table_that_comes_with_its_images_means_these_and_not_those_of_the_pro
 
 def test_a_path_out_of_the_folder_of_the_table_is_followed(tmp_path):
     data = splits(tmp_path / "set")
-    set_up(tmp_path / "project", images_folder=data)
+    set_up_project(tmp_path / "project", images_folder=data)
     (data / "lists").mkdir()
     (data / "lists" / "labels.csv").write_text("image,class\n../train/a.jpg,fox\n..\\valid\\b.jpg,deer\n")
     bring(tmp_path / "project", data / "lists" / "labels.csv")
@@ -308,17 +308,19 @@ def test_every_door_finds_the_same_names_and_says_how(tmp_path):
     preview = bring(tmp_path / "imported", table, images=photos)
     assert {kind: tally.count for kind, tally in preview.found_by.items()} == {"tail": 1, "stem": 1, "case": 1}
     assert preview.found_by["stem"].examples == ["line 2: 'IMG_0001' is 'IMG_0001.JPG'"]
-    set_up(tmp_path / "made", images_folder=photos, label_file=table, class_file=None)
+    set_up_project(tmp_path / "made", images_folder=photos, label_file=table, class_file=None)
     for project in ("imported", "made"):
         assert labels(Database(tmp_path / project)) == expected
     scores = tmp_path / "scores.csv"
     scores.write_text("image,fox\nIMG_0001,0.5\nC:\\card\\IMG_0002.JPG,0.25\n")
     db = Database(tmp_path / "imported")
-    with outside_predictions.prepare(db, scores, "model", outside_predictions.Choices(), "Ann") as plan:
+    with prediction_import.prepare_predictions(
+        db, scores, "model", prediction_import.PredictionOptions(), "Ann"
+    ) as plan:
         assert plan.found.images == 2 and {*plan.found.found_by} == {"tail", "stem"}
-    assert lists.ids_in_list(db, ["photos/IMG_0001.JPG"]) == [images_of.find_image(db, "C:\\x\\IMG_0001.JPG").id]
+    assert image_lists.resolve_image_names(db, ["photos/IMG_0001.JPG"]) == [find_image(db, "C:\\x\\IMG_0001.JPG").id]
     with pytest.raises(AnnotatorError, match=r"Did you mean.* 'IMG_0001\.JPG'"):
-        images_of.find_image(db, "IMG_0001.jpeg")  # nobody would see that it was taken for another
+        find_image(db, "IMG_0001.jpeg")  # nobody would see that it was taken for another
 
 
 def test_only_exact_names_count_where_a_person_says_so(tmp_path):
@@ -326,12 +328,12 @@ def test_only_exact_names_count_where_a_person_says_so(tmp_path):
     draw(tmp_path / "photos" / "b.jpg", seed=2)
     table = tmp_path / "labels.csv"
     table.write_text("image,class\na.jpg,fox\nb,fox\n")
-    preview = bring(tmp_path / "project", table, images=tmp_path / "photos", reading=Reading(match="name"))
+    preview = bring(tmp_path / "project", table, images=tmp_path / "photos", reading=ReadingOptions(match="name"))
     assert preview.images_unknown.count == 1 and not preview.found_by
 
 
 def test_names_of_a_program_that_could_be_one_image_are_left_to_it(tmp_path):
     db = of_names(tmp_path, "a.jpg", "x/b.jpg")
-    results = name_matching.find(db, ["y/a.jpg", "z/a.jpg", "b.jpg"], "tail")
+    results = name_matching.find_images_by_name(db, ["y/a.jpg", "z/a.jpg", "b.jpg"], "tail")
     assert results["b.jpg"].image_id == 2 and results["y/a.jpg"].image_id == 1
     assert results["z/a.jpg"] == (None, "", "it could be the image that is named as 'y/a.jpg'")

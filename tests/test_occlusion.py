@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image as Picture
-from test_cam import HALF, SIDE, Colours
+from test_cam import HALF, SIDE, Colors
 
 from annotator.benchmark.harness.projects import publish_run
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.runs.heatmap_findings import Finding, finding
+from annotator.store.runs.heatmap_findings import HeatmapFinding, load_finding
 from annotator.worker.duties.explain import Explainer
-from models.backbones.cam import heat_map
-from models.backbones.networks import Backbone
-from models.backbones.occlusion import confused_class, gains, spot
+from models.backbones.cam import compute_heat_map
+from models.backbones.frozen_backbone import Backbone
+from models.backbones.occlusion import compute_logit_gains, crop_hottest_spot, find_confused_class
 from models.backbones.pretrained import Pretrained
 from models.linear.training import Head
 
@@ -34,8 +34,8 @@ def made(green: int = 255) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def colours():
-    return Backbone("colours", Pretrained(Colours(), "timm", SIDE, HALF, (1.0, 1.0, 1.0), "bilinear"))
+def colors():
+    return Backbone("colours", Pretrained(Colors(), "timm", SIDE, HALF, (1.0, 1.0, 1.0), "bilinear"))
 
 
 @pytest.fixture
@@ -43,27 +43,27 @@ def image():
     return torch.from_numpy(made()).permute(2, 0, 1)
 
 
-def test_a_heat_map_that_lies_on_another_class_loses_where_that_one_is_seen_alone(colours, image):
-    heats = heat_map(colours, WEIGHT, torch.zeros(3), image, [0, 1, 2])
+def test_a_heat_map_that_lies_on_another_class_loses_where_that_one_is_seen_alone(colors, image):
+    heats = compute_heat_map(colors, WEIGHT, torch.zeros(3), image, [0, 1, 2])
     assert np.unravel_index(heats[2].argmax(), heats[2].shape) == np.unravel_index(heats[1].argmax(), heats[1].shape)
-    gained = gains(colours, WEIGHT, torch.zeros(3), image, heats)
+    gained = compute_logit_gains(colors, WEIGHT, torch.zeros(3), image, heats)
     # The green spot is 1 of 64 parts of the image, and 4 of 64 of the half of it around the spot.
     assert gained[1, 1] == gained[2, 1] == pytest.approx(40 * 3 / 64, abs=0.1)
     assert gained[2, 2] < -1 and gained[0, 0] > 0
     every = {0, 1, 2}
-    assert [confused_class(gain, column, every) for column, gain in enumerate(gained)] == [None, None, 1]
-    assert confused_class(gained[2], 2, {0, 2}) is None, "there is no heron here, and the fox falls as well"
+    assert [find_confused_class(gain, column, every) for column, gain in enumerate(gained)] == [None, None, 1]
+    assert find_confused_class(gained[2], 2, {0, 2}) is None, "there is no heron here, and the fox falls as well"
 
 
 def test_a_class_that_is_seen_better_alone_or_without_a_model_is_explained_by_none():
-    assert confused_class(np.array([0.1, 9.0]), 0, {1}) is None
-    assert confused_class(np.array([-0.1, 9.0]), 0, {1}) == 1
-    assert confused_class(np.array([-0.1, 0.5]), 0, {1}) is None, "within the margin"
+    assert find_confused_class(np.array([0.1, 9.0]), 0, {1}) is None
+    assert find_confused_class(np.array([-0.1, 9.0]), 0, {1}) == 1
+    assert find_confused_class(np.array([-0.1, 0.5]), 0, {1}) is None, "within the margin"
     assert (
-        confused_class(np.array([np.nan, 9.0]), 0, {1}) is None
-        and confused_class(np.array([-9.0, np.nan]), 0, {1}) is None
+        find_confused_class(np.array([np.nan, 9.0]), 0, {1}) is None
+        and find_confused_class(np.array([-9.0, np.nan]), 0, {1}) is None
     )
-    assert confused_class(np.array([-2.0, 0.5, 0.7]), 0, {0, 1, 2}) == 2
+    assert find_confused_class(np.array([-2.0, 0.5, 0.7]), 0, {0, 1, 2}) == 2
 
 
 def test_the_spot_is_half_the_side_around_the_hottest_place_and_within_the_image(image):
@@ -72,10 +72,10 @@ def test_the_spot_is_half_the_side_around_the_hottest_place_and_within_the_image
         heat[place] = 1
         top, left = (min(max(0, at - 16), 32) for at in place)
         cut = image[:, top : top + 32, left : left + 32].float()
-        seen = spot(image, heat)
+        seen = crop_hottest_spot(image, heat)
         assert seen.shape == image.shape and seen.dtype == image.dtype
         assert torch.allclose(seen.float().mean((1, 2)), cut.mean((1, 2)), atol=2)
-    assert spot(image, np.zeros((SIDE, SIDE), np.float32)) is image
+    assert crop_hottest_spot(image, np.zeros((SIDE, SIDE), np.float32)) is image
 
 
 @pytest.fixture
@@ -86,40 +86,45 @@ def herons(tmp_path) -> Database:
     (tmp_path / "names.txt").write_text("fox\nheron\ndeer\n")
     for number in (1, 2, 3):
         Picture.fromarray(made(256 - number)).save(tmp_path / "images" / f"{number}.png")
-    set_up(tmp_path / "made", images_folder=tmp_path / "images", class_file=tmp_path / "names.txt")
+    set_up_project(tmp_path / "made", images_folder=tmp_path / "images", class_file=tmp_path / "names.txt")
     db = Database(tmp_path / "made")
     for image_id in (1, 2):
         seen = Decision(f"seen-{image_id}", "label", "Ann", "click", image_id, HERON, 1)
-        assert not decisions.decide(db, [seen]).refused
+        assert not decisions.save(db, [seen]).refused
     return db
 
 
-def test_the_worker_keeps_what_it_finds_beside_each_heat_map_and_counts_it_by_class(herons, colours):
+def test_the_worker_keeps_what_it_finds_beside_each_heat_map_and_counts_it_by_class(herons, colors):
     run_id = publish_run(herons, np.full((3, 3), 0.1))
     head = Head(3, 3)
     head.weight, head.bias = WEIGHT, torch.zeros(3)
     head.save(herons.paths.run(run_id) / "head.safetensors")
-    explainer = Explainer(herons, colours)
+    explainer = Explainer(herons, colors)
     for image_id in (1, 2, 3):
         explainer.draw(run_id, image_id, [DEER])
         assert herons.paths.heatmap(run_id, image_id, DEER).exists()
-    assert finding(herons, run_id, DEER, 1) == Finding(HERON, 2, 3)
-    assert finding(herons, run_id, DEER, 3) == Finding(None, 2, 3), "nobody saw a heron there, nor does the model"
+    assert load_finding(herons, run_id, DEER, 1) == HeatmapFinding(HERON, 2, 3)
+    assert load_finding(herons, run_id, DEER, 3) == HeatmapFinding(None, 2, 3), (
+        "nobody saw a heron there, nor does the model"
+    )
     explainer.draw(run_id, 1, [DEER, HERON])
-    assert finding(herons, run_id, DEER, 1) == Finding(HERON, 2, 3), "drawn again, counted once"
-    assert finding(herons, run_id, HERON, 1) == Finding(None, 0, 1)
+    assert load_finding(herons, run_id, DEER, 1) == HeatmapFinding(HERON, 2, 3), "drawn again, counted once"
+    assert load_finding(herons, run_id, HERON, 1) == HeatmapFinding(None, 0, 1)
 
 
-def test_what_the_model_sees_on_an_image_counts_where_nobody_has_answered(herons, colours):
+def test_what_the_model_sees_on_an_image_counts_where_nobody_has_answered(herons, colors):
     run_id = publish_run(herons, np.array([[0.1, 0.1, 0.1], [0.1, 0.1, 0.1], [0.1, 0.9, 0.1]]))
     head = Head(3, 3)
     head.weight, head.bias = WEIGHT, torch.zeros(3)
     head.save(herons.paths.run(run_id) / "head.safetensors")
     absent = Decision("none", "label", "Ann", "click", 1, HERON, -1)
-    assert not decisions.decide(herons, [absent]).refused
+    assert not decisions.save(herons, [absent]).refused
     for image_id in (1, 3):
-        Explainer(herons, colours).draw(run_id, image_id, [DEER])
-    assert finding(herons, run_id, DEER, 3).beside == HERON and finding(herons, run_id, DEER, 1).beside is None
+        Explainer(herons, colors).draw(run_id, image_id, [DEER])
+    assert (
+        load_finding(herons, run_id, DEER, 3).shown_class_id == HERON
+        and load_finding(herons, run_id, DEER, 1).shown_class_id is None
+    )
 
 
 def test_a_damaged_file_of_findings_says_nothing(db):
@@ -127,4 +132,4 @@ def test_a_damaged_file_of_findings_says_nothing(db):
     path.parent.mkdir(parents=True)
     for content in ("", "[1]", '{"1": "x"}'):
         path.write_text(content)
-        assert finding(db, 1, DEER, 1) == Finding(None, 0, 0)
+        assert load_finding(db, 1, DEER, 1) == HeatmapFinding(None, 0, 0)

@@ -10,11 +10,11 @@ from conftest import CLASSES, draw
 from made_features import add_features
 from test_worker import say, shown
 
-from annotator.exchange.setup import set_up
-from annotator.quality import audit
+from annotator.exchange.project_setup import set_up_project
+from annotator.quality import audit_sampling
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.status import status
+from annotator.snapshot.project_status import collect_status
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
@@ -30,7 +30,7 @@ def base(tmp_path_factory):
         names = tuple(name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1)
         draw(folder / "photos" / f"{number:02}.jpg", names, seed=number)
     (folder / "classes.txt").write_text("\n".join(CLASSES))
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     db = Database(folder / "project")
     rng = np.random.default_rng(0)
     signs = rng.normal(size=(3, 40))
@@ -42,10 +42,10 @@ def base(tmp_path_factory):
     for image_id in range(1, 13):
         for class_id in shown(image_id)[:1]:
             say(db, image_id, class_id)
-    configuration.choose_method(db, "an", {})
+    configuration.set_method(db, "an", {})
     db.set_setting("acceptance", {"precision": 0.9, "present": True, "absent": False, "together": False})
     train(db)
-    audit.draw(db, 20, seed=1)
+    audit_sampling.draw_audit(db, 20, seed=1)
     return folder / "project"
 
 
@@ -176,12 +176,12 @@ FILES = {
 def published(db: Database, words: str) -> str:
     """Train; a newer run is there, whole, and what was left out is said in the status."""
     train(db)
-    run = runs.current_run(db)
+    run = runs.load_current_run(db)
     found = read_predictions(db)
     assert run.id > 1 and found.run.id == run.id and np.isfinite(found.probabilities[:, :1].astype(float)).all()
-    told = "\n".join(status(db)["left_out"])
+    told = "\n".join(collect_status(db)["left_out"])
     assert words in told and bool(told) == bool(words), told
-    assert not heartbeat.worker_state(db).last_error
+    assert not heartbeat.load_worker_state(db).last_error
     return told
 
 

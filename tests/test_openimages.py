@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tables import over
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.csv_cells import escape_formula
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_cells import escaped
-from annotator.exchange.formats.contents import Given
+from annotator.exchange.formats.contents import ImportedLabel
 from annotator.exchange.formats.openimages import OPENIMAGES
-from annotator.exchange.predictions.score_tables import read_scores
+from annotator.exchange.predictions.score_files import read_scores
 from annotator.records import ABSENT, PRESENT
 
 HEADER = "ImageID,Source,LabelName,Confidence\n"
@@ -31,10 +31,10 @@ def test_written_by_us_pandas_and_we_read_the_same_cells(tmp_path, names, classe
     path = write(OPENIMAGES, view_of(cells, classes, names, block=block), tmp_path)
     expected = np.where(cells == UNSURE_CELL, -1, cells)  # unsure has no place in it, which Format.lost says
     table = pd.read_csv(path, keep_default_na=False, dtype={"ImageID": str, "LabelName": str, "Confidence": int})
-    rows = {escaped(name.removesuffix(".jpg")): row for row, name in enumerate(names)}
-    rows |= {escaped(name): row for row, name in enumerate(names)}
+    rows = {escape_formula(name.removesuffix(".jpg")): row for row, name in enumerate(names)}
+    rows |= {escape_formula(name): row for row, name in enumerate(names)}
     described = pd.read_csv(path.with_name("labels.class-descriptions.csv"), keep_default_na=False, dtype=str)
-    assert described.DisplayName.tolist() == [escaped(name) for name in classes]
+    assert described.DisplayName.tolist() == [escape_formula(name) for name in classes]
     columns = {label: column for column, label in enumerate(described.LabelName)}
     found = np.full(cells.shape, -1)
     for image, label, confidence in zip(table.ImageID, table.LabelName, table.Confidence, strict=True):
@@ -53,14 +53,17 @@ def test_files_of_the_owner_are_read_with_the_names_of_classes(tmp_path):
     )
     saved(tmp_path / "oidv7-class-descriptions.csv", "LabelName,DisplayName\n/m/014sv8,Eye\n/m/014j1m,Apple\n/m/x,Y\n")
     saved(tmp_path / "class-descriptions-boxable.csv", '/m/01599,"Beer, cold"\n')
-    assert OPENIMAGES.recognise(path)
+    assert OPENIMAGES.recognize(path)
     contents, problems = read(OPENIMAGES, path)
     assert contents.classes == []
     first, second = contents.items
     assert first.image == "000026e7.jpg"
-    assert first.labels == [Given("Apple", ABSENT, source="verification"), Given("Eye", PRESENT, source="verification")]
+    assert first.labels == [
+        ImportedLabel("Apple", ABSENT, source="verification"),
+        ImportedLabel("Eye", PRESENT, source="verification"),
+    ]
     assert first.scores == {"Beer, cold": 0.7}
-    assert second.labels == [Given("Beer, cold", PRESENT, source="crowdsource-verification")]
+    assert second.labels == [ImportedLabel("Beer, cold", PRESENT, source="crowdsource-verification")]
     assert second.scores == {"Eye": 1.0}
     assert not problems.count
 

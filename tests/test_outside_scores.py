@@ -7,9 +7,9 @@ from scipy.special import expit
 from models.ensemble.stacking import fit_stacked
 from models.methods.auto import Auto
 from models.statistics.metrics import average_precision
-from models.statistics.outside_scores import OutsideScores, trust, trust_of_class, with_first_guesses
+from models.statistics.outside_scores import OutsideScores, add_first_guesses, estimate_class_trust, estimate_trust
 from models.statistics.stacker import Scores, fit_stacker
-from models.zero_shot.first_guess import first_guess
+from models.zero_shot.first_guess import guess_probabilities
 
 IMAGES, DIMENSIONS, SHARES = 500, 40, np.array([0.4, 0.25, 0.15, 0.1])
 
@@ -86,7 +86,7 @@ def test_a_class_whose_name_says_nothing_loses_the_weight_of_its_first_guess(wor
     features, truth, sources = world
     fits = np.array(np.log(sources["good"].scores.astype(np.float64)))
     fits[:, 2] = np.random.default_rng(2).normal(size=IMAGES)  # it is called "type B"
-    of_names = OutsideScores("class names", first_guess(fits), "probability")
+    of_names = OutsideScores("class names", guess_probabilities(fits), "probability")
     world = features, truth, sources | {"class names": of_names}
     ap, model = hidden_ap(world, 350, 40, "class names")
     weights = model.outside_weights[:, 0]
@@ -100,22 +100,22 @@ def test_before_any_sample_clicks_lower_the_trust_in_the_class_whose_name_says_n
     labels[:20] = 1
     inputs[:20, 0] += 2
     inputs[:, 1] -= inputs[:20, 1].mean()  # of the second class, positives are like all others
-    of_source = trust(inputs, labels)
-    known, unknown = (trust_of_class(inputs[:, column], labels[:, column], of_source) for column in (0, 1))
+    of_source = estimate_trust(inputs, labels)
+    known, unknown = (estimate_class_trust(inputs[:, column], labels[:, column], of_source) for column in (0, 1))
     assert 0 < unknown < 0.4 * known and known == of_source
-    assert trust_of_class(inputs[:, 1], np.zeros(200), of_source) == of_source  # nothing speaks against it yet
-    assert trust_of_class(np.full(200, np.nan), labels[:, 0], of_source) == of_source
+    assert estimate_class_trust(inputs[:, 1], np.zeros(200), of_source) == of_source  # nothing speaks against it yet
+    assert estimate_class_trust(np.full(200, np.nan), labels[:, 0], of_source) == of_source
 
 
 def test_a_class_that_nobody_has_marked_gets_the_first_guess_and_other_scores_guess_nothing():
     own, labels = np.full((4, 2), np.nan), np.zeros((4, 2), np.int8)
     guess = np.array([[0.9, np.nan], [0.2, np.nan], [np.nan, np.nan], [0.4, np.nan]])
     sources = [OutsideScores("a", guess, "probability"), OutsideScores("b", np.arange(8.0).reshape(4, 2), "score")]
-    first = with_first_guesses(own, labels, labels != 0, sources, stacked=False)
+    first = add_first_guesses(own, labels, labels != 0, sources, stacked=False)
     np.testing.assert_allclose(first[:, 0], [0.9, 0.2, 0.2, 0.4], atol=1e-6)
     assert np.isnan(first[:, 1]).all()
     labels[1:, 0] = -1  # answers to questions that were not chosen by their answer move the guess
-    told = with_first_guesses(own, labels, labels != 0, sources, stacked=False)
+    told = add_first_guesses(own, labels, labels != 0, sources, stacked=False)
     assert told[0, 0] < first[0, 0]
 
 
@@ -124,7 +124,7 @@ def test_a_source_that_says_nothing_says_neither_zero_nor_its_mean():
     speaks = np.arange(600) % 2 == 0
     present = np.where(speaks, chance.random(600) < 0.8, chance.random(600) < 0.1)  # a detector: silent where it is not
     scores = np.where(speaks, chance.random(600), np.nan)[:, None]
-    inputs = OutsideScores("detector", scores, "score").inputs()
+    inputs = OutsideScores("detector", scores, "score").compute_inputs()
     assert np.array_equal(np.isnan(inputs), np.isnan(scores)) and abs(np.nanmean(inputs)) < 1e-3
     ours = np.zeros((600, 1))
     held_out, columns = Scores(ours, ours, [inputs]), np.zeros(600, int)

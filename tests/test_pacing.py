@@ -16,9 +16,9 @@ from served import Served
 from starlette.types import Message
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from annotator.ui.access import pacing
-from annotator.ui.access.pacing import LARGEST, TRY_LATER, Pacing
-from annotator.ui.access.rate_limit import Allowance
+from annotator.ui.access import websocket_throttle
+from annotator.ui.access.rate_limit import RateLimiter
+from annotator.ui.access.websocket_throttle import MAX_MESSAGE_BYTES, TRY_AGAIN_LATER_CODE, WebSocketThrottle
 
 FLOOD, A_SECOND = 600, 200
 
@@ -78,7 +78,7 @@ def test_an_owner_works_on_while_a_guest_has_twenty_sockets_that_send_without_en
 @pytest.mark.process
 def test_a_message_that_no_page_sends_closes_its_socket(served):
     with page_of(served) as page, pytest.raises(websockets.ConnectionClosedError) as closed:
-        page.send(bytes(LARGEST + 1))
+        page.send(bytes(MAX_MESSAGE_BYTES + 1))
         while True:
             page.recv()
     # Where the server closes while much of it is on its way, the reason may be lost.
@@ -106,7 +106,7 @@ class App:
             self.got.append((asyncio.get_running_loop().time(), message["bytes"]))
 
 
-def carried(pace: Pacing, who: object, messages: list[bytes]) -> tuple[App, list[Message]]:
+def carried(pace: WebSocketThrottle, who: object, messages: list[bytes]) -> tuple[App, list[Message]]:
     """What the application got of these messages, all there at once, and what was sent to the other side."""
     app, sent, waiting = App(), [], [*messages]
 
@@ -119,15 +119,15 @@ def carried(pace: Pacing, who: object, messages: list[bytes]) -> tuple[App, list
     async def send(message: Message) -> None:
         sent.append(message)
 
-    ran(pace.carry(app, {"type": "websocket"}, receive, send, who))
+    ran(pace.serve_socket(app, {"type": "websocket"}, receive, send, who))
     return app, sent
 
 
 def test_what_comes_while_others_wait_goes_on_together_and_nothing_is_lost(monkeypatch):
-    for name, value in (("SOCKET_BURST", 1), ("SOCKET_A_SECOND", 20), ("TOGETHER", 0.01)):
-        monkeypatch.setattr(pacing, name, value)
+    for name, value in (("SOCKET_BURST_RUNS", 1), ("SOCKET_RUNS_PER_SECOND", 20), ("MERGE_SECONDS", 0.01)):
+        monkeypatch.setattr(websocket_throttle, name, value)
     messages = [b"%d" % number for number in range(2000)]
-    app, _ = carried(Pacing(), "Ann", messages)
+    app, _ = carried(WebSocketThrottle(), "Ann", messages)
     assert [content for _, content in app.got] == messages and app.ended == 1000
     times = [at for at, _ in app.got]
     groups = 1 + sum(later - at > 0.02 for at, later in itertools.pairwise(times))
@@ -135,39 +135,46 @@ def test_what_comes_while_others_wait_goes_on_together_and_nothing_is_lost(monke
 
 
 def test_a_socket_that_is_late_all_the_time_is_closed_to_try_later(monkeypatch):
-    for name, value in (("SOCKET_BURST", 1), ("SOCKET_A_SECOND", 25), ("TOGETHER", 0), ("MOST_LATE", 20)):
-        monkeypatch.setattr(pacing, name, value)
-    app, sent = carried(Pacing(), "Ann", [b"x"] * 100)
-    assert 21 <= len(app.got) < 100 and app.ended == TRY_LATER
-    assert sent == [{"type": "websocket.close", "code": TRY_LATER}]
+    for name, value in (
+        ("SOCKET_BURST_RUNS", 1),
+        ("SOCKET_RUNS_PER_SECOND", 25),
+        ("MERGE_SECONDS", 0),
+        ("MAX_DELAYED_MESSAGES", 20),
+    ):
+        monkeypatch.setattr(websocket_throttle, name, value)
+    app, sent = carried(WebSocketThrottle(), "Ann", [b"x"] * 100)
+    assert 21 <= len(app.got) < 100 and app.ended == TRY_AGAIN_LATER_CODE
+    assert sent == [{"type": "websocket.close", "code": TRY_AGAIN_LATER_CODE}]
 
 
 def test_all_sockets_of_a_person_share_what_the_person_may_cause_and_others_have_their_own():
-    pace = Pacing()
+    pace = WebSocketThrottle()
     sockets = [object() for _ in range(20)]
 
     async def waits(who: str) -> list[float]:
-        return [pace.wait_for(who, socket, 20) for _ in range(10) for socket in sockets]
+        return [pace.charge_message(who, socket, 20) for _ in range(10) for socket in sockets]
 
     hasty, other = ran(waits("hasty")), ran(waits("other"))
     for seconds in (hasty, other):
-        assert sum(not wait for wait in seconds) in range(pacing.BURST, pacing.BURST + 3)
+        assert sum(not wait for wait in seconds) in range(
+            websocket_throttle.PERSON_BURST_RUNS, websocket_throttle.PERSON_BURST_RUNS + 3
+        )
         assert seconds[-1] > 10
 
 
 def test_a_large_message_counts_as_many(monkeypatch):
-    pace = Pacing()
+    pace = WebSocketThrottle()
 
     async def wait(size: int) -> float:
-        return pace.wait_for("Ann", pace, size)
+        return pace.charge_message("Ann", pace, size)
 
     assert ran(wait(1000)) == 0
-    assert ran(wait(LARGEST)) > 5
+    assert ran(wait(MAX_MESSAGE_BYTES)) > 5
 
 
 def test_a_person_has_so_many_sockets_and_gets_others_for_those_that_ended(monkeypatch):
-    monkeypatch.setattr(pacing, "MOST_OPEN", 2)
-    pace, over = Pacing(), asyncio.Event()
+    monkeypatch.setattr(websocket_throttle, "MAX_SOCKETS_PER_PERSON", 2)
+    pace, over = WebSocketThrottle(), asyncio.Event()
     closed: list[int] = []
 
     async def until_over(scope, receive, send) -> None:
@@ -180,20 +187,20 @@ def test_a_person_has_so_many_sockets_and_gets_others_for_those_that_ended(monke
         closed.append(message["code"])
 
     async def play() -> None:
-        opened = [asyncio.create_task(pace.carry(until_over, {}, nothing, send, "Ann")) for _ in range(3)]
-        opened.append(asyncio.create_task(pace.carry(until_over, {}, nothing, send, "Bea")))
+        opened = [asyncio.create_task(pace.serve_socket(until_over, {}, nothing, send, "Ann")) for _ in range(3)]
+        opened.append(asyncio.create_task(pace.serve_socket(until_over, {}, nothing, send, "Bea")))
         await asyncio.sleep(0)
-        assert closed == [TRY_LATER]
+        assert closed == [TRY_AGAIN_LATER_CODE]
         over.set()
         await asyncio.gather(*opened)
-        await pace.carry(until_over, {}, nothing, send, "Ann")
-        assert closed == [TRY_LATER]
+        await pace.serve_socket(until_over, {}, nothing, send, "Ann")
+        assert closed == [TRY_AGAIN_LATER_CODE]
 
     ran(play())
 
 
 def test_what_is_done_in_any_case_is_owed():
-    owed = Allowance(burst=2, a_second=10)
+    owed = RateLimiter(burst=2, per_second=10)
     assert [owed.charge("Ann", 1), owed.charge("Ann", 1)] == [0, 0]
     assert 0 < owed.charge("Ann", 5) <= 0.5 < owed.charge("Ann", 5) <= 1.0
     assert owed.charge("Bea", 1) == 0

@@ -11,17 +11,15 @@ from annotator.records import Decision
 from annotator.store.database import jobs
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import configuration
-from annotator.ui.access import context
-from annotator.ui.access import serving_modes as access
+from annotator.store.networks import adaptation, configuration
+from annotator.ui.access import served_project, serving_modes
 from annotator.ui.parts import frame, navigation
-from models import catalogue
+from models import catalog
 
 SCRIPT = """
 from annotator.ui.parts import frame
 from annotator.ui.pages import {name} as one
-with frame.errors_shown():
+with frame.show_errors():
     one.page()
 """
 
@@ -29,7 +27,7 @@ with frame.errors_shown():
 @pytest.fixture
 def show(project):
     """Runs a page of the project for somebody called Ann."""
-    context.open_project(project)
+    served_project.open_project(project)
 
     def run(name: str, annotator: str = "Ann") -> AppTest:
         test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
@@ -51,7 +49,7 @@ def test_a_page_leads_to_the_images_and_then_to_the_classes_that_a_project_lacks
         sql.execute("DELETE FROM class")
     links = [link.proto.page for link in show(name).page_link]
     assert links == ([] if name in ("assignment", "map") else ["classes"])
-    context.open_project(Database(tmp_path / "empty", create=True).paths.project)
+    served_project.open_project(Database(tmp_path / "empty", create=True).paths.project)
     [link] = show(name).page_link
     assert link.proto.page == "images"
 
@@ -68,7 +66,7 @@ def test_progress_says_what_to_do_while_there_is_nothing(show):
 
 
 def test_progress_counts_what_was_decided(show, db):
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=1, class_id=1, state=1)])
+    decisions.save(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=1, class_id=1, state=1)])
     metrics = {metric.label: metric.value for metric in show("progress").metric}
     assert metrics["Labeled images"] == "1 of 24"
     assert metrics["Present"] == "1"
@@ -77,60 +75,62 @@ def test_progress_counts_what_was_decided(show, db):
 def test_settings_change_the_method_and_ask_for_a_run(show, db):
     test = show("settings")
     test.selectbox(key="method").select("em_apl").run()
-    assert configuration.method(db) == "em_apl"
-    assert jobs.training_asked(db)
+    assert configuration.get_method(db) == "em_apl"
+    assert jobs.is_training_requested(db)
 
 
 def test_what_another_owner_has_set_meanwhile_is_shown_and_not_overwritten(show, db):
     test = show("settings")
-    configuration.choose_method(db, "em_apl")
-    query_order.choose(db, "uncertainty")
+    configuration.set_method(db, "em_apl")
+    query_order.set_default(db, "uncertainty")
     next(button for button in test.button if button.label == "Train now").click().run()
-    assert configuration.method(db) == test.selectbox(key="method").value == "em_apl"
-    assert query_order.chosen(db) == test.selectbox(key="order").value == "uncertainty"
+    assert configuration.get_method(db) == test.selectbox(key="method").value == "em_apl"
+    assert query_order.get_default_name(db) == test.selectbox(key="order").value == "uncertainty"
 
 
 def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
-    configuration.choose_method(db, "role+linear_init", {"k": 2.5})
+    configuration.set_method(db, "role+linear_init", {"k": 2.5})
     test = show("settings")
     box = test.selectbox(key="method")
     assert box.value == "role+linear_init" and len(box.options) == sum(
-        one.is_for_projects for one in catalogue.methods().values()
+        one.is_for_projects for one in catalog.load_methods().values()
     )
-    assert any(f"**{frame.escaped('k = 2.5')}**" in text.value for text in test.markdown)
+    assert any(f"**{frame.escape_markdown('k = 2.5')}**" in text.value for text in test.markdown)
     box.select("lagc").run()
     assert any("Needs feature maps" in caption.value for caption in test.caption)
     box.select("em_apl").run()
-    assert configuration.parameters(db) == {} and not any("Needs" in caption.value for caption in test.caption)
+    assert configuration.get_parameters(db) == {} and not any("Needs" in caption.value for caption in test.caption)
     box.select("vlpl").run()
     (refused,) = test.error
     assert "knows no texts" in refused.value and "Until then trainings use em" in refused.value
-    assert configuration.method(db) == test.selectbox(key="method").value == "em_apl", "what is in use is shown"
-    assert any(frame.escaped("alpha = 0.2") in text.value for text in test.markdown)
+    assert configuration.get_method(db) == test.selectbox(key="method").value == "em_apl", "what is in use is shown"
+    assert any(frame.escape_markdown("alpha = 0.2") in text.value for text in test.markdown)
 
 
 def test_settings_ask_for_an_adapted_network_show_how_far_it_is_and_pause_it(show, db):
     test = show("settings")
     test.button(key="adapt_estimate").click().run()
-    assert adapting.wanted(db) == "estimate"
-    adapting.want(db, "")
-    adapting.note_result(db, {"kind": "error", "error": "Complete some more images."})
+    assert adaptation.get_request(db) == "estimate"
+    adaptation.set_request(db, "")
+    adaptation.set_result(db, {"kind": "error", "error": "Complete some more images."})
     test = show("settings")
-    assert [warning.value for warning in test.warning] == [frame.escaped("Complete some more images.")]
+    assert [warning.value for warning in test.warning] == [frame.escape_markdown("Complete some more images.")]
     test.button(key="adapt_run").click().run()
-    assert adapting.wanted(db) == "run"
-    state = adapting.claim(db, "local")
-    adapting.report(db, replace(state, doing="training", done=1, of=4, seconds_left=180.0))
+    assert adaptation.get_request(db) == "run"
+    state = adaptation.claim(db, "local")
+    adaptation.report(db, replace(state, doing="training", done=1, of=4, seconds_left=180.0))
     test = show("settings")
     assert not test.warning and not test.exception
     test.button(key="adapt_pause").click().run()
-    assert adapting.wanted(db) == "pause"
-    adapting.release(db)
+    assert adaptation.get_request(db) == "pause"
+    adaptation.release(db)
 
 
 def test_settings_say_how_to_set_up_a_login_provider_and_the_file_is_what_serve_takes(show, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        context, "_reached", [(access.access("invitation", 8501, url="http://birds.lab:8501/a/"), None)]
+        served_project,
+        "_configured_access",
+        [(serving_modes.parse_access("invitation", 8501, url="http://birds.lab:8501/a/"), None)],
     )
     code = [one.value for one in show("settings").code]
     assert "https://birds.lab:8501/a/oauth2callback" in code
@@ -138,8 +138,8 @@ def test_settings_say_how_to_set_up_a_login_provider_and_the_file_is_what_serve_
     file = tmp_path / "provider.toml"
     file.write_text(written)
     file.chmod(0o600)
-    with_it = access.access("oidc", 8501, url="https://birds.lab/a/", provider=file)
-    assert with_it.provider and with_it.provider.keys() >= set(access.NEEDED)
+    with_it = serving_modes.parse_access("oidc", 8501, url="https://birds.lab/a/", provider=file)
+    assert with_it.provider and with_it.provider.keys() >= set(serving_modes.REQUIRED_PROVIDER_KEYS)
 
 
 def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(show):
@@ -154,14 +154,14 @@ def test_export_by_the_model_without_a_run_says_what_to_do(show):
 
 
 def test_a_page_without_a_name_asks_for_it(project):
-    context.open_project(project)
+    served_project.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     assert test.text_input(key="name_given").label == "Your name"
 
 
 def test_a_name_in_other_capitals_is_asked_about_and_one_click_takes_the_known_one(project, db):
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "Dana Lee", "click", image_id=1, class_id=1, state=1)])
-    context.open_project(project)
+    decisions.save(db, [Decision(str(uuid.uuid4()), "label", "Dana Lee", "click", image_id=1, class_id=1, state=1)])
+    served_project.open_project(project)
     for given, button, name in (
         ("dana  lee", "name_twin", "Dana Lee"),
         ("danalee", "name_other", "danalee"),
@@ -179,7 +179,7 @@ def test_a_name_in_other_capitals_is_asked_about_and_one_click_takes_the_known_o
 
 
 def test_a_blank_name_is_asked_for_again(project):
-    context.open_project(project)
+    served_project.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     test.button[0].click().run()
     assert "Type a name" in test.warning[0].value

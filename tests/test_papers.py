@@ -11,10 +11,10 @@ from tables import over
 from tiny_sets import make_coco, make_cub, make_nus, make_voc, write
 from typer.testing import CliRunner
 
-from annotator.benchmark.datasets import load
-from annotator.benchmark.papers.__main__ import with_commands
+from annotator.benchmark.datasets import load_dataset
+from annotator.benchmark.papers.__main__ import replace_commands
 from annotator.benchmark.papers.duration import Duration, Pace
-from annotator.benchmark.papers.tables import command, tables
+from annotator.benchmark.papers.tables import format_command, load_tables
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 
@@ -40,7 +40,7 @@ def kept(tmp_path_factory):
 
 
 def figures(table: str, row: str, regime: str = "finetune") -> list[float | None]:
-    return [cell.paper for cell in tables()[table].cells if (cell.row, cell.regime) == (row, regime)]
+    return [cell.paper for cell in load_tables()[table].cells if (cell.row, cell.regime) == (row, regime)]
 
 
 def test_tables_that_quote_each_other_have_the_same_figures():
@@ -64,28 +64,30 @@ def test_tables_that_quote_each_other_have_the_same_figures():
 
 
 def test_an_open_row_says_why_and_has_no_command():
-    is_open = {(cell.table, cell.row, cell.regime) for table in tables().values() for cell in table.cells if cell.open}
+    is_open = {
+        (cell.table, cell.row, cell.regime) for table in load_tables().values() for cell in table.cells if cell.open
+    }
     assert ("gr-2", "MIME", "finetune") in is_open and ("lagc-2", "EN + SCL", "finetune") in is_open
     assert ("lagc-2", "EM", "lem") in is_open and ("lagc-2", "EM", "finetune") not in is_open
-    for table in tables().values():
+    for table in load_tables().values():
         for cell in table.cells:
             assert (cell.changes is None) == bool(cell.open), cell
     with pytest.raises(ValueError, match="MIME is not built"):
-        next(cell for cell in tables()["gr-2"].cells if cell.row == "MIME").options()
+        next(cell for cell in load_tables()["gr-2"].cells if cell.row == "MIME").make_options()
 
 
 def test_the_page_lists_the_command_of_every_row():
     page = PAGE.read_text(encoding="utf-8")
-    assert page == with_commands(page), "write it anew: python -m annotator.benchmark.papers docs/papers.md"
+    assert page == replace_commands(page), "write it anew: python -m annotator.benchmark.papers docs/papers.md"
 
 
 def distinct() -> list[tuple[str, str]]:
     """Every command of the tables, without its set: (the name of a row that it repeats, the words after the root)."""
     found: dict[str, str] = {}
-    for table in tables().values():
+    for table in load_tables().values():
         for cell in table.cells:
             if cell.changes is not None:
-                found.setdefault(command(cell.options(seeds=3), "SET", "ROOT"), f"{table.name}, {cell.row}")
+                found.setdefault(format_command(cell.make_options(seeds=3), "SET", "ROOT"), f"{table.name}, {cell.row}")
     return [(row, line) for line, row in found.items()]
 
 
@@ -112,8 +114,8 @@ def test_every_command_of_the_page_parses_and_trains(sets, kept, row, line):
 @pytest.mark.slow
 @over(name=MAKERS)
 def test_every_set_is_trained_end_to_end_with_the_settings_of_the_paper(sets, kept, name):
-    (cell,) = (cell for cell in tables()["gr-2"].cells if (cell.row, cell.dataset) == ("GR", name))
-    assert 0 < run(command(cell.options(), "SET", "ROOT"), name, sets[name], kept)["test_map"] <= 1
+    (cell,) = (cell for cell in load_tables()["gr-2"].cells if (cell.row, cell.dataset) == ("GR", name))
+    assert 0 < run(format_command(cell.make_options(), "SET", "ROOT"), name, sets[name], kept)["test_map"] <= 1
 
 
 def papers(root: Path, work: Path, *words: str):
@@ -144,22 +146,22 @@ def test_a_plan_says_how_long_the_rows_take_and_trains_none(sets, tmp_path):
 
 
 def test_expected_seconds_are_epochs_times_images_by_the_pace(sets, tmp_path):
-    dataset = load("voc", sets["voc"])
+    dataset = load_dataset("voc", sets["voc"])
     train, val, test = (len(part) for part in (dataset.train, dataset.val, dataset.test))
-    rows = {cell.row: cell for cell in tables()["em-1"].cells if cell.dataset == "voc"}
+    rows = {cell.row: cell for cell in load_tables()["em-1"].cells if cell.dataset == "voc"}
     expected = {
-        row: Duration(dataset, lambda *_: Pace(train=2.0, predict=4.0)).seconds(
-            rows[row].options(work=tmp_path, backbone=SMALL).checked()
+        row: Duration(dataset, lambda *_: Pace(train=2.0, predict=4.0)).estimate_seconds(
+            rows[row].make_options(work=tmp_path, backbone=SMALL).check_and_resolve()
         )
         for row in ("EM", "ROLE + LinearInit")
     }
-    linear = next(cell for cell in tables()["cole-2"].cells if (cell.dataset, cell.row) == ("voc", "ROLE"))
-    options = linear.options(work=tmp_path, backbone=SMALL).checked()
+    linear = next(cell for cell in load_tables()["cole-2"].cells if (cell.dataset, cell.row) == ("voc", "ROLE"))
+    options = linear.make_options(work=tmp_path, backbone=SMALL).check_and_resolve()
     duration = Duration(dataset, lambda *_: Pace(train=2.0, predict=4.0), lambda *_: 0.5)
     steps = {batch: 25 * ceil(train / batch) for batch in (8, 16)}
     tried_and_run = 0.5 * (4 * (steps[8] + steps[16]) + steps[8])
-    assert duration.seconds(options) == pytest.approx((train + val + test) / 4 + tried_and_run)
-    assert duration.seconds(options) == pytest.approx(tried_and_run)  # the features are there
+    assert duration.estimate_seconds(options) == pytest.approx((train + val + test) / 4 + tried_and_run)
+    assert duration.estimate_seconds(options) == pytest.approx(tried_and_run)  # the features are there
     assert expected["EM"] == pytest.approx(3 * (10 * train / 2 + (10 * val + train + test) / 4))
     # Of 35 epochs 25 have a frozen backbone.
     assert expected["ROLE + LinearInit"] == pytest.approx(3 * (10 * train / 2 + (35 * val + train + test) / 4))
@@ -179,4 +181,4 @@ def test_what_a_table_has_not_is_told(sets, tmp_path, words, told):
     done = papers(sets["voc"], tmp_path, *words)
     assert isinstance(done.exception, AnnotatorError) and told in str(done.exception)
     listed = CliRunner().invoke(app, ["bench", "papers"])
-    assert listed.stdout.count("\n") == len(tables()) and "gr-2" in listed.stdout
+    assert listed.stdout.count("\n") == len(load_tables()) and "gr-2" in listed.stdout

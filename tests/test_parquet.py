@@ -36,7 +36,7 @@ MEANT = {
 
 def read(path):
     problems = Problems()
-    assert FORMATS["parquet"].recognise and FORMATS["parquet"].read and FORMATS["parquet"].recognise(path)
+    assert FORMATS["parquet"].recognize and FORMATS["parquet"].read and FORMATS["parquet"].recognize(path)
     items = list(FORMATS["parquet"].read(path, problems).items)
     return items, problems
 
@@ -68,7 +68,7 @@ def test_every_shape_says_what_it_means_and_nothing_else(tmp_path):
 def test_what_is_wrong_is_named_by_row_and_a_broken_file_is_refused(tmp_path):
     fox = [1.0] * 20 + [3.0]
     pd.DataFrame({"image": [*map(str, range(20)), "x"], "fox": fox}).to_parquet(tmp_path / "wrong.parquet")
-    (question,) = (one for one in contents_of(tmp_path / "wrong.parquet").decided if not one.is_sure)
+    (question,) = (one for one in contents_of(tmp_path / "wrong.parquet").interpretations if not one.is_sure)
     assert question.field == "numbers" and "whole numbers" in question.why
     states = {"image": [*IMAGES[:2], ""], "class": ["fox"] * 3, "state": ["maybe", None, "present"]}
     pd.DataFrame(states).to_parquet(tmp_path / "states.parquet")

@@ -20,7 +20,7 @@ from playwright.sync_api import expect
 from annotator.benchmark.harness.browser import open_by_menu
 from annotator.records import Decision
 from annotator.store.database.database import Database
-from annotator.store.gallery.image_history import history_of
+from annotator.store.gallery.image_history import load_image_history
 from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.browser
@@ -83,9 +83,9 @@ def test_the_history_tells_who_said_what_and_takes_comments_that_undo_and_their_
         Decision(str(uuid.uuid4()), "label", "Ben", "click", image_id, 2, 1),
         Decision(str(uuid.uuid4()), "done", "Ben", "done", image_id),
     ]
-    assert not decisions.decide(db, given).refused
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=given[1].uuid)])
-    before, told = decisions.all_labels(db), len(history_of(db, image_id)) - 3  # of the test before
+    assert not decisions.save(db, given).refused
+    decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=given[1].uuid)])
+    before, told = decisions.load_all_labels(db), len(load_image_history(db, image_id)) - 3  # of the test before
     page.keyboard.press(";")
     lines = page.locator(".history li")
     expect(lines).to_have_count(told + 3)
@@ -114,7 +114,7 @@ def test_the_history_tells_who_said_what_and_takes_comments_that_undo_and_their_
     wait_for_picture(page)
     page.keyboard.press("Backspace")  # the comment is the newest decision of Cy that holds
     wait_until_saved(page, 1)
-    assert decisions.all_labels(db) == before and page.troubles == []
+    assert decisions.load_all_labels(db) == before and page.troubles == []
     rows = decided(served, "Cy")
     undone = {row["undoes"] for row in rows if row["action"] == "undo"}
     assert {row["action"] for row in rows} == {"comment", "undo"}
@@ -131,7 +131,7 @@ def test_after_midnight_the_day_is_counted_anew_and_no_count_of_the_day_before_t
     figures = page.locator(".figures")
     expect(figures).to_contain_text("0 images", timeout=60_000)
     given = Decision(str(uuid.uuid4()), "label", "Dee", "click", 20, 1, 1)
-    assert not decisions.decide(Database(served.project), [given]).refused
+    assert not decisions.save(Database(served.project), [given]).refused
     page.clock.fast_forward(24 * 3600 * 1000 + 60_000)
     expect(figures).to_contain_text("1 image · 1 label", timeout=30_000)
     page.evaluate(TOLD, 0)

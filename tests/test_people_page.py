@@ -11,7 +11,7 @@ from test_readings import say
 from test_roles import TEAM, ask, browser_cookie
 
 from annotator.store.database.database import Database
-from annotator.store.labels import overlap as readings
+from annotator.store.labels import image_overlap
 from annotator.store.people import members
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
@@ -26,7 +26,7 @@ def team(tmp_path_factory) -> Iterator[Served]:
         db = Database(served.project)
         for name, role in (("Ann", "annotator"), ("Ben", "annotator"), ("Rita", "reviewer")):
             members.add(db, name, role, "test")
-        readings.choose(db, 2, 1.0)
+        image_overlap.set_overlap(db, 2, 1.0)
         for image_id in range(1, 13):
             say(db, image_id, "Ann", (1,))
             say(db, image_id, "Ben", (1,) if image_id % 3 else (2,))

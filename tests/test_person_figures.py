@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_annotator_disagreement import say
 
-from annotator.quality.people import people
+from annotator.quality.annotator_figures import compute_annotator_figures
 from annotator.records import Batch, Decision
 from annotator.store.labels import decisions
 from models.statistics import intervals
@@ -24,7 +24,7 @@ def test_a_careless_person_is_told_apart_and_changes_by_others_are_counted(db, p
     say(db, "B+", image_id=1)
     for image_id in range(2, 7):
         say(db, "C-", image_id=image_id)  # knowing what the others said
-    ann, bob, cid = people(db)
+    ann, bob, cid = compute_annotator_figures(db)
     assert cid.classes[0].sensitivity.value < 0.8 < ann.classes[0].sensitivity.value
     assert math.isnan(cid.classes[1].sensitivity.value)  # nobody ever saw one
     assert (ann.compared, ann.same.value, cid.same.value) == (48, 0.875, 0.75)
@@ -38,7 +38,7 @@ def test_a_careless_person_is_told_apart_and_changes_by_others_are_counted(db, p
 
 def test_without_evidence_there_is_no_figure(db, project, annotator):
     say(db, "A+", "I-")
-    (ann,) = people(db)  # a file is not a person
+    (ann,) = compute_annotator_figures(db)  # a file is not a person
     assert ann.answers == 1 and ann.compared == 0 and ann.classes == []
     assert annotator("people", project).stdout.count("nothing says how often") == 1
 
@@ -53,7 +53,7 @@ def test_pace_agreement_and_what_others_changed_are_those_of_the_class_and_of_th
 
     def click(image_id: int, milliseconds: int) -> None:
         one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id, 1, 1, milliseconds=milliseconds)
-        assert not decisions.decide(db, [one]).refused
+        assert not decisions.save(db, [one]).refused
 
     at(0)
     for image_id, milliseconds in enumerate((1000, 2000, 3000, 4000, 5000, 60_000, 6000), 1):
@@ -61,12 +61,12 @@ def test_pace_agreement_and_what_others_changed_are_those_of_the_class_and_of_th
     at(7 * 86400)
     click(8, 9000)
     cells = [(image_id, 2, -1, None) for image_id in (9, 10, 11, 12)]
-    assert not decisions.decide(db, [Batch("a-grid", "Ann", "grid", cells, None, 6000)]).refused
+    assert not decisions.save(db, [Batch("a-grid", "Ann", "grid", cells, None, 6000)]).refused
     at(8 * 86400)
     for image_id in (1, 2, 8):
         say(db, "b-", "B-", image_id=image_id)  # in the week after, blind and then knowing what Ann said
     say(db, "b-", image_id=9, class_id=2)
-    ann = people(db)[0]
+    ann = compute_annotator_figures(db)[0]
     first, second = ann.weeks
     assert (first.monday, first.timed, first.seconds.value, first.seconds.low) == ("2026-03-02", 7, 4.0, 1.0)
     assert (second.timed, second.seconds.value, math.isnan(second.seconds.low)) == (1, 9.0, True)
@@ -95,11 +95,15 @@ def test_pace_agreement_and_what_others_changed_are_those_of_the_class_and_of_th
 def test_the_interval_of_a_median_holds_it_as_often_as_it_says_whatever_the_shape_of_times(count):
     """1,000 samples of a skewed distribution whose median is 1: at least 95 %, less 2.5 sigma."""
     rng = np.random.default_rng(0)
-    found = [intervals.median(rng.lognormal(0, 1, count).tolist()) for _ in range(1000)]
+    found = [intervals.estimate_median(rng.lognormal(0, 1, count).tolist()) for _ in range(1000)]
     assert sum(one.low <= 1 <= one.high for one in found) >= 933
-    assert math.isnan(intervals.median([1.0] * 5).low) and math.isnan(intervals.median([]).value)
+    assert math.isnan(intervals.estimate_median([1.0] * 5).low) and math.isnan(intervals.estimate_median([]).value)
 
 
 def test_a_person_of_many_at_one_cell_is_compared_with_each_of_the_others(db):
     say(db, "A+", "b+", "c-")
-    assert [(person.compared, person.same.value) for person in people(db)] == [(2, 0.5), (2, 0.5), (2, 0.0)]
+    assert [(person.compared, person.same.value) for person in compute_annotator_figures(db)] == [
+        (2, 0.5),
+        (2, 0.5),
+        (2, 0.0),
+    ]

@@ -10,9 +10,9 @@ import tifffile
 from conftest import draw
 from PIL import Image, features
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.pictures import kinds
+from annotator.store.pictures import picture_kinds
 from annotator.store.pictures.decoding import BadImage, check_image, open_rgb
 from annotator.store.pictures.stretching import Stretch
 
@@ -126,7 +126,7 @@ def test_flipped_bytes_of_each_kind_never_raise_anything_but_bad_image(kind):
 
 def test_jfif_is_a_jpeg_and_is_registered(tmp_path):
     draw(tmp_path / "photos" / "a.jpg", seed=1).rename(tmp_path / "photos" / "a.jfif")
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos")
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos")
     assert Database(tmp_path / "project").value("SELECT name FROM image") == "a.jfif"
 
 
@@ -227,18 +227,20 @@ def test_files_that_an_extra_reads_are_found_by_the_same_command_once_it_is_ther
     from annotator.store.pictures import files
 
     with monkeypatch.context() as patch:  # as a version that did not read them
-        fewer = kinds.IMAGE_SUFFIXES - {".avif"}
-        for module in (kinds, files):
+        fewer = picture_kinds.IMAGE_SUFFIXES - {".avif"}
+        for module in (picture_kinds, files):
             patch.setattr(module, "IMAGE_SUFFIXES", fewer)
-        assert set_up(tmp_path / "project", images_folder=photos).registered.added == 1
-    done = set_up(tmp_path / "project", images_folder=photos).registered
+        assert set_up_project(tmp_path / "project", images_folder=photos).registered.added == 1
+    done = set_up_project(tmp_path / "project", images_folder=photos).registered
     assert (done.added, done.bad) == (1, [])
 
 
 def test_every_ending_belongs_to_one_kind():
-    endings = [ending for kind in kinds.KINDS for ending in kind.endings]
+    endings = [ending for kind in picture_kinds.PICTURE_KINDS for ending in kind.endings]
     assert len(endings) == len(set(endings))
     assert not set(endings) & {".jpg", ".png", ".tif", ".avif", ".jfif"}
     assert (
-        kinds.unread_ending("a/b.MP4") == ".mp4" and kinds.unread_ending(".mp4") == "" and not kinds.advice_on("a.txt")
+        picture_kinds.get_unread_ending("a/b.MP4") == ".mp4"
+        and picture_kinds.get_unread_ending(".mp4") == ""
+        and not picture_kinds.get_advice("a.txt")
     )

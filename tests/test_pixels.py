@@ -10,9 +10,9 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from annotator.store.disk.open_files import open_file
-from annotator.store.pictures import browser_formats as originals
+from annotator.store.pictures import browser_formats
 from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image, open_rgb, write_display
-from annotator.store.pictures.files import content_of
+from annotator.store.pictures.files import compute_sha256
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # what Pillow mutters about spoilt files
 
@@ -142,7 +142,7 @@ def test_an_orientation_that_stands_in_xmp_only_is_applied_to_size_and_pixels(tm
     assert (facts.width, facts.height) == open_rgb(path).size == (48, 64)
 
 
-def test_colours_are_those_that_the_profile_says(tmp_path):
+def test_colors_are_those_that_the_profile_says(tmp_path):
     def read(name, picture, **options):
         picture.save(tmp_path / name, **options)
         return open_rgb(tmp_path / name).getpixel((5, 5))
@@ -157,7 +157,7 @@ def test_colours_are_those_that_the_profile_says(tmp_path):
     assert near(read("wide.jpg", brown, icc_profile=profiles.wide(), quality=95), (225, 113, 49))
     assert near(read("palette.png", brown.quantize(4), icc_profile=profiles.wide()), (225, 113, 49))
     assert read("spoilt.png", brown, icc_profile=profiles.wide()[:200]) == (200, 100, 50)
-    assert near(read("grey.png", Image.new("L", (16, 16), 100), icc_profile=profiles.grey()), (154, 154, 154))
+    assert near(read("grey.png", Image.new("L", (16, 16), 100), icc_profile=profiles.gray()), (154, 154, 154))
     inks = Image.new("CMYK", (16, 16), (200, 100, 50, 20))
     assert near(read("inks.tiff", inks, icc_profile=profiles.cmyk()), (46, 164, 173))
     # L* 53.2, a* 80.1, b* 67.2 is the red of sRGB.
@@ -186,7 +186,7 @@ def test_float_pixels_with_holes_and_flat_ones_are_read(tmp_path):
     assert np.asarray(open_rgb(tmp_path / "flat.tiff")).std() == 0
 
 
-def test_cmyk_palette_grey_and_bilevel_become_rgb(tmp_path):
+def test_cmyk_palette_gray_and_bilevel_become_rgb(tmp_path):
     red = Image.new("RGB", (16, 16), (255, 0, 0))
     red.convert("CMYK").save(tmp_path / "print.jpg", quality=95)
     red.convert("P").save(tmp_path / "palette.png")
@@ -239,7 +239,7 @@ def test_the_display_copy_is_never_enlarged_and_leaves_nothing_behind_when_it_fa
     assert [path.name for path in shown.iterdir()] == ["a.webp"]
 
 
-@pytest.mark.parametrize("read", [check_image, open_rgb, originals.media_type, content_of, open_file])
+@pytest.mark.parametrize("read", [check_image, open_rgb, browser_formats.find_media_type, compute_sha256, open_file])
 def test_a_named_pipe_is_never_waited_for(tmp_path, read):
     os.mkfifo(tmp_path / "pipe.jpg")
     answers = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import annotator as package
+from annotator import open
 from annotator.exchange import formats
 from models import plugins
 from models.plugins import PluginWarning
@@ -46,10 +46,10 @@ def installed(site, tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def looked_at_anew():
     """Installed packages are looked at once a process, and here before and after each test."""
-    for known in (plugins.plugins, formats._plugged_in):
+    for known in (plugins.find_plugins, formats._load_plugin_formats):
         known.cache_clear()
     yield
-    for known in (plugins.plugins, formats._plugged_in):
+    for known in (plugins.find_plugins, formats._load_plugin_formats):
         known.cache_clear()
 
 
@@ -66,7 +66,7 @@ def declare(site: Path, package: str, named: dict[str, str]) -> None:
 def test_an_installed_plugin_reads_writes_and_trains(installed, annotator, project):
     assert [row["name"] for row in json.loads(annotator("formats", "--json").stdout)][-1] == "tag-list"
     sources = {row["name"]: row["source"] for row in json.loads(annotator("backbones", "--json").stdout)}
-    assert sources["random-colours"] == "plug-in: annotator-example 1.0"
+    assert sources["random-colors"] == "plug-in: annotator-example 1.0"
     (project.parent / "some.tags").write_text("00.jpg\t+fox\t-deer\n01.jpg\t+heron\n")
     assert "Format: tag-list (its name ends in .tags)" in annotator("import", project, "some.tags", "--yes").stdout
     annotator("export", project, "out.tags", "--format", "tag-list")
@@ -74,9 +74,9 @@ def test_an_installed_plugin_reads_writes_and_trains(installed, annotator, proje
     assert lines[:3] == ["00.jpg\t+fox\t-deer", "01.jpg\t+heron", "02.jpg"] and len(lines) == 24
     (project.parent / "bad.tags").write_text("00.jpg\tfox\n")
     assert "bad.tags, line 1: 'fox' must be" in annotator("import", project, "bad.tags", "--yes", code=1).stderr
-    annotator("init", project, "--backbone", "random-colours")
+    annotator("init", project, "--backbone", "random-colors")
     assert "24 images published" in annotator("worker", project, "--once").stdout
-    assert (project / "features" / "random-colours").is_dir()
+    assert (project / "features" / "random-colors").is_dir()
 
 
 @pytest.mark.process
@@ -111,16 +111,16 @@ def test_a_plugin_that_cannot_be_used_is_named_and_breaks_nothing(installed, ann
         assert sum(repr(name) in line and "broken 1.0" in line for line in warned) == 1, name
 
 
-def test_a_plugin_that_fails_while_it_recognises_does_not_stop_an_import(tmp_path, monkeypatch, project):
+def test_a_plugin_that_fails_while_it_recognizes_does_not_stop_an_import(tmp_path, monkeypatch, project):
     (tmp_path / "confused_plugin.py").write_text(
-        "from annotator.exchange.formats.format import Format\n"
-        "FORMAT = Format('mine', 'confused', recognise=lambda path: 1 / 0, read=lambda path, problems: None)\n"
+        "from annotator.exchange.formats.format import Format\nFORMAT = Format('mine', 'confused', recognize=lambda "
+        "path: 1 / 0, read=lambda path, problems: None)\n"
     )
     declare(tmp_path, "confused", {"confused": "confused_plugin:FORMAT"})
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "labels.csv").write_text("image,class,state\n00.jpg,fox,present\n")
     with (
-        package.open(project) as opened,
+        open(project) as opened,
         pytest.warns(PluginWarning, match="'confused' cannot say whether .*labels.csv"),
     ):
         assert opened.import_(tmp_path / "labels.csv").imported.answers == 1

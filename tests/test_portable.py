@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.basis import as_tensor, root
-from models.ensemble.fit_ensemble import second_model
-from models.ensemble.learned_rows import Learned
+from models.ensemble.basis import signed_sqrt, to_float_tensor
+from models.ensemble.fit_ensemble import fit_second_model
 from models.ensemble.portable import PortableEnsemble
-from models.ensemble.regions import encode, learn_basis
+from models.ensemble.regions import encode_regions, learn_region_basis
 from models.ensemble.stacking import fit_stacked
+from models.ensemble.training_subset import TrainingSubset
 from models.methods.auto import Auto
 
 IMAGES, CLASSES, DIMENSIONS, REGIONS = 240, 5, 24, 9
@@ -30,7 +30,7 @@ def made_up(seed: int = 0):
 def trained(answered: int, marked: int = 200):
     """A training of `auto` on one mark an image, with the first images answered in every class."""
     features, regions, truth = made_up()
-    codes = encode(learn_basis(features, regions), regions)
+    codes = encode_regions(learn_region_basis(features, regions), regions)
     labels = np.zeros((IMAGES, CLASSES), np.int8)
     for image in range(marked):
         shown = np.flatnonzero(truth[image])
@@ -60,7 +60,7 @@ def test_the_portable_model_gives_the_probabilities_of_the_training(answered, tm
     # Marks of other images count as known in the stacker, and here nothing is known: images without any label.
     free = unanswered[unanswered >= 200]
     wanted = model.probabilities[free]
-    from_codes = torch.sigmoid(loaded.of_codes(features[free], codes[free])).numpy()
+    from_codes = torch.sigmoid(loaded.forward_codes(features[free], codes[free])).numpy()
     np.testing.assert_allclose(from_codes, wanted, atol=2e-5)
     assert np.isnan(wanted[:, -1]).all() and np.isnan(from_codes[:, -1]).all()
     from_output = torch.sigmoid(loaded(torch.from_numpy(features[free]), torch.from_numpy(regions[free]))).numpy()
@@ -74,16 +74,16 @@ def test_a_second_model_takes_part_in_the_portable_form():
     if second is None:  # the marks of made-up images are easy to tell apart: it is fitted as if they were not
         model.ensemble.doubt = 1.0
         rows = model.rows
-        learned = Learned(np.arange(len(rows)), root(as_tensor(features[rows])), None)
+        learned = TrainingSubset(np.arange(len(rows)), signed_sqrt(to_float_tensor(features[rows])), None)
         known = torch.from_numpy(model.labels)
-        model.ensemble.second = second_model(
+        model.ensemble.second = fit_second_model(
             model.ensemble, features, codes, rows, learned, known, None, 0.5, lambda: None
         )
     wanted = model.ensemble.probabilities(features, codes)
     built = PortableEnsemble.build(model.model, codes.basis)
     assert built is not None and built.has_second
     # Between two knots that nearly touch, the rounding of a sum is stretched.
-    np.testing.assert_allclose(torch.sigmoid(built.of_codes(features, codes)).numpy(), wanted, atol=5e-4)
+    np.testing.assert_allclose(torch.sigmoid(built.forward_codes(features, codes)).numpy(), wanted, atol=5e-4)
 
 
 def test_a_file_that_was_not_written_whole_is_no_model(tmp_path):

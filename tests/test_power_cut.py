@@ -14,10 +14,10 @@ from made_features import add_features
 from power_cut import Disk, record, replay
 from safetensors.numpy import load_file
 
-from annotator.exchange.setup import set_up
-from annotator.settings import DEFAULT_BACKBONE as BACKBONE
+from annotator.exchange.project_setup import set_up_project
+from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.image_map import save_map
-from annotator.snapshot.predictions import rankings_of, read_predictions
+from annotator.snapshot.run_predictions import load_rankings, read_predictions
 from annotator.store.database.database import Database
 from annotator.store.labels import audits
 from annotator.store.runs import runs
@@ -51,12 +51,12 @@ def recording(tmp_path_factory):
     (folder / "classes.txt").write_text("\n".join(CLASSES))
     disk = folder / "disk"
     (disk / "out").mkdir(parents=True)
-    set_up(disk / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(disk / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     db = Database(disk / "project")
     ids = np.arange(1, 61)
     features = np.random.default_rng(0).normal(size=(60, 1280)).astype(np.float16)
-    add_features(db, BACKBONE, ids, features, np.repeat(features[:, None], 9, 1))
-    save_map(db.paths.map(BACKBONE), ids, np.random.default_rng(1).random((60, 2)))
+    add_features(db, DEFAULT_BACKBONE, ids, features, np.repeat(features[:, None], 9, 1))
+    save_map(db.paths.map(DEFAULT_BACKBONE), ids, np.random.default_rng(1).random((60, 2)))
     db.set_setting("method", "an")
     db.sql.conn.close()
     shutil.copytree(disk, folder / "before")
@@ -69,20 +69,20 @@ def recording(tmp_path_factory):
 def broken(project: Path, acknowledged: list[list[str]]) -> list[str]:
     """What was acknowledged and is not there, and what is there by halves."""
     db = Database(project)
-    told = consistency.problems(db)
+    told = consistency.find_problems(db)
     stored = {row[0] for row in db.tuples("SELECT uuid FROM decision")}
     stored |= {row[0] for row in db.tuples("SELECT batch FROM decision WHERE batch NOT NULL")}
     told += [
         f"decision {words[1]} is lost" for words in acknowledged if words[0] == "decision" and words[1] not in stored
     ]
-    told += [f"the row of run {one} cannot be read" for one in runs.damaged(db)]
-    run = runs.current_run(db)
+    told += [f"the row of run {one} cannot be read" for one in runs.find_damaged_runs(db)]
+    run = runs.load_current_run(db)
     if run is not None:
         found = read_predictions(db)
-        if found is None or rankings_of(db, found) is None or runs.kept_run(db, run.id) is None:
+        if found is None or load_rankings(db, found) is None or runs.find_kept_run(db, run.id) is None:
             told.append(f"run {run.id}, version {run.version} is published without its arrays")
-    told += audits.damaged(db)
-    if ["audit"] in acknowledged and not audits.audits(db):
+    told += audits.describe_damage(db)
+    if ["audit"] in acknowledged and not audits.load_audits(db):
         told.append("the audit is lost")
     for words in acknowledged:
         if words[0] == "selection" and not (db.paths.selections / f"{words[1]}.npy").exists():

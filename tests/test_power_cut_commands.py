@@ -13,14 +13,14 @@ from adaptable import pretend_adapted
 from power_cut import Disk, record, replay
 from test_power_cut import SHARE, WHY_NOT
 
-from annotator.benchmark.faults.scenes.scene import IMAGES, make_project
+from annotator.benchmark.faults.scenes.scene import SCENE_IMAGES, make_project
 from annotator.exchange.exports import destination
-from annotator.store.classes import history as class_history
+from annotator.store.classes import class_history
 from annotator.store.database.database import Database
-from annotator.store.database.files_together import finish
-from annotator.store.pictures.files import content_of
+from annotator.store.database.files_together import finish_renaming
+from annotator.store.pictures.files import compute_sha256
 from annotator.store.schema import STEPS
-from annotator.store.schema.older import read_any, write_older
+from annotator.store.schema.older import read_any_version, write_older
 from annotator.store.upkeep import consistency, restoring
 
 COMMANDS = Path(__file__).with_name("power_cut_commands.py")
@@ -38,7 +38,7 @@ def recording(tmp_path_factory):
     write_older(folder / "project" / "project.db", disk / "older" / "project.db", "m004")
     db = Database(folder / "project")
     pretend_adapted(db, "made", "parent", np.arange(1, 5))
-    (db.paths.adapted("made") / "model.safetensors").write_text(WEIGHTS)
+    (db.paths.adapted_network("made") / "model.safetensors").write_text(WEIGHTS)
     db.close()
     shutil.move(folder / "project", disk / "project")
     Database(disk / "project").close()
@@ -53,19 +53,19 @@ def broken(disk: Path, done: dict[str, int]) -> list[str]:
     """What had ended well and is not there, and what is there by halves."""
     told = []
     db = Database(disk / "project")
-    told += consistency.problems(db)
+    told += consistency.find_problems(db)
     if db.value("SELECT count(*) FROM decision WHERE uuid LIKE 'decided-%'") < done.get("decision", 0):
         told.append("a decision is lost")
-    changes = sum(change.kind in ("merge", "undo") for change in class_history.history(db))
+    changes = sum(change.kind in ("merge", "undo") for change in class_history.load_changes(db))
     told += ["a merge is lost"] if changes < done.get("merge", 0) else []
     db.close()
     return told + _exports(disk / "out", done) + _backups(disk, done) + _upgrade(disk / "older", done)
 
 
 def _exports(out: Path, done: dict[str, int]) -> list[str]:
-    finish(out / "labels.csv")  # as the next export does
+    finish_renaming(out / "labels.csv")  # as the next export does
     files = sorted(out.glob("labels.*"), key=lambda path: path.name.endswith(".card.json"))
-    told = destination.problems(files, False) if files else []
+    told = destination.find_problems(files, False) if files else []
     folder = out / "set"
     if folder.exists():
         told += _folder(folder)
@@ -84,25 +84,28 @@ def _exports(out: Path, done: dict[str, int]) -> list[str]:
 def _folder(folder: Path) -> list[str]:
     """By what its files hold: times are not kept by the model of a disk."""
     card = json.loads((folder / "data_card.json").read_text())
-    told = [name for name, digest in card["written"].items() if content_of(folder / name) != digest]
+    told = [name for name, digest in card["written"].items() if compute_sha256(folder / name) != digest]
     pictures = list(folder.rglob("*.jpg"))
     for path in pictures:
         assert path.read_bytes().endswith(b"\xff\xd9"), path
-    return told + ([] if len(pictures) == IMAGES else [f"{len(pictures)} images"])
+    return told + ([] if len(pictures) == SCENE_IMAGES else [f"{len(pictures)} images"])
 
 
 def _backups(disk: Path, done: dict[str, int]) -> list[str]:
-    kept = restoring.manifests(disk / "kept")
+    kept = restoring.list_manifests(disk / "kept")
     told = ["a backup is lost"] if len(kept) < done.get("backup", 0) else []
     for number, manifest in enumerate(kept, start=1):
         restoring.restore(disk / "kept", disk / f"restored{number}", manifest.stem)
         db = Database(disk / f"restored{number}")
         decided = db.value("SELECT count(*) FROM decision WHERE uuid LIKE 'decided-%'")
-        told += [*consistency.problems(db), *([] if decided == number else [f"backup {number} has {decided} of it"])]
+        told += [
+            *consistency.find_problems(db),
+            *([] if decided == number else [f"backup {number} has {decided} of it"]),
+        ]
         db.close()
     if (disk / "again").exists():
         db = Database(disk / "again")
-        told += consistency.problems(db)
+        told += consistency.find_problems(db)
         db.close()
     elif done.get("restore"):
         told.append("what was restored is lost")
@@ -110,14 +113,14 @@ def _backups(disk: Path, done: dict[str, int]) -> list[str]:
 
 
 def _upgrade(older: Path, done: dict[str, int]) -> list[str]:
-    found = read_any(older / "project.db")
+    found = read_any_version(older / "project.db")
     told = ["the upgrade is lost"] if done.get("upgrade") and found["steps"] < len(STEPS) else []
-    copies = [read_any(path) for path in (older / "copies").glob("*.db")]
+    copies = [read_any_version(path) for path in (older / "copies").glob("*.db")]
     if found["steps"] == len(STEPS) and not copies:
         told.append("it was upgraded and the copy from before is lost")
     told += ["a copy is of another project" for copy in copies if copy["decisions"] != found["decisions"]]
     db = Database(older)
-    told += consistency.problems(db)
+    told += consistency.find_problems(db)
     db.close()
     return told
 

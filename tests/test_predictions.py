@@ -10,42 +10,41 @@ import pytest
 from made_features import add_features
 
 from annotator.errors import AnnotatorError, NothingToLearn
-from annotator.exchange.predictions import outside_predictions, score_tables
-from annotator.exchange.predictions.outside_predictions import Choices
-from annotator.queues import grid, review
-from annotator.records import Batch, Decision, Wanted, WantedGrids
-from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.suggestions import first_run_in_words, missing_positives
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.exchange.predictions import prediction_import, score_files
+from annotator.exchange.predictions.prediction_import import PredictionOptions
+from annotator.queues import grid_queue, review_queue
+from annotator.records import Batch, Decision, WantedGrids, WantedImages
+from annotator.snapshot.run_predictions import read_predictions
+from annotator.snapshot.suggestions import describe_first_run, find_missing_positives
+from annotator.store.classes import class_changes, classes
 from annotator.store.database.database import Database
-from annotator.store.features.cache import open_features
-from annotator.store.gallery.image_history import history_of
+from annotator.store.features.feature_cache import open_features
+from annotator.store.gallery.image_history import load_image_history
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
 from annotator.store.runs import prediction_sources, runs
 from annotator.worker.training.incremental_update import Updater
-from annotator.worker.training.schedule import QUIET, Schedule
+from annotator.worker.training.schedule import QUIET_SECONDS, Schedule
 from annotator.worker.training.train import train
 
 WIDE = "image,fox,heron\n00.jpg,0.9,0.1\n01.jpg,0.2,\ndeep/23.png,,0.75\n"
 
 
 def ids(db):
-    return dict(db.tuples("SELECT name, id FROM image")), {one.name: one.id for one in classes.all_classes(db)}
+    return dict(db.tuples("SELECT name, id FROM image")), {one.name: one.id for one in classes.load_active_classes(db)}
 
 
 def said_of(db, image, class_name):
     """Source -> what it says of a cell, without those that say nothing."""
     images, named = ids(db)
-    answers = prediction_sources.said(db, [images[image]], [named[class_name]])
+    answers = prediction_sources.load_cell_scores(db, [images[image]], [named[class_name]])
     return {source.name: round(float(value), 3) for source, (value,) in answers if not np.isnan(value)}
 
 
 def add(db, tmp_path, text=WIDE, name="yolo", **choices):
     path = tmp_path / "scores.csv"
     path.write_text(text)
-    with outside_predictions.prepare(db, path, name, Choices(**choices), "Ann") as plan:
+    with prediction_import.prepare_predictions(db, path, name, PredictionOptions(**choices), "Ann") as plan:
         return plan.apply()
 
 
@@ -108,7 +107,7 @@ def test_what_is_wrong_is_said_together_and_stores_nothing(db, tmp_path, annotat
     done = annotator("predictions", "project", "bad.csv", "--name", "bad", code=1)
     for words in ("row 1: 1.5", "row 2: the score 'x'", "row 2: the score inf", "'hern'", "Did you mean 'heron'"):
         assert words in done.stderr.replace("'inf'", "inf"), words
-    assert prediction_sources.sources(db) == [] and not list(tmp_path.glob("project/import-*"))
+    assert prediction_sources.load_sources(db) == [] and not list(tmp_path.glob("project/import-*"))
     ragged = [
         (b"image,fox\n00.jpg,0.5,1\n", "Row #2"),
         (b"image,fox\n" + b"0" * 3_000_000, "cannot be read as a table"),
@@ -129,7 +128,7 @@ def test_unknown_images_and_unwanted_classes_are_left_out_and_counted(db, tmp_pa
     (tmp_path / "more.csv").write_text("image,fox,wolf,Heron \n00.jpg,3,4,-1\nnobody.jpg,1,1,1\n")
     words = ("predictions", "project", "more.csv", "--name", "more", "--scale", "score", "--only-known")
     tried = json.loads(annotator(*words, "--dry-run", "--json").stdout)
-    assert tried["stored"] is None and prediction_sources.sources(db) == []
+    assert tried["stored"] is None and prediction_sources.load_sources(db) == []
     done = json.loads(annotator(*words, "--json").stdout)
     assert (done["images"], done["unknown_images"], done["unknown_classes"]) == (1, 1, ["wolf"])
     assert said_of(db, "00.jpg", "fox") == {"more": 3.0} and said_of(db, "00.jpg", "heron") == {"more": -1.0}
@@ -144,7 +143,7 @@ def test_of_several_scores_of_a_cell_the_highest_counts_and_they_are_counted(
     db, tmp_path, annotator, monkeypatch, order
 ):
     """In one block of rows and in several, whatever the order."""
-    monkeypatch.setattr(score_tables, "BYTES", 64)
+    monkeypatch.setattr(score_files, "CSV_BLOCK_BYTES", 64)
     rows = [
         "00.jpg,fox,0.25",
         "01.jpg,fox,0.5",
@@ -181,12 +180,12 @@ def test_a_later_file_adds_to_a_source_and_replaces_what_it_says_again(db, tmp_p
 def test_a_removed_source_says_nothing_and_its_log_stays(db, tmp_path, annotator):
     add(db, tmp_path)
     images, named = ids(db)
-    decisions.decide(
+    decisions.save(
         db, [Decision("a" * 8, "label", "Ann", "click", image_id=images["00.jpg"], class_id=named["fox"], state=1)]
     )
     annotator("predictions", "project", "--remove", "yolo")
     assert said_of(db, "00.jpg", "fox") == {} and not list(db.paths.predictions(1).glob("*"))
-    assert prediction_sources.logged(db, images["00.jpg"]) == {1: [("yolo", 0.8999)]}
+    assert prediction_sources.load_logged_scores(db, images["00.jpg"]) == {1: [("yolo", 0.8999)]}
     add(db, tmp_path)
     assert said_of(db, "00.jpg", "fox") == {"yolo": 0.9}, "the name can be used again"
 
@@ -196,9 +195,9 @@ def test_every_answer_is_logged_with_what_the_sources_said_of_its_cell(db, tmp_p
     add(db, tmp_path, "image,fox\n00.jpg,-7\n", name="clip", scale="score")
     images, named = ids(db)
     cells = [(images[image], named["fox"], -1, None) for image in ("00.jpg", "01.jpg", "05.jpg")]
-    decisions.decide(db, [Batch("grid-one", "Ann", "grid", cells)])
+    decisions.save(db, [Batch("grid-one", "Ann", "grid", cells)])
     cleared = Decision("b" * 8, "clear", "Ann", "click", image_id=images["00.jpg"], class_id=named["fox"])
-    decisions.decide(db, [cleared, Batch("grid-one", "Ann", "grid", cells)])
+    decisions.save(db, [cleared, Batch("grid-one", "Ann", "grid", cells)])
     logged = db.tuples(
         """SELECT d.image_id, p.version, round(p.score, 2) FROM prediction_score p
         JOIN decision d ON d.id = p.decision_id ORDER BY 1, 3"""
@@ -215,8 +214,8 @@ def test_scores_of_a_merged_class_count_for_the_class_that_it_became(db, tmp_pat
         {"yolo": 0.25},
         {"yolo": 0.5},
     ]
-    (scores,) = prediction_sources.opened(db)
-    column = prediction_sources.aligned(
+    (scores,) = prediction_sources.open_scores(db)
+    column = prediction_sources.load_aligned_scores(
         db, scores, [images["02.jpg"], images["01.jpg"], images["07.jpg"]], [named["heron"]]
     )
     assert np.array_equal(column[:, 0], np.array([0.5, 0.25, np.nan], np.float16), equal_nan=True)
@@ -249,35 +248,35 @@ def cache(db):
 def probability_of(db, image, class_name):
     predictions = read_predictions(db)
     images, named = ids(db)
-    value = predictions.aligned(predictions.probabilities, [images[image]], [named[class_name]])[0, 0]
+    value = predictions.align(predictions.probabilities, [images[image]], [named[class_name]])[0, 0]
     return None if np.isnan(value) else round(float(value), 2)
 
 
 @pytest.mark.training
 def test_the_first_guess_is_there_before_any_label_and_gone_with_its_source(db, cache, tmp_path):
-    due = Schedule(None).due
+    due = Schedule(None).is_due
     add(db, tmp_path, "image,fox\n00.jpg,5\n", name="clip", scale="score")
     assert not due(db, 24), "scores have an order and nothing to begin with"
     with pytest.raises(NothingToLearn):
         train(db, cache, "auto", {}, "x")
-    assert first_run_in_words(db) == "needs about 20 labeled images"
+    assert describe_first_run(db) == "needs about 20 labeled images"
     add(db, tmp_path)
-    assert first_run_in_words(db) == "the first training starts soon, with the predictions of yolo"
-    assert due(db, 24) and not Schedule(None).due(db, 0)
+    assert describe_first_run(db) == "the first training starts soon, with the predictions of yolo"
+    assert due(db, 24) and not Schedule(None).is_due(db, 0)
     run = train(db, cache, "auto", {}, "x")
     assert probability_of(db, "00.jpg", "fox") == 0.9 and probability_of(db, "05.jpg", "fox") == 0.2
     assert probability_of(db, "00.jpg", "deer") is None, "nobody says anything of deer"
-    assert missing_positives(db, limit=1)[0].image_id == ids(db)[0]["00.jpg"]
-    assert runs.sources_of(db, run.id) == prediction_sources.versions(db) and not due(db, 24)
+    assert find_missing_positives(db, limit=1)[0].image_id == ids(db)[0]["00.jpg"]
+    assert runs.load_source_versions(db, run.id) == prediction_sources.load_versions(db) and not due(db, 24)
     images, named = ids(db)
     cells = [(images[f"{number:02}.jpg"], named["fox"], -1, None) for number in range(6)]
-    decisions.decide(db, [Batch("six-cells", "Ann", "grid", cells)])
+    decisions.save(db, [Batch("six-cells", "Ann", "grid", cells)])
     updated = Updater().update(db, cache)
     assert updated.version == 1 and probability_of(db, "09.jpg", "fox") != 0.2, "updates go on from the guess"
     add(db, tmp_path, "image,fox\n09.jpg,0.75\n")
     assert due(db, 24), "they say something else now"
-    prediction_sources.remove(db, "yolo")
-    prediction_sources.remove(db, "clip")
+    prediction_sources.remove_source(db, "yolo")
+    prediction_sources.remove_source(db, "clip")
     assert due(db, 24)
     train(db, cache, "auto", {}, "x")
     assert probability_of(db, "00.jpg", "fox") is None and not due(db, 24)
@@ -288,14 +287,14 @@ def test_a_program_that_sends_all_the_time_is_not_followed_at_every_step(db, cac
     now = [100.0]
     schedule = Schedule(lambda: now[0])
     add(db, tmp_path)
-    assert schedule.due(db, 24)
-    train(db, cache, "auto", {}, configuration.backbone(db))
+    assert schedule.is_due(db, 24)
+    train(db, cache, "auto", {}, configuration.get_backbone(db))
     for _ in range(3):
         add(db, tmp_path)
-        assert not schedule.due(db, 24)
-        now[0] += QUIET - 1
+        assert not schedule.is_due(db, 24)
+        now[0] += QUIET_SECONDS - 1
     now[0] += 2
-    assert schedule.due(db, 24)
+    assert schedule.is_due(db, 24)
 
 
 @pytest.mark.training
@@ -313,7 +312,7 @@ def test_a_run_notes_what_it_believed_and_published_methods_use_no_predictions(d
         for number, image in enumerate(sorted(images)[:16])
         for column, name in enumerate(("fox", "heron", "deer"))
     ]
-    decisions.decide(db, [Batch("all-cells", "Ann", "grid", cells)])
+    decisions.save(db, [Batch("all-cells", "Ann", "grid", cells)])
     train(db, cache, "auto", {}, "x")
     (listed,) = json.loads(annotator("predictions", "project", "--json").stdout)
     assert listed["used"] and min(listed["weights"].values()) > 0.5, listed
@@ -324,7 +323,7 @@ def test_a_run_notes_what_it_believed_and_published_methods_use_no_predictions(d
             chances[bool(truth[number, column])].append(probability_of(db, image, name))
     assert np.mean(chances[True]) > np.mean(chances[False]) + 0.2, "the images nobody has answered follow the source"
     run = train(db, cache, "an", {}, "x")
-    assert runs.sources_of(db, run.id) == ()
+    assert runs.load_source_versions(db, run.id) == ()
 
 
 @pytest.mark.training
@@ -333,14 +332,14 @@ def test_pages_are_told_what_sources_say_but_never_where_predictions_are_hidden(
     train(db, cache, "auto", {}, "x")
     images, named = ids(db)
     fox = named["fox"]
-    chips = dict(review.next_to_review(db, Wanted("review", "a", "Ann", (), 30), 0.3))[images["00.jpg"]]
+    chips = dict(review_queue.lease_next_images(db, WantedImages("review", "a", "Ann", (), 30), 0.3))[images["00.jpg"]]
     assert [chip.models for chip in chips if chip.class_id == fox] == [(("yolo", 0.8999),)]
     asked = WantedGrids("b", "Ben", fox, 24, (), 1)
-    (shown,) = grid.next_grids(db, asked).items
+    (shown,) = grid_queue.lease_next_grids(db, asked).items
     models = {tile.image.id: tile.models for tile in shown.tiles}
     assert models[images["01.jpg"]] == (("yolo", 0.2),) and models[images["05.jpg"]] == ()
     every = [(image_id, None) for image_id in images.values()]
-    hidden = grid.take_tiles(db, replace(asked, holder="c", hide_predictions=True), named["heron"], every)
+    hidden = grid_queue.lease_tiles(db, replace(asked, holder="c", hide_predictions=True), named["heron"], every)
     assert hidden and {tile.models for tile in hidden} == {()}
-    decisions.decide(db, [Decision("c" * 8, "label", "Ann", "click", image_id=images["00.jpg"], class_id=fox, state=1)])
-    assert [event.models for event in history_of(db, images["00.jpg"])] == [(("yolo", 0.8999),)]
+    decisions.save(db, [Decision("c" * 8, "label", "Ann", "click", image_id=images["00.jpg"], class_id=fox, state=1)])
+    assert [event.models for event in load_image_history(db, images["00.jpg"])] == [(("yolo", 0.8999),)]

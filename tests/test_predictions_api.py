@@ -46,13 +46,13 @@ def test_a_program_sends_predictions_and_its_token_does_nothing_else(project, an
         assert send(served, body, secret) == (200, {"images": 2, "unknown_images": 1, "version": 1})
         more = {"name": "tagger-9", "images": [{"image": "02.jpg", "scores": {"deer": 0.125}}]}
         assert send(served, more, secret)[1]["version"] == 2
-        (source,) = prediction_sources.sources(db)
+        (source,) = prediction_sources.load_sources(db)
         assert (source.images, source.cells, source.annotator) == (3, 4, "token tagger")
         found: dict = {"ADDRESS": f"http://127.0.0.1:{served.port}", "TOKEN": secret}
         exec(compile(RECIPE, "docs/taggers.md", "exec"), found)
         of_recipe = found["send"]("recipe", {"00.jpg": {"fox": 0.5, "no class": 1.0}, "nobody.jpg": {"fox": 0.5}})
         assert (of_recipe["images"], of_recipe["unknown_images"]) == (1, 1)
-        prediction_sources.remove(db, "recipe")
+        prediction_sources.remove_source(db, "recipe")
         for bad in (
             {"name": "tagger-9", "images": [{"image": "00.jpg", "scores": {"fox": 1.5}}]},
             {"name": "tagger-9", "images": [{"image": "00.jpg", "scores": {"wolf": 0.5}}]},
@@ -86,4 +86,4 @@ def test_a_program_sends_predictions_and_its_token_does_nothing_else(project, an
         status, said = send(served, body, secret)
         assert status == 401 and "valid token" in said["error"]
         assert prediction_sources.find(db, "tagger-9").version == 2
-    assert access_tokens.tokens(db)[0].used_at and access_tokens.tokens(db)[0].revoked_at
+    assert access_tokens.load_tokens(db)[0].used_at and access_tokens.load_tokens(db)[0].revoked_at

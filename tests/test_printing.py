@@ -60,7 +60,7 @@ def test_a_table_on_a_terminal_is_as_wide_as_it_and_interprets_nothing_of_a_name
 def test_progress_is_shown_with_its_numbers_on_a_terminal_and_not_through_a_pipe(streams):
     for tty in (True, False):
         out, err = streams(tty=tty)
-        with printing.progress("Looking at images") as show:
+        with printing.show_progress("Looking at images") as show:
             for done in range(0, 3001, 1000):
                 show(done, 3000)
             print("meanwhile\x1b[2J")
@@ -71,7 +71,7 @@ def test_progress_is_shown_with_its_numbers_on_a_terminal_and_not_through_a_pipe
 
 def test_a_terminal_that_fails_midway_gets_its_cursor_back(streams):
     _, err = streams(tty=True)
-    with pytest.raises(OSError), printing.progress("Looking at images") as show:
+    with pytest.raises(OSError), printing.show_progress("Looking at images") as show:
         show(1, 2)
         raise OSError
     assert err.getvalue().count("\x1b[?25l") == err.getvalue().count("\x1b[?25h") == 1

@@ -8,16 +8,14 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from annotator.exchange.setup import add_folder
+from annotator.exchange.project_setup import add_folder
 from annotator.records import SOURCES, Decision
 from annotator.store.database.database import Database
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
-from annotator.store.networks import embedding
-from annotator.ui.access import context
-from annotator.ui.charts import progress as charts
-from annotator.ui.charts import theme
-from models.statistics.intervals import wilson
+from annotator.store.labels import decisions, project_counts
+from annotator.store.networks import embedding_claim
+from annotator.ui.access import served_project
+from annotator.ui.charts import progress_charts, theme
+from models.statistics.intervals import wilson_interval
 
 SCRIPT = """
 from annotator.ui.pages import progress
@@ -36,11 +34,11 @@ def say(db: Database, image_id: int, class_id: int, state: int, **more) -> None:
         state=state,
         **more,
     )
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 def shown(project) -> AppTest:
-    context.open_project(project)
+    served_project.open_project(project)
     test = AppTest.from_string(SCRIPT, default_timeout=30).run()
     assert not test.exception and not test.error
     return test
@@ -61,14 +59,14 @@ def test_a_young_project_says_what_each_chart_waits_for(project):
 
 
 def test_a_cluster_that_embeds_is_shown_with_its_speed_and_the_time_left(project, db):
-    claim = embedding.claim(db, "ray://head:10001")
+    claim = embedding_claim.claim(db, "ray://head:10001")
     nodes = (("big", 30.0), ("small", 10.0))
     state = replace(claim, done=1200, of=10000, images_a_second=40.0, workers=3, nodes=nodes, note="old is left out: x")
-    embedding.report(db, state)
+    embedding_claim.report(db, state)
     said = " ".join(bar.proto.text for bar in shown(project).get("progress")).replace("\u2060", "").replace("\\", "")
     assert "annotator embed: on ray://head:10001, 1,200 of 10,000 images; 3 workers" in said
     assert "40 images a second (big 30, small 10); about 4 minutes left; old is left out: x" in said
-    embedding.release(db)
+    embedding_claim.release(db)
     assert not any("annotator embed" in bar.proto.text for bar in shown(project).get("progress"))
 
 
@@ -76,7 +74,7 @@ def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):
     for image_id in range(1, 9):
         say(db, image_id, 1, 1)
         say(db, image_id, 2, -1 if image_id % 2 else 1, source="suggestion", score=0.3 + image_id / 20, run_id=1)
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "flag", "Ann", "click", image_id=3, note="blurred | <b>")])
+    decisions.save(db, [Decision(str(uuid.uuid4()), "flag", "Ann", "click", image_id=3, note="blurred | <b>")])
     test = shown(project)
     assert {
         "Decisions a minute",
@@ -98,7 +96,7 @@ def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):
 def test_flags_come_first_and_open_their_image_with_comments_beside_them(project, db):
     for image_id, action, note in ((3, "flag", "blurred | <b>"), (5, "comment", "tail\nonly"), (3, "comment", "no")):
         one = Decision(str(uuid.uuid4()), action, "<i>Ann", "click", image_id=image_id, note=note)
-        assert not decisions.decide(db, [one]).refused
+        assert not decisions.save(db, [one]).refused
     test = shown(project)
     assert titles(test)[:2] == ["Flagged images", "Comments"]
     flags, comments = (one.value for one in test.get("html"))
@@ -124,7 +122,7 @@ def test_the_reliability_table_is_a_count_of_the_answers_in_each_tenth(project, 
     for number, (score, found) in enumerate(answers):
         image_id, class_id = number // 3 + 1, number % 3 + 1
         say(db, image_id, class_id, 1 if found else -1, source="grid", score=score, run_id=2)
-    table = charts.reliability_table(overview.answers_by_score(db)).set_index("shown from")
+    table = progress_charts.build_reliability_table(project_counts.count_answers_by_score(db)).set_index("shown from")
     for tenth in range(10):
         there = [found for score, found in answers if int(score * 10) == tenth]
         if there:
@@ -142,40 +140,43 @@ def test_wilsons_interval_is_that_of_the_tables_and_stays_within_0_and_1():
         (0, 20): (0.0, 0.1611),
         (1, 29): (0.0061, 0.1718),
     }.items():
-        assert wilson(successes, of) == pytest.approx((low, high), abs=2e-4)
-    assert all(wilson(0, of)[0] == 0.0 and wilson(of, of)[1] == 1.0 for of in range(1, 50))
+        assert wilson_interval(successes, of) == pytest.approx((low, high), abs=2e-4)
+    assert all(wilson_interval(0, of)[0] == 0.0 and wilson_interval(of, of)[1] == 1.0 for of in range(1, 50))
 
 
 def test_unsure_answers_count_for_no_share_and_empty_bins_are_left_out():
     bins = [
         {"low": 0.05 * step, "high": 0.05 * step + 0.05, "present": 0, "absent": 0, "unsure": 4} for step in range(20)
     ]
-    assert charts.reliability_table(bins).empty
+    assert progress_charts.build_reliability_table(bins).empty
     bins[14]["present"], bins[15]["absent"] = 3, 1
-    table = charts.reliability_table(bins)
+    table = progress_charts.build_reliability_table(bins)
     assert table["shown from"].tolist() == [0.7] and table["share"].tolist() == [0.75]
     assert table["unsure"].tolist() == [8]
 
 
 def test_classes_seen_together_are_shares_of_the_class_at_the_left():
     counts = np.array([[10, 4, 0], [4, 5, 1], [0, 1, 2]])
-    table = charts.together_table(counts, ["fox", "heron", "deer"]).set_index(["class", "with"])
+    table = progress_charts.build_cooccurrence_table(counts, ["fox", "heron", "deer"]).set_index(["class", "with"])
     assert table.loc[("fox", "heron"), "share"] == 0.4 and table.loc[("heron", "fox"), "share"] == 0.8
     assert table.loc[("deer", "heron"), "images"] == 1 and len(table) == 6
-    assert charts.together_table(np.zeros((2, 2), int), ["fox", "heron"]).empty
+    assert progress_charts.build_cooccurrence_table(np.zeros((2, 2), int), ["fox", "heron"]).empty
 
 
 def test_of_a_thousand_classes_those_with_most_labels_are_drawn():
     table = pd.DataFrame({"class": [f"c{n}" for n in range(1000)], "present": range(1000), "absent": 0, "unsure": 0})
-    drawn = charts.labels(table, theme.LIGHT).to_dict()
+    drawn = progress_charts.build_label_chart(table, theme.LIGHT_PALETTE).to_dict()
     rows = next(iter(drawn["datasets"].values()))
-    assert {row["class"].removeprefix(theme.JOINER) for row in rows} == {f"c{n}" for n in range(960, 1000)}
+    assert {row["class"].removeprefix(theme.WORD_JOINER) for row in rows} == {f"c{n}" for n in range(960, 1000)}
     counts = np.diag(np.arange(1000)) + 1
-    assert charts.together_table(counts, list(table["class"]))["class"].nunique() == charts.CLASSES_TOGETHER
+    assert (
+        progress_charts.build_cooccurrence_table(counts, list(table["class"]))["class"].nunique()
+        == progress_charts.MAX_MATRIX_CLASSES
+    )
 
 
-@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
-def test_states_differ_in_lightness_and_stand_out_from_the_ground(colours):
+@pytest.mark.parametrize("colors", [theme.LIGHT_PALETTE, theme.DARK_PALETTE], ids=["light", "dark"])
+def test_states_differ_in_lightness_and_stand_out_from_the_ground(colors):
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
@@ -185,17 +186,27 @@ def test_states_differ_in_lightness_and_stand_out_from_the_ground(colours):
         low, high = sorted((luminance(one), luminance(other)))
         return (high + 0.05) / (low + 0.05)
 
-    present, absent, unsure = colours.states
+    present, absent, unsure = colors.states
     for one, other in ((present, absent), (present, unsure), (absent, unsure)):
         assert contrast(one, other) >= 1.5, (one, other)
-    assert contrast(present, colours.ground) >= 3 and contrast(absent, colours.ground) >= 3
-    assert contrast(colours.text, colours.ground) >= 7 and contrast(colours.quiet, colours.ground) >= 4.5
+    assert contrast(present, colors.background) >= 3 and contrast(absent, colors.background) >= 3
+    assert contrast(colors.text, colors.background) >= 7 and contrast(colors.muted, colors.background) >= 4.5
 
 
-def test_every_kind_of_decision_has_a_name_and_every_name_a_colour_of_its_own():
-    assert set(charts.KINDS) == set(SOURCES) - {"import"} | {"skip", "flag", "clear", "comment"}
-    for colours in (theme.LIGHT, theme.DARK):
-        assert len(set(colours.kinds)) == len(set(charts.KINDS.values())) == len(charts.KINDS) - 3
-    assert charts.KINDS["flag"] == charts.KINDS["aside"], "a flag is counted as one, whatever it says"
-    assert charts.KINDS["reading"] == charts.KINDS["known"], "a person is not told which was which"
-    assert charts.KINDS["search"] == charts.KINDS["sample"], "both look for a class without an example"
+def test_every_kind_of_decision_has_a_name_and_every_name_a_color_of_its_own():
+    assert set(progress_charts.SOURCE_TITLES) == set(SOURCES) - {"import"} | {"skip", "flag", "clear", "comment"}
+    for colors in (theme.LIGHT_PALETTE, theme.DARK_PALETTE):
+        assert (
+            len(set(colors.kinds))
+            == len(set(progress_charts.SOURCE_TITLES.values()))
+            == len(progress_charts.SOURCE_TITLES) - 3
+        )
+    assert progress_charts.SOURCE_TITLES["flag"] == progress_charts.SOURCE_TITLES["aside"], (
+        "a flag is counted as one, whatever it says"
+    )
+    assert progress_charts.SOURCE_TITLES["reading"] == progress_charts.SOURCE_TITLES["known"], (
+        "a person is not told which was which"
+    )
+    assert progress_charts.SOURCE_TITLES["search"] == progress_charts.SOURCE_TITLES["sample"], (
+        "both look for a class without an example"
+    )

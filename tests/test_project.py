@@ -8,11 +8,11 @@ import threading
 import numpy as np
 import pytest
 
-import annotator as package
+from annotator import open
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.snapshot.suggestions import missing_positives
+from annotator.snapshot.suggestions import find_missing_positives
 from annotator.store.database import arrays
 from annotator.store.database.caches import Caches
 from annotator.store.networks import configuration
@@ -25,8 +25,8 @@ def two(tmp_path, photos, class_file):
     image 2."""
     opened = []
     for number in (1, 2):
-        set_up(tmp_path / f"p{number}", images_folder=photos, class_file=class_file)
-        project = package.open(tmp_path / f"p{number}")
+        set_up_project(tmp_path / f"p{number}", images_folder=photos, class_file=class_file)
+        project = open(tmp_path / f"p{number}")
         probabilities = np.full((24, 3), 0.1)
         probabilities[number - 1, 0] = 0.9
         publish(project.db, probabilities)
@@ -45,7 +45,7 @@ def publish(db, probabilities) -> None:
 
 
 def best(project) -> int:
-    return missing_positives(project.db, limit=1)[0].image_id
+    return find_missing_positives(project.db, limit=1)[0].image_id
 
 
 def test_two_open_projects_never_mix_and_closing_one_frees_its_caches_alone(two):
@@ -74,8 +74,8 @@ def test_closing_ends_the_connections_of_all_threads(two):
 
 def test_a_project_is_a_context_manager_and_knows_its_path_and_configuration(two):
     first, _ = two
-    configuration.choose_method(first.db, "em_apl", {"alpha": 0.3})
-    with package.open(str(first.path)) as project:
+    configuration.set_method(first.db, "em_apl", {"alpha": 0.3})
+    with open(str(first.path)) as project:
         assert project.path == first.path and repr(project) == f"annotator.open({str(first.path)!r})"
         now = project.configuration
         assert (now.method, now.backbone, now.parameters) == ("em_apl", DEFAULT_BACKBONE, {"alpha": 0.3})
@@ -85,7 +85,7 @@ def test_a_project_is_a_context_manager_and_knows_its_path_and_configuration(two
 
 def test_there_is_no_project_in_an_empty_folder(tmp_path):
     with pytest.raises(AnnotatorError, match="There is no project"):
-        package.open(tmp_path)
+        open(tmp_path)
 
 
 @pytest.mark.process

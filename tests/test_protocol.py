@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from models.protocol import single_positive, split
+from models.single_positive_sampling import sample_single_positives, split_train_validation
 
 # Made by observe_uniform of Cole et al. with RandomState(1200); the last row has no positive.
 ROWS = "001000 111010 010010 101001 001110 000011 001100 110001 101101 000000"
@@ -31,26 +31,28 @@ def one_of_each(columns: list, value: int) -> np.ndarray:
 
 
 def test_the_draw_is_the_published_one():
-    labels = single_positive(TRUTH)
+    labels = sample_single_positives(TRUTH)
     assert labels.dtype == np.int8
     assert np.array_equal(labels, one_of_each(POSITIVE, 1))
 
 
 def test_keeping_a_negative_does_not_change_the_positives():
-    assert np.array_equal(single_positive(TRUTH, negatives=1), one_of_each(POSITIVE, 1) + one_of_each(NEGATIVE, -1))
+    assert np.array_equal(
+        sample_single_positives(TRUTH, negatives=1), one_of_each(POSITIVE, 1) + one_of_each(NEGATIVE, -1)
+    )
 
 
 def test_minus_one_keeps_all():
-    assert np.array_equal(single_positive(TRUTH, -1, -1), np.where(TRUTH, 1, -1))
-    assert not single_positive(TRUTH, 0).any()
+    assert np.array_equal(sample_single_positives(TRUTH, -1, -1), np.where(TRUTH, 1, -1))
+    assert not sample_single_positives(TRUTH, 0).any()
 
 
 def test_more_than_there_are_is_all_there_are():
-    assert np.array_equal(single_positive(TRUTH.astype(bool), 99) == 1, TRUTH == 1)
+    assert np.array_equal(sample_single_positives(TRUTH.astype(bool), 99) == 1, TRUTH == 1)
 
 
 def test_another_seed_gives_other_labels():
-    assert not np.array_equal(single_positive(TRUTH, seed=1201), single_positive(TRUTH))
+    assert not np.array_equal(sample_single_positives(TRUTH, seed=1201), sample_single_positives(TRUTH))
 
 
 @pytest.mark.parametrize(
@@ -63,17 +65,17 @@ def test_another_seed_gives_other_labels():
 )
 def test_what_is_no_truth_is_refused(truth, message):
     with pytest.raises(ValueError, match=message):
-        single_positive(truth)
+        sample_single_positives(truth)
 
 
 def test_fewer_than_none_are_refused():
     with pytest.raises(ValueError, match="negatives = -2"):
-        single_positive(TRUTH, negatives=-2)
+        sample_single_positives(TRUTH, negatives=-2)
 
 
 @pytest.mark.parametrize("n", SPLITS)
 def test_the_split_is_the_published_one(n):
-    train, val = split(n)
+    train, val = split_train_validation(n)
     size, digest = SPLITS[n]
     assert len(val) == size
     assert hashlib.sha256(val.astype(np.int64).tobytes()).hexdigest() == digest
@@ -82,7 +84,7 @@ def test_the_split_is_the_published_one(n):
 
 
 def test_a_share_of_no_image_holds_nothing_back():
-    train, val = split(2)
+    train, val = split_train_validation(2)
     assert train.tolist() == [0, 1]
     assert len(val) == 0
 
@@ -90,4 +92,4 @@ def test_a_share_of_no_image_holds_nothing_back():
 @pytest.mark.parametrize(("n", "share"), [(0, 0.2), (5, 1.0), (5, -0.1)])
 def test_a_split_that_makes_no_sense_is_refused(n, share):
     with pytest.raises(ValueError, match=f"n = {n}, share = {share}"):
-        split(n, share)
+        split_train_validation(n, share)

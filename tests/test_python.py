@@ -15,7 +15,7 @@ from conftest import draw
 import annotator
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.S | re.M)
@@ -30,7 +30,7 @@ def opened(project):
 def test_the_blocks_of_the_python_page_run_and_give_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "sample_data", "sample_data")
-    set_up(Path("birds"), images_folder=Path("sample_data/images"), class_file=Path("sample_data/classes.txt"))
+    set_up_project(Path("birds"), images_folder=Path("sample_data/images"), class_file=Path("sample_data/classes.txt"))
     names, compared = {}, 0
     for block in BLOCKS:
         lines: list[str] = []
@@ -140,7 +140,7 @@ def test_a_table_has_the_same_columns_and_types_whatever_the_project_holds(opene
 def test_an_imported_answer_says_who_gave_it_where_it_comes_from(opened, tmp_path, photos, class_file):
     opened.decide("00.jpg", "fox", "present", annotator="Ann")
     opened.export(tmp_path / "labels.jsonl", "jsonl")
-    set_up(tmp_path / "second", images_folder=photos, class_file=class_file)
+    set_up_project(tmp_path / "second", images_folder=photos, class_file=class_file)
     with annotator.open(tmp_path / "second") as second:
         second.import_(tmp_path / "labels.jsonl")
         second.decide("01.jpg", "deer", "absent", annotator="Cid")
@@ -208,7 +208,7 @@ def test_scores_of_a_table_belong_to_the_cells_that_it_names(opened):
     ):
         with pytest.raises(AnnotatorError, match=said):
             opened.predictions(table, "bad")
-    assert [source.name for source in prediction_sources.sources(opened.db)] == ["long", "wide"]
+    assert [source.name for source in prediction_sources.load_sources(opened.db)] == ["long", "wide"]
 
 
 def test_suggestions_of_a_run_are_open_cells_that_can_be_decided(opened):

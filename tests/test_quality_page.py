@@ -10,9 +10,9 @@ from served import PAGES_ALONE, Served, serving
 from test_appearance import half_white, noise
 from test_twins import find
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.images import set_aside
+from annotator.store.images import excluded_images
 
 pytestmark = pytest.mark.browser
 
@@ -37,7 +37,7 @@ def looked_at(tmp_path_factory) -> Iterator[Served]:
     for name, picture in zip(NAMES, made, strict=True):
         picture.save(folder / "photos" / name)
     (folder / "classes.txt").write_text("fox\nheron\n")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     find(Database(folder / "project"))
     with serving(folder / "project", PAGES_ALONE) as served:
         yield served
@@ -81,7 +81,7 @@ def test_one_of_twins_is_kept_and_the_others_are_set_aside_in_one_step(browser, 
     wait_until_saved(page, 2)
     expect(page.locator(".thumb .mark-aside")).to_have_count(2)
     rows = [row for row in decided(looked_at, "Keeper") if row["action"] == "flag"]
-    assert set_aside.reasons(Database(looked_at.project)) == [("twin of another image", 2)]
+    assert excluded_images.count_by_reason(Database(looked_at.project)) == [("twin of another image", 2)]
     assert {row["note"] for row in rows} == {"twin of original.png"} and len({row["batch"] for row in rows}) == 1
     page.keyboard.press("Backspace")
     wait_until_saved(page, 3)
@@ -92,7 +92,7 @@ def test_one_of_twins_is_kept_and_the_others_are_set_aside_in_one_step(browser, 
     page.keyboard.press("Backspace")
     wait_until_saved(page, 6)
     expect(page.locator(".thumb .mark-aside")).to_have_count(0)
-    assert set_aside.count(Database(looked_at.project)) == 0
+    assert excluded_images.count(Database(looked_at.project)) == 0
 
 
 def test_selected_images_are_set_aside_with_a_reason_found_by_a_filter_and_brought_back(browser, looked_at):
@@ -112,7 +112,7 @@ def test_selected_images_are_set_aside_with_a_reason_found_by_a_filter_and_broug
     page.get_by_label("Note").fill("")
     page.keyboard.press("Enter")
     wait_until_saved(page, 1)
-    assert set_aside.count(Database(looked_at.project)) == 0
+    assert excluded_images.count(Database(looked_at.project)) == 0
 
 
 def test_ones_answers_go_to_all_twins_and_come_back_in_one_step(browser, looked_at):

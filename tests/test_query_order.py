@@ -7,15 +7,15 @@ import pytest
 from made_features import add_features
 
 from annotator.errors import AnnotatorError
-from annotator.queues import annotate, query_order
-from annotator.records import Decision, Wanted
-from annotator.store.features.cache import FeatureCache, open_features
+from annotator.queues import image_queue, query_order
+from annotator.records import Decision, WantedImages
+from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
 from annotator.store.people import leases
-from annotator.worker.features.context import Context
-from annotator.worker.training.first_orders import FirstOrders
+from annotator.worker.features.worker_context import WorkerContext
+from annotator.worker.training.first_orders import FirstOrderPublisher
 from annotator.worker.training.train import train
 from models.query_strategies import STRATEGIES
 
@@ -37,16 +37,16 @@ def trained(db) -> FeatureCache:
 
 def decide(db, action: str, image_id: int, class_id: int | None = None, state: int | None = None) -> None:
     one = Decision(str(uuid.uuid4()), action, "Ann", "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 def taken(db, holder: str = "tab", have=(), want: int = 3, **more) -> list[int]:
-    wanted = Wanted("annotate", holder, "Ann", have, want, **more)
-    return [item.image.id for item in annotate.next_work(db, wanted).items]
+    wanted = WantedImages("annotate", holder, "Ann", have, want, **more)
+    return [item.image.id for item in image_queue.lease_next_work(db, wanted).items]
 
 
 def by_chance(db) -> list[int]:
-    return [image.id for image in sorted(images.all_images(db), key=lambda image: image.sha256)]
+    return [image.id for image in sorted(images.load_all_images(db), key=lambda image: image.sha256)]
 
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "random"])
@@ -85,27 +85,27 @@ def test_without_a_run_every_order_is_the_random_one(db):
 def test_before_the_first_run_representative_images_come_once_there_are_features(db):
     rng = np.random.default_rng(0)
     features = rng.random((24, 6)).astype(np.float16)
-    add_features(db, configuration.backbone(db), np.arange(1, 13), features[:12], np.zeros((12, 1, 6), np.float16))
+    add_features(db, configuration.get_backbone(db), np.arange(1, 13), features[:12], np.zeros((12, 1, 6), np.float16))
     decide(db, "label", 5, 1, 1)
-    first = FirstOrders(Context(db))
+    first = FirstOrderPublisher(WorkerContext(db))
     assert first.publish_if_due(all_embedded=False) and not first.publish_if_due(all_embedded=True)
     published = query_order.load(db, "representative").tolist()
     assert sorted(published) == [*range(1, 5), *range(6, 13)]
     assert taken(db, order="representative") == published[:3]
 
-    more = Context(db)
-    add_features(db, configuration.backbone(db), np.arange(13, 25), features[12:], np.zeros((12, 1, 6), np.float16))
-    assert FirstOrders(more).publish_if_due(all_embedded=True)
+    more = WorkerContext(db)
+    add_features(db, configuration.get_backbone(db), np.arange(13, 25), features[12:], np.zeros((12, 1, 6), np.float16))
+    assert FirstOrderPublisher(more).publish_if_due(all_embedded=True)
     assert len(query_order.load(db, "representative")) == 23, "the images that came since were left out"
     for image_id in range(6, 12):
         decide(db, "label", image_id, 1, 1)
-    train(db, more.features(), "an", {}, configuration.backbone(db))
+    train(db, more.get_features(), "an", {}, configuration.get_backbone(db))
     assert len(query_order.load(db, "representative")) == 17, "the order of the run was not taken"
-    assert not FirstOrders(more).publish_if_due(all_embedded=True)
+    assert not FirstOrderPublisher(more).publish_if_due(all_embedded=True)
 
 
 def held(db, image_id: int, but: str) -> bool:
-    return (image_id, leases.WHOLE) in db.tuples("SELECT image_id, class_id FROM lease WHERE holder != ?", [but])
+    return (image_id, leases.WHOLE_IMAGE) in db.tuples("SELECT image_id, class_id FROM lease WHERE holder != ?", [but])
 
 
 def test_images_that_came_since_and_skipped_ones_follow_when_the_order_is_used_up(db, trained):
@@ -114,7 +114,7 @@ def test_images_that_came_since_and_skipped_ones_follow_when_the_order_is_used_u
     # The run knew it as labeled.
     reopened = 22
     labeled = db.value("SELECT uuid FROM decision WHERE image_id = ?", [reopened])
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=labeled)])
+    decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=labeled)])
     for image_id in others:
         decide(db, "label", image_id, 1, 1)
     assert taken(db, want=1, order="mix") == [reopened]
@@ -123,7 +123,7 @@ def test_images_that_came_since_and_skipped_ones_follow_when_the_order_is_used_u
 
 
 def test_the_project_s_order_holds_until_a_page_asks_for_another(db, trained):
-    query_order.choose(db, "expected_missing")
+    query_order.set_default(db, "expected_missing")
     assert taken(db) == query_order.load(db, "expected_missing").tolist()[:3]
     assert taken(db, "other", order="random", want=1) == [
         next(one for one in by_chance(db) if one % 3 != 1 and one != 2 and not held(db, one, "other"))
@@ -134,12 +134,12 @@ def test_an_unknown_order_lists_the_known_ones(db):
     with pytest.raises(AnnotatorError, match=r"Did you mean.*diversity"):
         taken(db, order="diversty")
     with pytest.raises(AnnotatorError, match="expected_missing"):
-        query_order.choose(db, "best")
-    assert query_order.chosen(db) == "random"
+        query_order.set_default(db, "best")
+    assert query_order.get_default_name(db) == "random"
 
 
 def test_of_very_many_images_a_fresh_sample_is_ordered(db, monkeypatch):
-    monkeypatch.setattr(query_order, "CONSIDERED", 5)
+    monkeypatch.setattr(query_order, "MAX_ORDER_IMAGES", 5)
     arrays = (np.ones((24, 2), np.float16), np.full((24, 3), 0.5), np.zeros((24, 3), np.int8))
     samples = [query_order.build(db, np.arange(1, 25), *arrays, seed)["mix"].tolist() for seed in range(2)]
     assert [len(one) for one in samples] == [5, 5] and sorted(samples[0]) != sorted(samples[1])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from models.labels import ABSENT, PRESENT
-from models.query_strategies import STRATEGIES, order
-from models.query_strategies.diversity import CENTRES
-from models.query_strategies.expected_missing import expected_missing
-from models.query_strategies.mix import MIXED
-from models.query_strategies.representative import SAMPLED
+from models.query_strategies import STRATEGIES, order_candidates
+from models.query_strategies.diversity import MAX_CENTERS
+from models.query_strategies.expected_missing import count_expected_missing
+from models.query_strategies.mix import MIXED_STRATEGIES
+from models.query_strategies.representative import MAX_SAMPLED_IMAGES
 
 ROWS, CLASSES = 60, 5
 
@@ -26,7 +26,7 @@ def arrays() -> dict[str, np.ndarray]:
 
 
 def rows(name: str, arrays: dict, seed: int = 0, **other) -> list[int]:
-    return order(name, **{**arrays, **other}, rng=np.random.default_rng(seed)).rows.tolist()
+    return order_candidates(name, **{**arrays, **other}, rng=np.random.default_rng(seed)).rows.tolist()
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -50,17 +50,17 @@ def test_the_order_follows_the_images_wherever_they_stand(name, arrays):
 
 @pytest.mark.parametrize("name", [name for name, one in STRATEGIES.items() if one.needs])
 def test_what_is_lacking_is_said_and_the_order_is_random_then(name, arrays):
-    assert order(name, **arrays, rng=np.random.default_rng(0)).instead == ""
+    assert order_candidates(name, **arrays, rng=np.random.default_rng(0)).fallback == ""
     lacking = {"model": {"probabilities": None}, "features": {"features": None}}[STRATEGIES[name].needs]
-    found = order(name, **{**arrays, **lacking}, rng=np.random.default_rng(0))
-    assert "random instead" in found.instead
+    found = order_candidates(name, **{**arrays, **lacking}, rng=np.random.default_rng(0))
+    assert "random instead" in found.fallback
     assert found.rows.tolist() == rows("random", arrays)
 
 
 def test_random_puts_every_image_first_as_often_as_any_other():
     labels = np.zeros((8, 1), np.int8)
     rng = np.random.default_rng(0)
-    firsts = [order("random", None, None, labels, np.arange(8), rng).rows[0] for _ in range(4000)]
+    firsts = [order_candidates("random", None, None, labels, np.arange(8), rng).rows[0] for _ in range(4000)]
     # 500 each; 6 standard deviations are 125.
     assert np.abs(np.bincount(firsts, minlength=8) - 500).max() < 125
 
@@ -76,15 +76,19 @@ def test_answered_cells_are_neither_doubtful_nor_missing():
     probabilities = np.array([[0.5, 0.01], [0.4, 0.01], [0.1, 0.2]])
     labels = np.array([[ABSENT, 0], [0, 0], [0, 0]], np.int8)
     for name in ("uncertainty", "expected_missing"):
-        found = order(name, None, probabilities, labels, np.arange(3), np.random.default_rng(0)).rows.tolist()
+        found = order_candidates(
+            name, None, probabilities, labels, np.arange(3), np.random.default_rng(0)
+        ).rows.tolist()
         assert found[-1] == 0, name
-    assert expected_missing(probabilities, labels) == pytest.approx([0.01, 0.41, 0.3])
+    assert count_expected_missing(probabilities, labels) == pytest.approx([0.01, 0.41, 0.3])
 
 
 def test_uncertainty_asks_where_a_complete_answer_tells_most():
     # One even chance: 0.69 nats; three cells of 0.8: 1.50; four of 0.99: 0.22.
     probabilities = np.array([[0.5, 0, 0, 0], [0.8, 0.8, 0.8, 0], [0.99, 0.99, 0.99, 0.99]])
-    found = order("uncertainty", None, probabilities, np.zeros((3, 4), np.int8), np.arange(3), np.random.default_rng(0))
+    found = order_candidates(
+        "uncertainty", None, probabilities, np.zeros((3, 4), np.int8), np.arange(3), np.random.default_rng(0)
+    )
     assert found.rows.tolist() == [1, 0, 2]
 
 
@@ -93,7 +97,9 @@ def test_rare_classes_come_first_until_they_are_not_rare_any_more():
     probabilities = np.repeat(np.array([[0.9, 0.0], [0.0, 0.9]]), [20, 10], 0)
     labels = np.zeros((30, 2), np.int8)
     labels[:9, 0] = PRESENT
-    found = order("class_balance", None, probabilities, labels, np.arange(10, 30), np.random.default_rng(0)).rows
+    found = order_candidates(
+        "class_balance", None, probabilities, labels, np.arange(10, 30), np.random.default_rng(0)
+    ).rows
     assert (found[:8] >= 20).all()
     assert set(found[:14] >= 20) == {True, False}
 
@@ -105,10 +111,10 @@ def test_k_center_visits_every_cluster_before_it_returns_to_one():
     of = np.repeat(np.arange(6), sizes)
     features = (middles[of] + rng.standard_normal((len(of), 100)) * 0.3).astype(np.float16)
     labels = np.zeros((len(of), 1), np.int8)
-    found = order("diversity", features, None, labels, np.arange(len(of)), rng).rows
+    found = order_candidates("diversity", features, None, labels, np.arange(len(of)), rng).rows
     assert sorted(of[found[:6]]) == list(range(6))
     labels[of < 2] = ABSENT
-    found = order("diversity", features, None, labels, np.flatnonzero(of > 1), rng).rows
+    found = order_candidates("diversity", features, None, labels, np.flatnonzero(of > 1), rng).rows
     assert sorted(of[found[:4]]) == [2, 3, 4, 5], "clusters with answers were visited again"
 
 
@@ -118,17 +124,17 @@ def test_representatives_come_from_the_largest_groups_first_and_from_none_that_h
     of = np.repeat(np.arange(6), (100, 80, 60, 40, 20, 1))
     features = (middles[of] + rng.standard_normal((len(of), 100)) * 0.3).astype(np.float16)
     labels = np.zeros((len(of), 1), np.int8)
-    found = order("representative", features, None, labels, np.arange(len(of)), rng).rows
+    found = order_candidates("representative", features, None, labels, np.arange(len(of)), rng).rows
     assert of[found[:6]].tolist() == [0, 1, 2, 3, 4, 5]
     labels[[0, 200]] = PRESENT  # of the first and the third group
     left = np.delete(np.arange(len(of)), [0, 200])
-    assert of[order("representative", features, None, labels, left, rng).rows[:4]].tolist() == [1, 3, 4, 5]
+    assert of[order_candidates("representative", features, None, labels, left, rng).rows[:4]].tolist() == [1, 3, 4, 5]
 
 
 def test_a_representative_adds_most_to_how_well_all_images_are_represented():
     rng = np.random.default_rng(0)
     features = rng.random((80, 12)).astype(np.float16)
-    found = order("representative", features, None, np.zeros((80, 1), np.int8), np.arange(80), rng).rows
+    found = order_candidates("representative", features, None, np.zeros((80, 1), np.int8), np.arange(80), rng).rows
     vectors = np.sqrt(features.astype(np.float64))
     vectors -= vectors.mean(0)
     cosines = vectors @ vectors.T / np.outer(*[np.linalg.norm(vectors, axis=1)] * 2)
@@ -139,12 +145,12 @@ def test_a_representative_adds_most_to_how_well_all_images_are_represented():
         best = np.maximum(best, likeness[place])
 
 
-@pytest.mark.parametrize(("name", "most"), [("representative", SAMPLED), ("diversity", CENTRES)])
+@pytest.mark.parametrize(("name", "most"), [("representative", MAX_SAMPLED_IMAGES), ("diversity", MAX_CENTERS)])
 def test_more_images_than_are_chosen_one_by_one_all_come(name, most):
     many = most + 50
     features = np.random.default_rng(0).standard_normal((many, 4)).astype(np.float16)
     labels = np.zeros((many, 1), np.int8)
-    found = order(name, features, None, labels, np.arange(many), np.random.default_rng(1))
+    found = order_candidates(name, features, None, labels, np.arange(many), np.random.default_rng(1))
     assert sorted(found.rows.tolist()) == list(range(many))
 
 
@@ -155,11 +161,11 @@ def test_a_fifth_of_the_mix_is_random():
     probabilities = rng.random((images, 3))
     features = rng.standard_normal((images, 4)).astype(np.float16)
     arrays = (features, probabilities, np.zeros((images, 3), np.int8), np.arange(images))
-    first = order("mix", *arrays, np.random.default_rng(1)).rows[:500]
+    first = order_candidates("mix", *arrays, np.random.default_rng(1)).rows[:500]
     # The same without chance: what comes only now came through the random turns.
     chosen = [
-        order(name, *arrays, np.random.default_rng(1)).rows[:100]
-        for name in [strategy.name for strategy in MIXED]
+        order_candidates(name, *arrays, np.random.default_rng(1)).rows[:100]
+        for name in [strategy.name for strategy in MIXED_STRATEGIES]
         if name != "random"
     ]
     led = set(np.concatenate(chosen).tolist())
@@ -181,7 +187,7 @@ def test_wrong_arrays_and_names_are_refused_with_what_is_wrong(arrays):
     with pytest.raises(ValueError, match="twice"):
         rows("random", arrays, candidates=np.array([1, 1]))
     with pytest.raises(ValueError, match="both must be"):
-        expected_missing(np.zeros((2, 3)), np.zeros((2, 4)))
+        count_expected_missing(np.zeros((2, 3)), np.zeros((2, 4)))
 
 
 def test_every_strategy_says_where_it_is_from():

@@ -7,13 +7,13 @@ import pytest
 from made_features import add_features
 from test_worker import say
 
-from annotator.queues import grid
+from annotator.queues import grid_queue
 from annotator.records import Decision, WantedGrids
 from annotator.snapshot import rankings, suggestions
-from annotator.snapshot.predictions import rankings_of, read_predictions
+from annotator.snapshot.run_predictions import load_rankings, read_predictions
 from annotator.store.classes import classes
 from annotator.store.database import arrays
-from annotator.store.features.cache import open_features
+from annotator.store.features.feature_cache import open_features
 from annotator.store.labels import decisions
 from annotator.store.runs import runs
 from annotator.worker.training.train import train
@@ -29,7 +29,7 @@ def made_up(seed: int = 0) -> np.ndarray:
 
 
 def built(db, chances: np.ndarray, newest: int | None = None) -> rankings.Rankings:
-    newest = decisions.newest_decision(db) if newest is None else newest
+    newest = decisions.get_newest_decision_id(db) if newest is None else newest
     return rankings.build(db, newest, np.arange(1, IMAGES + 1), np.arange(1, CLASSES + 1), chances)
 
 
@@ -65,9 +65,9 @@ def test_rankings_are_what_a_full_sort_gives(db):
 
 def test_decisions_the_run_has_not_seen_change_nothing(db):
     answers(db, 10)
-    seen = decisions.newest_decision(db)
+    seen = decisions.get_newest_decision_id(db)
     before = built(db, made_up())
-    cells = {(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]}
+    cells = {(image_id, class_id) for image_id, class_id, _ in decisions.load_label_cells(db)[0]}
     open_cell = next(
         (image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2) if (image_id, class_id) not in cells
     )
@@ -80,7 +80,8 @@ def test_disagreements_are_the_decisions_furthest_from_the_model_and_never_unsur
     chances, states = made_up(), answers(db)
     apart = np.where(np.isin(states, (1, -1)), np.abs(chances.astype(float) - (states == 1)), np.nan)
     expected = sorted(
-        (-apart[row, column], row, column) for row, column in np.argwhere(apart >= rankings.DOUBTFUL).tolist()
+        (-apart[row, column], row, column)
+        for row, column in np.argwhere(apart >= rankings.MIN_DOUBTFUL_DIFFERENCE).tolist()
     )
     assert built(db, chances).disagreements.tolist() == [[row, column] for _, row, column in expected]
     assert len(expected) > 3
@@ -95,18 +96,18 @@ def test_classes_seen_together_are_counted_on_every_image(db):
 
 
 def test_of_more_cells_than_are_kept_the_likeliest_are_whole_and_the_others_are_sampled_to_the_end(db, monkeypatch):
-    monkeypatch.setattr(rankings, "RANKED", 10)
+    monkeypatch.setattr(rankings, "MAX_RANKED_PER_CLASS", 10)
     chances = made_up()
     ranked = built(db, chances)
     order = best_first(chances[:, 0].astype(float))
     kept = ranked.by_class[0].tolist()
     assert kept[:8] == order[:8] and kept[-1] == order[-1] and len(set(kept)) == 10
-    assert rankings.gapless_length(ranked) == 8
+    assert rankings.get_gapless_length(ranked) == 8
 
 
 def test_where_falling_probabilities_cross_a_limit():
     scores = np.array([0.9, 0.5, 0.5, 0.2], np.float16)
-    assert [rankings.first_below(scores, low) for low in (1.0, 0.9, 0.5, 0.3, 0.0)] == [0, 0, 3, 3, 4]
+    assert [rankings.find_first_below(scores, low) for low in (1.0, 0.9, 0.5, 0.3, 0.0)] == [0, 0, 3, 3, 4]
 
 
 def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
@@ -123,7 +124,7 @@ def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
     for name in vars(again):
         assert np.array_equal(getattr(kept, name), getattr(again, name)), name
     assert kept.expected[3] == 0 and set(kept.by_class[3].tolist()) == {-1}, "nobody has seen an owl yet"
-    assert grid.class_counts(db)[3].likely is None
+    assert grid_queue.load_class_counts(db)[3].expected_positives is None
 
 
 def test_a_run_whose_worker_died_before_it_was_published_is_nobodys(db):
@@ -142,8 +143,8 @@ def test_a_run_whose_worker_died_before_it_was_published_is_nobodys(db):
     half.write_bytes(b"half a")
     predictions = read_predictions(db)
     assert predictions.run.id == first
-    assert rankings_of(db, predictions).by_class.tolist() == built(db, made_up(first)).by_class.tolist()
-    tiles = grid.next_grids(db, WantedGrids("tab", "Ann", 1, 12, (), 1)).items[0].tiles
+    assert load_rankings(db, predictions).by_class.tolist() == built(db, made_up(first)).by_class.tolist()
+    tiles = grid_queue.lease_next_grids(db, WantedGrids("tab", "Ann", 1, 12, (), 1)).items[0].tiles
     assert [tile.image.id - 1 for tile in tiles] == best_first(made_up(first)[:, 0].astype(float))[:12]
 
 
@@ -167,10 +168,10 @@ def test_suggestions_from_rankings_are_those_from_all_probabilities(db):
     rankings.save(db.paths.run(run_id), built(db, chances))
     runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
     answers(db, 12)
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "done", "Ann", "click", image_id=7)])
+    decisions.save(db, [Decision(str(uuid.uuid4()), "done", "Ann", "click", image_id=7)])
     decisions.undo(db, "Ann")
     decisions.undo(db, "Ann")
     for class_id in (None, 1, 2, 3):
-        everything = suggestions.missing_positives(db, class_id, limit=None)
+        everything = suggestions.find_missing_positives(db, class_id, limit=None)
         for limit in (0, 1, 7):
-            assert suggestions.missing_positives(db, class_id, limit) == everything[:limit]
+            assert suggestions.find_missing_positives(db, class_id, limit) == everything[:limit]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models.statistics.metrics import honest_totals
+from models.statistics.metrics import count_honest_totals
 
 
 def test_a_total_is_honest_up_to_twice_the_truth_and_only_rare_classes_are_judged():
@@ -12,5 +12,5 @@ def test_a_total_is_honest_up_to_twice_the_truth_and_only_rare_classes_are_judge
     labels[0, :3] = 1
     labels[:11, 3] = 1  # not rare
     columns = np.array([24, 25, 6, 0]) / 40
-    assert honest_totals(np.tile(columns, (40, 1)), labels, truth) == (3, 2)
-    assert honest_totals(np.tile(columns, (40, 1)), np.zeros_like(labels), truth) == (0, 0)
+    assert count_honest_totals(np.tile(columns, (40, 1)), labels, truth) == (3, 2)
+    assert count_honest_totals(np.tile(columns, (40, 1)), np.zeros_like(labels), truth) == (0, 0)

@@ -78,7 +78,7 @@ def contents(folder: Path) -> dict:
 def medium(db, tmp_path):
     """A copy of a closed project with a run, on a folder that may not be written."""
     publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
-    decisions.decide(db, [Decision("a", "label", "Ann", "click", 1, 1, 1)])
+    decisions.save(db, [Decision("a", "label", "Ann", "click", 1, 1, 1)])
     db.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.sql.close()
     # A name that has to be quoted in an address.
@@ -119,7 +119,7 @@ def test_everything_that_only_reads_works_and_writes_nothing(medium, tmp_path):
 
 
 def test_changes_that_lie_beside_the_file_are_read_or_named_never_passed_over(db, tmp_path):
-    decisions.decide(db, [Decision("a", "label", "Ann", "click", 1, 1, 1)])
+    decisions.save(db, [Decision("a", "label", "Ann", "click", 1, 1, 1)])
     with_index, without = tmp_path / "with", tmp_path / "without"
     shutil.copytree(db.paths.project, with_index)
     shutil.copytree(db.paths.project, without, ignore=shutil.ignore_patterns("*-shm"))

@@ -9,10 +9,10 @@ import pytest
 from served import serving, until
 from stalled import stalled
 
-from annotator.errors import NoAnswer
+from annotator.errors import StorageTimeout
 from annotator.store.database.database import Database
-from annotator.store.disk import open_files as reading
-from annotator.ui.serving.readers import Readers
+from annotator.store.disk import open_files
+from annotator.ui.serving.reader_pool import ReaderPool
 
 LONG = 60.0  # seconds: a deadline that a healthy file meets on any machine
 
@@ -27,7 +27,7 @@ def run(coroutine):
 
 
 def read(path: Path) -> bytes:
-    with reading.open_file(path) as file:
+    with open_files.open_file(path) as file:
         return file.read()
 
 
@@ -38,10 +38,10 @@ def files(tmp_path) -> list[Path]:
     return sorted(tmp_path.glob("*.jpg"))
 
 
-async def told(reader: Readers, path: Path, function=read) -> str:
+async def told(reader: ReaderPool, path: Path, function=read) -> str:
     try:
         return (await reader.read(path, "picture", function, path)).decode()
-    except NoAnswer as problem:
+    except StorageTimeout as problem:
         return str(problem)
 
 
@@ -55,7 +55,7 @@ def test_a_stalled_file_is_given_up_not_begun_again_and_read_once_the_disk_answe
     hanging, answering = threading.Event(), threading.Event()
 
     async def story():
-        reader = Readers(at_once=2, most_hung=3, deadline=1.5)
+        reader = ReaderPool(at_once=2, most_hung=3, deadline=1.5)
         first = await asyncio.gather(*[told(reader, path, counted) for path in (files[0], files[0], files[1])])
         assert all("nothing came within 1.5 seconds" in text for text in first)
         assert len(begun) == 2, "two that ask for one picture share a reading"
@@ -90,12 +90,12 @@ def test_decoding_may_take_longer_than_the_deadline_of_reading(files):
     go_on = threading.Event()
 
     def slow(path: Path) -> bytes:
-        with reading.clock().stopped():
+        with open_files.get_clock().pause():
             go_on.wait(30)
         return read(path)
 
     async def story():
-        reader = Readers(at_once=1, deadline=1.0)
+        reader = ReaderPool(at_once=1, deadline=1.0)
         decoding = asyncio.create_task(told(reader, files[0], slow))
         queued = asyncio.create_task(told(reader, files[1]))
         done, _ = await asyncio.wait({decoding, queued}, timeout=2.0)
@@ -111,7 +111,7 @@ def test_a_picture_of_another_disk_does_not_wait_until_a_stalled_one_is_given_up
     go_on = threading.Event()
 
     async def story():
-        reader = Readers(at_once=1, deadline=30)
+        reader = ReaderPool(at_once=1, deadline=30)
         hangs = asyncio.create_task(told(reader, files[0], lambda _: b"late" if go_on.wait(30) else b"never"))
         await asyncio.sleep(0)  # so that it is the first in the queue
         assert await told(reader, files[1]) == "whole"
@@ -130,7 +130,7 @@ def test_what_waits_in_the_queue_is_refused_when_nothing_gets_on(files):
         return b"late"
 
     async def story():
-        reader = Readers(at_once=2, most_hung=4, deadline=0.3)
+        reader = ReaderPool(at_once=2, most_hung=4, deadline=0.3)
         answers = await asyncio.gather(
             *[reader.read(number, "", hangs, files[0]) for number in range(50)], return_exceptions=True
         )
@@ -138,7 +138,7 @@ def test_what_waits_in_the_queue_is_refused_when_nothing_gets_on(files):
         return answers, reader._threads
 
     answers, threads = run(story())
-    assert all(isinstance(answer, NoAnswer) for answer in answers)
+    assert all(isinstance(answer, StorageTimeout) for answer in answers)
     assert threads <= 6
 
 
@@ -146,10 +146,10 @@ def test_what_waits_in_the_queue_is_refused_when_nothing_gets_on(files):
 def test_a_decision_does_not_wait_for_45_pictures_on_a_stalled_disk(tmp_path, class_file):
     from conftest import draw
 
-    from annotator.exchange.setup import set_up
+    from annotator.exchange.project_setup import set_up_project
 
     photos = [draw(tmp_path / "photos" / f"{number}.jpg", seed=number, size=(48, 36)) for number in range(46)]
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
     db = Database(tmp_path / "project")
     with serving(db.paths.project) as served, stalled(photos[:45]) as waited_for:
         ids = dict(db.tuples("SELECT name, id FROM image"))

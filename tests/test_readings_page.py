@@ -9,9 +9,7 @@ from test_autopilot_page import flown, fly, sure_of_the_fox
 
 from annotator.records import Decision
 from annotator.store.database.database import Database
-from annotator.store.labels import decisions
-from annotator.store.labels import disagreement as annotator_disagreement
-from annotator.store.labels import overlap as readings
+from annotator.store.labels import decisions, disagreed_cells, image_overlap
 from annotator.store.people import assignment, leases
 
 pytestmark = pytest.mark.browser
@@ -25,7 +23,7 @@ def app(tmp_path) -> Served:
 
 def test_two_people_answer_an_image_and_neither_sees_the_other(browser: Contexts, app: Served):
     db = Database(app.project)
-    readings.choose(db, 2, 1.0)
+    image_overlap.set_overlap(db, 2, 1.0)
     ann = fly(browser, app, "Ann")
     first = on_screen(ann)
     ann.keyboard.press("1")
@@ -34,7 +32,8 @@ def test_two_people_answer_an_image_and_neither_sees_the_other(browser: Contexts
     assert labels_of(app, first) == {1: 1, 2: -1, 3: -1}
     assert {row["source"] for row in decided(app, "Ann")} == {"reading"}
 
-    until(lambda: first not in dict(leases.leased_by_others(db, "")))  # her page lets go of it when it asks for more
+    # her page lets go of it when it asks for more
+    until(lambda: first not in dict(leases.load_leases_of_others(db, "")))
     ben = fly(browser, app, "Ben")
     assert on_screen(ben) == first, "what somebody has begun comes first"
     expect(ben.locator(".line")).to_contain_text("Mark everything on this image")
@@ -46,9 +45,9 @@ def test_two_people_answer_an_image_and_neither_sees_the_other(browser: Contexts
     ben.keyboard.press("Enter")
     wait_until_saved(ben)
     assert labels_of(app, first) == {1: 1, 2: -1, 3: -1}, "the first answer stays the label"
-    assert sorted(annotator_disagreement.newest(db, 9).tolist()) == [[first, 1], [first, 2]]
+    assert sorted(disagreed_cells.load_newest_cells(db, 9).tolist()) == [[first, 1], [first, 2]]
     ben.keyboard.press("Backspace")
-    until(lambda: annotator_disagreement.count(db) == 0)
+    until(lambda: disagreed_cells.count(db) == 0)
     assert on_screen(ben) == first
     assert ann.troubles == ben.troubles == []
 
@@ -60,7 +59,7 @@ def test_an_owner_chooses_on_the_page_and_sees_how_far_it_is(browser: Contexts, 
     page.get_by_role("spinbutton", name="Percent of the images").fill("100")
     page.get_by_role("button", name="Save").first.click()
     expect(page.get_by_text("0 of 6 images answered by 2 people; 0 answers so far")).to_be_visible()
-    assert readings.overlap(db) == readings.Overlap(2, 1.0)
+    assert image_overlap.load_overlap(db) == image_overlap.Overlap(2, 1.0)
 
     page.get_by_role("textbox", name="Person").fill("Ann")
     page.get_by_role("textbox", name="Folder").fill("nowhere")
@@ -70,15 +69,15 @@ def test_an_owner_chooses_on_the_page_and_sees_how_far_it_is(browser: Contexts, 
     page.get_by_role("textbox", name="Folder").fill("")
     page.get_by_role("button", name="Give").click()
     expect(page.get_by_text("0 of 6 images complete", exact=True)).to_be_visible()
-    assert [(share.annotator, share.images) for share in assignment.shares(db)] == [("Ann", 6)]
+    assert [(share.annotator, share.images) for share in assignment.load_assignments(db)] == [("Ann", 6)]
     page.get_by_role("button", name="End").click()
-    until(lambda: assignment.shares(db) == [])
+    until(lambda: assignment.load_assignments(db) == [])
 
     names = page.get_by_role("textbox", name="Images")
     names.fill("000.jpg")
     page.get_by_role("button", name="Save").last.click()
     expect(page.get_by_text("1 of 1 images are not complete")).to_be_visible()
-    assert not decisions.decide(db, [Decision("d", "done", "Olga", "done", image_id=1)]).refused
+    assert not decisions.save(db, [Decision("d", "done", "Olga", "done", image_id=1)]).refused
     page.get_by_role("button", name="Save").last.click()
     expect(page.get_by_text("1 image chosen.")).to_be_visible()
     assert page.troubles == []

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.basis import AXES, root
-from models.ensemble.regions import ROWS, RegionCodes, encode, learn_basis
+from models.ensemble.basis import MAX_AXES, signed_sqrt
+from models.ensemble.regions import IMAGES_PER_CHUNK, RegionCodes, encode_regions, learn_region_basis
 
 ROUNDING = 0.025  # a coordinate is rounded to 8 / 127 standard deviations
 
@@ -31,11 +31,11 @@ def rebuilt(region_codes):
 )
 def test_codes_give_the_regions_back_where_256_directions_are_enough(images, dimensions, rank):
     features, regions = seen(images, dimensions, rank)
-    region_codes = encode(learn_basis(features, regions), regions)
-    kept = min(dimensions, AXES)
+    region_codes = encode_regions(learn_region_basis(features, regions), regions)
+    kept = min(dimensions, MAX_AXES)
     assert region_codes.codes.shape == (images, 9, kept) and region_codes.codes.dtype == torch.int8
     assert torch.allclose(region_codes.basis.axes.T @ region_codes.basis.axes, torch.eye(kept), atol=1e-5)
-    there = root(torch.from_numpy(regions)) - region_codes.basis.centre
+    there = signed_sqrt(torch.from_numpy(regions)) - region_codes.basis.centre
     assert (rebuilt(region_codes) - region_codes.basis.centre - there).norm() < ROUNDING * there.norm()
 
 
@@ -43,27 +43,27 @@ def test_codes_give_the_regions_back_where_256_directions_are_enough(images, dim
 def test_a_basis_is_found_for_a_few_images_in_which_most_channels_say_nothing(images):
     rng = np.random.default_rng(0)
     regions = np.maximum(rng.normal(size=(images, 9, 640)) - 1.5, 0) * (rng.random(640) < 0.5)
-    basis = learn_basis(regions.mean(1), regions)
-    assert torch.allclose(basis.axes.T @ basis.axes, torch.eye(AXES), atol=1e-5)
-    there = root(torch.from_numpy(regions)).float() - basis.centre
-    assert (rebuilt(encode(basis, regions)) - basis.centre - there).norm() < ROUNDING * there.norm()
+    basis = learn_region_basis(regions.mean(1), regions)
+    assert torch.allclose(basis.axes.T @ basis.axes, torch.eye(MAX_AXES), atol=1e-5)
+    there = signed_sqrt(torch.from_numpy(regions)).float() - basis.centre
+    assert (rebuilt(encode_regions(basis, regions)) - basis.centre - there).norm() < ROUNDING * there.norm()
 
 
 def test_what_is_dropped_are_the_directions_in_which_the_regions_differ_least():
     features, regions = seen(60, 300)
-    basis = learn_basis(features, regions)
-    centred = (root(torch.from_numpy(regions)) - basis.centre).flatten(0, 1).double()
+    basis = learn_region_basis(features, regions)
+    centred = (signed_sqrt(torch.from_numpy(regions)) - basis.centre).flatten(0, 1).double()
     values = torch.linalg.eigvalsh(centred.T @ centred).flip(0)
     along = (centred @ basis.axes.double()).square().sum(0)
-    assert torch.allclose(along, values[:AXES], rtol=1e-3), "the largest first"
+    assert torch.allclose(along, values[:MAX_AXES], rtol=1e-3), "the largest first"
     lost = (centred - centred @ basis.axes.double() @ basis.axes.T.double()).square().sum()
-    assert float(lost) == pytest.approx(float(values[AXES:].sum()), rel=1e-3)
+    assert float(lost) == pytest.approx(float(values[MAX_AXES:].sum()), rel=1e-3)
 
 
 def test_lengths_are_those_of_the_regions_and_not_of_their_codes():
     features, regions = seen(60, 600)
-    region_codes = encode(learn_basis(features, regions), regions)
-    exact = (root(torch.from_numpy(regions)) - region_codes.basis.centre).norm(dim=-1, keepdim=True)
+    region_codes = encode_regions(learn_region_basis(features, regions), regions)
+    exact = (signed_sqrt(torch.from_numpy(regions)) - region_codes.basis.centre).norm(dim=-1, keepdim=True)
     assert region_codes.lengths.dtype == torch.float32
     assert torch.allclose(region_codes.lengths, exact, rtol=1e-6)
     assert ((region_codes.codes * region_codes.basis.scales).norm(dim=-1, keepdim=True) < 0.999 * exact).all()
@@ -71,18 +71,18 @@ def test_lengths_are_those_of_the_regions_and_not_of_their_codes():
 
 def test_products_are_those_of_the_centred_roots():
     features, regions = seen(20, 24)
-    region_codes = encode(learn_basis(features, regions), regions)
+    region_codes = encode_regions(learn_region_basis(features, regions), regions)
     weight = torch.randn(24, 5, generator=torch.Generator().manual_seed(1))
-    exact = (root(torch.from_numpy(regions)) - region_codes.basis.centre) @ weight
+    exact = (signed_sqrt(torch.from_numpy(regions)) - region_codes.basis.centre) @ weight
     assert (region_codes.products(weight) - exact).norm() < ROUNDING * exact.norm()
 
 
 def test_rows_keep_their_order_when_region_codes_are_cut_chosen_and_joined():
-    features, regions = seen(2 * ROWS + 7, 12)
-    basis = learn_basis(features, regions)
-    whole = encode(basis, regions)
-    joined = encode(basis, regions[:70]).joined(encode(basis, regions[70:]))
-    assert len(joined) == len(whole) == 2 * ROWS + 7
+    features, regions = seen(2 * IMAGES_PER_CHUNK + 7, 12)
+    basis = learn_region_basis(features, regions)
+    whole = encode_regions(basis, regions)
+    joined = encode_regions(basis, regions[:70]).join(encode_regions(basis, regions[70:]))
+    assert len(joined) == len(whole) == 2 * IMAGES_PER_CHUNK + 7
     rows = np.array([3, 100, 0, 3])
     for region_codes in (whole, joined):
         assert torch.allclose(region_codes.codes.float(), whole.codes.float(), atol=2e-3)
@@ -95,7 +95,7 @@ def test_rows_keep_their_order_when_region_codes_are_cut_chosen_and_joined():
 
 def test_no_images_have_no_region_codes():
     features, regions = seen(5, 12)
-    region_codes = encode(learn_basis(features, regions), regions[:0])
+    region_codes = encode_regions(learn_region_basis(features, regions), regions[:0])
     assert len(region_codes) == 0 and isinstance(region_codes, RegionCodes)
     assert region_codes.products(torch.zeros(12, 3)).shape[::2] == (0, 3)
 
@@ -103,21 +103,21 @@ def test_no_images_have_no_region_codes():
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 def test_the_largest_features_a_cache_can_hold_do_not_overflow(kind):
     regions = np.random.default_rng(0).choice([-65504, 65504], (6, 9, 1280)).astype(kind)
-    region_codes = encode(learn_basis(regions[:, 0], regions), regions)
+    region_codes = encode_regions(learn_region_basis(regions[:, 0], regions), regions)
     assert torch.isfinite(region_codes.codes).all() and torch.isfinite(region_codes.lengths).all()
     assert float(region_codes.lengths.max()) > 5000
 
 
 def test_a_region_like_the_average_image_has_a_length_to_divide_by():
     regions = np.ones((4, 9, 12), np.float32)
-    region_codes = encode(learn_basis(regions[:, 0], regions), regions)
+    region_codes = encode_regions(learn_region_basis(regions[:, 0], regions), regions)
     assert (region_codes.lengths > 0).all() and torch.isfinite(
         region_codes.products(torch.ones(12, 2)) / region_codes.lengths
     ).all()
 
 
 def test_regions_are_read_a_few_images_at_a_time_and_by_rows_of_the_sample_alone():
-    features, regions = seen(3 * ROWS, 6)
+    features, regions = seen(3 * IMAGES_PER_CHUNK, 6)
 
     class OnDisk:
         asked = 0
@@ -131,8 +131,8 @@ def test_regions_are_read_a_few_images_at_a_time_and_by_rows_of_the_sample_alone
             return found
 
     disk, told = OnDisk(), []
-    region_codes = encode(learn_basis(features, disk), disk, lambda: told.append(None))
-    assert disk.asked <= ROWS and len(told) == 3 and len(region_codes) == 3 * ROWS
+    region_codes = encode_regions(learn_region_basis(features, disk), disk, lambda: told.append(None))
+    assert disk.asked <= IMAGES_PER_CHUNK and len(told) == 3 and len(region_codes) == 3 * IMAGES_PER_CHUNK
 
 
 @pytest.mark.parametrize("where", ["features", "regions"])
@@ -140,14 +140,14 @@ def test_what_is_not_finite_is_said_so(where):
     features, regions = seen(5, 12)
     {"features": features, "regions": regions[:, 4]}[where][2, 7] = np.nan
     with pytest.raises(ValueError, match="some of 5 images are not finite"):
-        learn_basis(features, regions)
+        learn_region_basis(features, regions)
 
 
 def test_the_same_images_give_the_same_basis():
     features, regions = seen(30, 40)
-    first, second = learn_basis(features, regions), learn_basis(features, regions)
+    first, second = learn_region_basis(features, regions), learn_region_basis(features, regions)
     assert torch.equal(first.axes, second.axes) and torch.equal(first.centre, second.centre)
 
 
 def test_roots_keep_the_sign():
-    assert root(torch.tensor([-4.0, 0.0, 9.0])).tolist() == [-2.0, 0.0, 3.0]
+    assert signed_sqrt(torch.tensor([-4.0, 0.0, 9.0])).tolist() == [-2.0, 0.0, 3.0]

@@ -8,16 +8,16 @@ from hypothesis.extra import numpy as arrays
 from test_versions import cache_of, say, trained  # noqa: F401 - a fixture
 
 from annotator.records import ABSENT
-from annotator.snapshot.predictions import read_predictions
-from annotator.store.relations import relations as store
-from annotator.store.relations.edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declared
+from annotator.snapshot.run_predictions import read_predictions
+from annotator.store.relations import declared_relations
+from annotator.store.relations.relation_edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declaration
 from annotator.worker.process import Worker
 from annotator.worker.training.incremental_update import Updater
-from models.statistics.related import Related
+from models.statistics.relation_constraints import ClassRelations
 
 # animal 0, dog 1, spaniel 2, cat 3, day 4, night 5: a dog is no cat, and it is day or night
 ROUNDED = 1e-5
-PETS = Related(
+PETS = ClassRelations(
     pairs=((2, 1), (1, 0), (2, 0), (3, 0)),
     groups=(((1, 3), False), ((4, 5), True)),
     kinds={0: (1, 2, 3), 1: (2,)},
@@ -26,7 +26,7 @@ PETS = Related(
 
 @given(arrays.arrays(np.float32, (5, 6), elements=st.floats(0, 1, width=32)))
 def test_no_class_is_less_likely_than_a_kind_of_it_and_groups_sum_to_one(table: np.ndarray):
-    found = PETS.obeyed(table)
+    found = PETS.enforce(table)
     for kind, whole in PETS.pairs:
         assert (found[:, kind] <= found[:, whole] + ROUNDED).all()
     assert (found[:, 1] + found[:, 3] <= 1 + ROUNDED).all()
@@ -37,16 +37,16 @@ def test_no_class_is_less_likely_than_a_kind_of_it_and_groups_sum_to_one(table: 
 
 def test_what_obeys_already_stays_and_a_class_without_a_model_takes_part_in_nothing():
     obeying = np.array([[0.9, 0.5, 0.2, 0.3, 0.75, 0.25]], np.float32)
-    assert np.array_equal(PETS.obeyed(obeying), obeying)
+    assert np.array_equal(PETS.enforce(obeying), obeying)
     unknown = np.array([[np.nan, 0.9, 0.2, 0.9, 0.4, np.nan]], np.float32)
-    [found] = PETS.obeyed(unknown)
+    [found] = PETS.enforce(unknown)
     assert np.isnan(found[[0, 5]]).all() and found[4] == np.float32(0.4)
     assert found[1] == pytest.approx(0.5) and found[2] == pytest.approx(0.2 * 0.5 / 0.9)
 
 
 def test_a_training_and_the_versions_after_it_obey(trained):  # noqa: F811
     db, before = trained, np.array(read_predictions(trained).probabilities)
-    store.declare(db, [Declared(IS_A, (1, 2)), Declared(EXACTLY_ONE, (2, 3), "kind")], "Ann")
+    declared_relations.declare(db, [Declaration(IS_A, (1, 2)), Declaration(EXACTLY_ONE, (2, 3), "kind")], "Ann")
 
     def obeys() -> bool:
         found = np.array(read_predictions(db).probabilities).astype(float)
@@ -60,9 +60,9 @@ def test_a_training_and_the_versions_after_it_obey(trained):  # noqa: F811
     worker.train()
     worker.close()
     assert obeys(), "a training"
-    for relation in store.relations(db).made:
-        store.remove(db, relation.id, "Ann")
-    store.declare(db, [Declared(AT_MOST_ONE, (1, 2), "one")], "Ann")
+    for relation in declared_relations.load_relations(db).made:
+        declared_relations.remove(db, relation.id, "Ann")
+    declared_relations.declare(db, [Declaration(AT_MOST_ONE, (1, 2), "one")], "Ann")
     worker = Worker(db.paths.project)
     worker.train()
     worker.close()

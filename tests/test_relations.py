@@ -11,18 +11,17 @@ from hypothesis import strategies as st
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.hierarchy import read_hierarchy
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Batch, Decision
-from annotator.snapshot import gallery
+from annotator.snapshot import gallery_listing
 from annotator.snapshot.filters import GalleryFilter
-from annotator.snapshot.gallery import Sorting
-from annotator.snapshot.progress import progress_of
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.snapshot.gallery_listing import Sorting
+from annotator.snapshot.project_progress import load_progress
+from annotator.store.classes import class_changes, classes
 from annotator.store.database.database import Database
-from annotator.store.labels import auto_accepted, decisions, implied
-from annotator.store.relations import relations as store
-from annotator.store.relations.edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declared
+from annotator.store.labels import auto_accepted, decisions, implied_cells
+from annotator.store.relations import declared_relations
+from annotator.store.relations.relation_edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declaration
 from annotator.store.upkeep import consistency
 
 NAMES = ("animal", "dog", "spaniel", "cat", "day", "night")
@@ -39,39 +38,39 @@ uuids = (f"uuid-{number}" for number in itertools.count())
 @pytest.fixture
 def pets(tmp_path: Path, photos: Path) -> Database:
     """A project with the classes of NAMES, and no relations yet."""
-    set_up(tmp_path / "pets", images_folder=photos, class_text="\n".join(NAMES))
+    set_up_project(tmp_path / "pets", images_folder=photos, class_text="\n".join(NAMES))
     return Database(tmp_path / "pets")
 
 
 def ids(db: Database) -> dict[str, int]:
-    return {name: class_.id for name, class_ in classes.by_name(db).items()}
+    return {name: class_.id for name, class_ in classes.load_classes_by_name(db).items()}
 
 
-def declared(db: Database, relations: tuple = PETS) -> list[Declared]:
+def declared(db: Database, relations: tuple = PETS) -> list[Declaration]:
     id_of = ids(db)
-    return [Declared(kind, tuple(id_of[name] for name in names), group) for kind, names, group in relations]
+    return [Declaration(kind, tuple(id_of[name] for name in names), group) for kind, names, group in relations]
 
 
 def answer(db: Database, name: str, state: int | None, image_id: int = 1, by: str = "Ann") -> str:
     uuid = next(uuids)
     action = "clear" if state is None else "label"
-    saved = decisions.decide(db, [Decision(uuid, action, by, "click", image_id, ids(db)[name], state)])
+    saved = decisions.save(db, [Decision(uuid, action, by, "click", image_id, ids(db)[name], state)])
     assert saved.saved == [uuid], saved.refused
     return uuid
 
 
 def done(db: Database, image_id: int = 1) -> None:
-    assert decisions.decide(db, [Decision(next(uuids), "done", "Ann", "done", image_id)]).saved
+    assert decisions.save(db, [Decision(next(uuids), "done", "Ann", "done", image_id)]).saved
 
 
 def labels(db: Database, image_id: int = 1) -> dict[str, int]:
     names = {class_id: name for name, class_id in ids(db).items()}
-    return {names[label.class_id]: label.state for label in decisions.labels(db, [image_id])}
+    return {names[label.class_id]: label.state for label in decisions.load_labels(db, [image_id])}
 
 
 def follow(db: Database, image_id: int = 1) -> dict[str, int]:
     names = {class_id: name for name, class_id in ids(db).items()}
-    return {names[row[1]]: row[2] for row in implied.cells(db).tolist() if row[0] == image_id}
+    return {names[row[1]]: row[2] for row in implied_cells.load_cells(db).tolist() if row[0] == image_id}
 
 
 def stage(db: Database, image_id: int = 1) -> int:
@@ -79,36 +78,36 @@ def stage(db: Database, image_id: int = 1) -> int:
 
 
 def test_a_spaniel_is_a_dog_and_an_animal_and_no_cat_until_the_answer_is_taken_back(pets: Database):
-    store.declare(pets, declared(pets), "Ann")
+    declared_relations.declare(pets, declared(pets), "Ann")
     uuid = answer(pets, "spaniel", 1)
     assert follow(pets) == {"dog": 1, "animal": 1, "cat": -1}
     assert labels(pets) == {"spaniel": 1}, "nobody has said these"
-    assert auto_accepted.counts(pets) == {"present": 0, "absent": 0} and implied.counts(pets) == {
+    assert auto_accepted.count_accepted(pets) == {"present": 0, "absent": 0} and implied_cells.count_by_state(pets) == {
         "present": 2,
         "absent": 1,
     }
-    progress = progress_of(pets)
+    progress = load_progress(pets)
     assert (progress.pairs_answered, progress.pairs_implied, progress.pairs_open) == (1, 3, progress.pairs - 4)
-    decisions.decide(pets, [Decision(next(uuids), "undo", "Ann", "click", undoes=uuid)])
+    decisions.save(pets, [Decision(next(uuids), "undo", "Ann", "click", undoes=uuid)])
     assert follow(pets) == {} and stage(pets) == 0
 
 
 def test_a_persons_own_answer_goes_before_what_others_imply(pets: Database):
-    store.declare(pets, declared(pets), "Ann")
+    declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "animal", -1)
     assert follow(pets) == {"dog": -1, "spaniel": -1, "cat": -1}
     answer(pets, "spaniel", 1)
     assert labels(pets) == {"animal": -1, "spaniel": 1}
     assert follow(pets) == {"cat": -1}, "of the dog one answer says yes and the other no, so it stays open"
     with pets.reading() as sql:
-        [(image_id, class_id, state, *_)] = implied.contradicted(sql)
+        [(image_id, class_id, state, *_)] = implied_cells.find_contradicted_answers(sql)
     assert (image_id, class_id, state) == (1, ids(pets)["animal"], -1)
     answer(pets, "animal", 1)
-    assert follow(pets) == {"dog": 1, "cat": -1} and store.contradictions(pets, 10) == []
+    assert follow(pets) == {"dog": 1, "cat": -1} and declared_relations.find_contradictions(pets, 10) == []
 
 
 def test_nothing_else_here_spares_what_is_implied_and_asks_for_the_one_of_a_group(pets: Database):
-    store.declare(pets, declared(pets), "Ann")
+    declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "spaniel", 1)
     done(pets)
     assert labels(pets) == {"spaniel": 1, "cat": -1}
@@ -118,18 +117,18 @@ def test_nothing_else_here_spares_what_is_implied_and_asks_for_the_one_of_a_grou
     answer(pets, "spaniel", None)
     assert labels(pets) == {"cat": -1, "day": -1, "animal": -1, "dog": -1}, "nothing spares these any more"
     assert follow(pets) == {"spaniel": -1, "night": 1}
-    assert consistency.problems(pets) == []
+    assert consistency.find_problems(pets) == []
 
 
 def test_an_image_is_empty_when_every_class_is_absent_and_never_where_one_of_a_group_is_left(pets: Database):
     def empty() -> list[int]:
-        return gallery.listing(pets, GalleryFilter.build(empty=True), Sorting()).ids(0, 3)
+        return gallery_listing.get_listing(pets, GalleryFilter.build(empty=True), Sorting()).get_ids(0, 3)
 
     for image_id in (1, 2, 3):
         done(pets, image_id)
     answer(pets, "cat", 0, 2)
     assert empty() == [1, 3], "unsure is not absent"
-    store.declare(pets, declared(pets)[-1:], "Ann")
+    declared_relations.declare(pets, declared(pets)[-1:], "Ann")
     assert empty() == [], "it is day or night"
     answer(pets, "day", -1, 1)
     assert follow(pets) == {"night": 1} and stage(pets) == 3 and empty() == []
@@ -138,18 +137,18 @@ def test_an_image_is_empty_when_every_class_is_absent_and_never_where_one_of_a_g
 
 
 def test_a_batch_names_the_older_answers_that_it_contradicts_and_no_others(pets: Database):
-    store.declare(pets, declared(pets), "Ann")
+    declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "cat", 1, 1)
     answer(pets, "animal", -1, 2)
     cells = [(image_id, ids(pets)["spaniel"], 1, None) for image_id in (1, 2, 3)]
-    assert decisions.decide(pets, [Batch("spaniels", "Bea", "grid", cells)]).saved
+    assert decisions.save(pets, [Batch("spaniels", "Bea", "grid", cells)]).saved
     spaniel, cat, animal = (ids(pets)[name] for name in ("spaniel", "cat", "animal"))
-    assert sorted(implied.contradicted_by(pets, ["spaniels", "unknown"])) == [
+    assert sorted(implied_cells.find_answers_contradicted_by(pets, ["spaniels", "unknown"])) == [
         (1, cat, 1, spaniel, 1),
         (2, animal, -1, spaniel, 1),
     ]
     answer(pets, "dog", -1, 3)
-    assert len(implied.contradicted_by(pets, ["spaniels"])) == 2, "that answer is newer"
+    assert len(implied_cells.find_answers_contradicted_by(pets, ["spaniels"])) == 2, "that answer is newer"
 
 
 def test_what_holds_already_is_previewed_and_a_removed_relation_takes_back_what_it_implied(pets: Database):
@@ -158,40 +157,40 @@ def test_what_holds_already_is_previewed_and_a_removed_relation_takes_back_what_
     answer(pets, "cat", 1, image_id=2)
     answer(pets, "animal", -1, image_id=2)
     assert stage(pets) == 3 and labels(pets)["dog"] == -1
-    effect = store.preview(pets, declared(pets))
+    effect = declared_relations.preview_declaration(pets, declared(pets))
     assert (effect.present, effect.absent, effect.contradicted) == (2, 2, 1), effect
-    assert store.relations(pets).made == () and labels(pets)["dog"] == -1 and follow(pets) == {}
-    assert store.declare(pets, declared(pets), "Ann") == effect
+    assert declared_relations.load_relations(pets).made == () and labels(pets)["dog"] == -1 and follow(pets) == {}
+    assert declared_relations.declare(pets, declared(pets), "Ann") == effect
     assert follow(pets) == {"dog": 1, "animal": 1} and "dog" not in labels(pets) and stage(pets) == 2
-    for relation in store.relations(pets).made:
-        store.remove(pets, relation.id, "Ann")
+    for relation in declared_relations.load_relations(pets).made:
+        declared_relations.remove(pets, relation.id, "Ann")
     assert follow(pets) == {} and labels(pets)["dog"] == -1 and stage(pets) == 3
-    assert store.undo(pets, "Ann") == "the removal of time: exactly one of day, night"
+    assert declared_relations.undo(pets, "Ann") == "the removal of time: exactly one of day, night"
     assert "day" not in labels(pets) and stage(pets) == 2
-    assert consistency.problems(pets) == []
+    assert consistency.find_problems(pets) == []
 
 
 def test_circles_and_classes_that_could_never_be_are_refused_all_at_once(pets: Database):
-    store.declare(pets, declared(pets), "Ann")
+    declared_relations.declare(pets, declared(pets), "Ann")
     wrong = (IS_A, ("animal", "spaniel"), ""), (IS_A, ("cat", "cat"), ""), (AT_MOST_ONE, ("day",), "alone")
     with pytest.raises(AnnotatorError) as refused:
-        store.declare(pets, declared(pets, wrong), "Ann")
+        declared_relations.declare(pets, declared(pets, wrong), "Ann")
     assert "'animal' is a kind of 'spaniel' is a kind of 'dog' is a kind of 'animal': that is a circle." in str(
         refused.value
     )
     assert "'cat' cannot be a kind of 'cat'" in str(refused.value) and "two different classes" in str(refused.value)
     with pytest.raises(AnnotatorError, match="'spaniel' could never be present"):
-        store.declare(pets, declared(pets, ((AT_MOST_ONE, ("spaniel", "animal"), "no"),)), "Ann")
-    assert len(store.relations(pets).made) == len(PETS)
+        declared_relations.declare(pets, declared(pets, ((AT_MOST_ONE, ("spaniel", "animal"), "no"),)), "Ann")
+    assert len(declared_relations.load_relations(pets).made) == len(PETS)
 
 
 def test_an_archived_class_implies_nothing_and_is_not_implied(pets: Database):
-    store.declare(pets, declared(pets), "Ann")
+    declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "spaniel", 1)
     class_changes.archive(pets, "Ann", [ids(pets)["dog"]])
     assert follow(pets) == {}
-    class_changes.restore(pets, "Ann", [class_.id for class_ in classes.archived(pets)])
-    assert follow(pets) == {"dog": 1, "animal": 1, "cat": -1} and consistency.problems(pets) == []
+    class_changes.restore(pets, "Ann", [class_.id for class_ in classes.load_archived_classes(pets)])
+    assert follow(pets) == {"dog": 1, "animal": 1, "cat": -1} and consistency.find_problems(pets) == []
 
 
 STEPS = st.one_of(
@@ -211,13 +210,13 @@ def test_any_sequence_of_answers_undos_and_relations_ends_as_if_derived_from_scr
     _empty(pets)
     for step in steps:
         _play(pets, *step)
-    now = store.relations(pets)
+    now = declared_relations.load_relations(pets)
     for image_id in (1, 2):
         answers = {ids(pets)[name]: state for name, state in labels(pets, image_id).items()}
         names = {class_id: name for name, class_id in ids(pets).items()}
-        wanted = {names[class_id]: state for class_id, state in now.implied(answers).items()}
+        wanted = {names[class_id]: state for class_id, state in now.compute_implied(answers).items()}
         assert follow(pets, image_id) == wanted, steps
-    assert consistency.problems(pets) == [], steps
+    assert consistency.find_problems(pets) == [], steps
 
 
 def _play(db: Database, what: str, *how: object) -> None:
@@ -228,25 +227,25 @@ def _play(db: Database, what: str, *how: object) -> None:
         elif what == "batch":
             name, state = how
             cells = [(image_id, ids(db)[name], state, None) for image_id in (1, 2)]
-            decisions.decide(db, [Batch(next(uuids), "Ann", "gallery", cells)])
+            decisions.save(db, [Batch(next(uuids), "Ann", "gallery", cells)])
         elif what == "done":
             done(db, *how)
         elif what == "undo":
             decisions.undo(db)
         elif what == "declare":
-            store.declare(db, declared(db, tuple(how[0])), "Ann")
+            declared_relations.declare(db, declared(db, tuple(how[0])), "Ann")
         elif what == "remove":
-            store.remove(db, store.relations(db).made[how[0]].id, "Ann")
+            declared_relations.remove(db, declared_relations.load_relations(db).made[how[0]].id, "Ann")
         else:
-            store.undo(db, "Ann")
+            declared_relations.undo(db, "Ann")
     except (AnnotatorError, IndexError):
         pass  # nothing to undo or to remove
 
 
 def _empty(db: Database) -> None:
     """Take everything back that the example before has done."""
-    for relation in store.relations(db).made:
-        store.remove(db, relation.id, "Ann")
+    for relation in declared_relations.load_relations(db).made:
+        declared_relations.remove(db, relation.id, "Ann")
     while True:
         try:
             decisions.undo(db)
@@ -282,22 +281,22 @@ def test_an_indented_list_is_one_of_classes_and_init_says_how_to_declare_the_kin
     project = str(tmp_path / "pets")
     made = annotator("init", project, "--images", str(photos), "--classes", str(tmp_path / "classes.txt"))
     assert f"annotator relations {project} --from {tmp_path / 'classes.txt'}" in made.stdout
-    assert [class_.name for class_ in classes.all_classes(Database(Path(project)))] == [
+    assert [class_.name for class_ in classes.load_active_classes(Database(Path(project)))] == [
         "animal",
         "dog",
         "spaniel",
         "cat",
     ]
-    assert not store.relations(Database(Path(project))).made
+    assert not declared_relations.load_relations(Database(Path(project))).made
     annotator("relations", project, "--from", str(tmp_path / "classes.txt"))
-    names = classes.names(Database(Path(project)))
-    made = store.relations(Database(Path(project))).made
+    names = classes.load_class_names(Database(Path(project)))
+    made = declared_relations.load_relations(Database(Path(project))).made
     kinds = [tuple(names[id_] for id_ in one.declared.class_ids) for one in made]
     assert kinds == [("dog", "animal"), ("spaniel", "dog"), ("cat", "animal")]
 
 
 def test_an_export_calls_them_implied_and_names_who_gave_the_answer(pets: Database, annotator, tmp_path: Path):
-    store.declare(pets, declared(pets), "Ann")
+    declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "spaniel", 1)
     annotator("export", tmp_path / "pets", tmp_path / "pets.csv")
     name = pets.value("SELECT name FROM image WHERE id = 1")

@@ -13,11 +13,11 @@ from streamlit.testing.v1 import AppTest
 from annotator.records import Batch
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.events import events
-from annotator.store.labels import decisions, implied
-from annotator.store.relations import relations as store
-from annotator.store.relations.edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declared
-from annotator.ui.access import context
+from annotator.store.events import project_events
+from annotator.store.labels import decisions, implied_cells
+from annotator.store.relations import declared_relations
+from annotator.store.relations.relation_edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declaration
+from annotator.ui.access import served_project
 
 SCRIPT = """
 from annotator.ui.pages import classes
@@ -32,49 +32,56 @@ def press(test: AppTest, label: str) -> AppTest:
 
 
 def test_a_relation_is_looked_at_declared_removed_and_brought_back(db: Database):
-    context.open_project(db.paths.project)
+    served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT, default_timeout=30)
     test.session_state["name"] = "Ann"
     test.run()
-    fox, heron = (classes.by_name(db)[name].id for name in ("fox", "heron"))
+    fox, heron = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron"))
     test.selectbox(key="relation_child").set_value(fox)
     test.selectbox(key="relation_parent").set_value(heron).run()
     press(test, "Show what follows")
     assert any("0 cells would be implied to be present" in one.value for one in test.markdown)
     press(test, "Declare")
-    assert [one.declared for one in store.relations(db).made] == [Declared(IS_A, (fox, heron))]
+    assert [one.declared for one in declared_relations.load_relations(db).made] == [Declaration(IS_A, (fox, heron))]
     assert any("fox is a kind of heron" in one.value for one in test.success)
     press(test, "Remove")
-    assert store.relations(db).made == ()
-    store.undo(db, "Ann")
+    assert declared_relations.load_relations(db).made == ()
+    declared_relations.undo(db, "Ann")
     test.run()
     press(test, "Undo the newest change of relations")
-    assert store.relations(db).made == ()
+    assert declared_relations.load_relations(db).made == ()
 
 
 @pytest.mark.browser
 def test_a_class_that_is_dragged_onto_another_is_declared_a_kind_of_it_only_by_a_press(browser: Contexts, project):
     db = Database(project)
-    fox, heron = (classes.by_name(db)[name].id for name in ("fox", "heron"))
+    fox, heron = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron"))
     with serving(project) as served:
         page = open_page(browser, served, "Ann", "/classes")
         row = lambda id_: page.locator(f".tree li[data-class='{id_}']")  # noqa: E731
         row(fox).drag_to(row(heron))
         expect(page.get_by_text("0 cells would be implied to be present")).to_be_visible()
-        assert store.relations(db).made == ()
+        assert declared_relations.load_relations(db).made == ()
         page.get_by_role("button", name="Declare", exact=True).click()
-        until(lambda: [one.declared for one in store.relations(db).made] == [Declared(IS_A, (fox, heron))])
+        until(
+            lambda: (
+                [one.declared for one in declared_relations.load_relations(db).made]
+                == [Declaration(IS_A, (fox, heron))]
+            )
+        )
         expect(page.locator(f".tree li[data-class='{heron}'] + li")).to_have_attribute("data-class", str(fox))
         row(heron).drag_to(row(fox))
         expect(page.get_by_text("that is a circle").first).to_be_visible()
-        assert len(store.relations(db).made) == 1
+        assert len(declared_relations.load_relations(db).made) == 1
 
 
 @pytest.mark.browser
 def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(browser: Contexts, project):
     db = Database(project)
-    fox, heron, deer = (classes.by_name(db)[name].id for name in ("fox", "heron", "deer"))
-    store.declare(db, [Declared(IS_A, (fox, heron)), Declared(AT_MOST_ONE, (fox, deer), "one")], "Ann")
+    fox, heron, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron", "deer"))
+    declared_relations.declare(
+        db, [Declaration(IS_A, (fox, heron)), Declaration(AT_MOST_ONE, (fox, deer), "one")], "Ann"
+    )
     with serving(project) as served:
         page = open_page(browser, served, "Ann", "/annotate")
         page.get_by_role("button", name="All labels").click()
@@ -88,7 +95,7 @@ def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(
             button = page.locator(f".classes button.class[data-class='{class_id}']")
             expect(button).to_have_attribute("data-implied", "")
             expect(button).to_have_attribute("data-state", word)
-        until(lambda: implied.counts(db) == {"present": 1, "absent": 1})
+        until(lambda: implied_cells.count_by_state(db) == {"present": 1, "absent": 1})
         page.keyboard.press("F8")  # nothing is asked any more
         looked(page)
         page.keyboard.press("Enter")
@@ -104,11 +111,11 @@ def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(
 @pytest.mark.browser
 def test_a_whole_event_gets_no_answer_that_contradicts_what_is_implied(browser: Contexts, project):
     db = Database(project)
-    fox, heron, deer = (classes.by_name(db)[name].id for name in ("fox", "heron", "deer"))
-    store.declare(db, [Declared(IS_A, (fox, heron))], "Ann")
+    fox, heron, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron", "deer"))
+    declared_relations.declare(db, [Declaration(IS_A, (fox, heron))], "Ann")
     with db.writing() as sql:  # a photo each 10 seconds
         sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id")
-    events.find(db)
+    project_events.find_and_save(db)
     with serving(project) as served:
         page = open_page(browser, served, "Ann", "/annotate")
         page.get_by_role("button", name="All labels").click()
@@ -120,7 +127,7 @@ def test_a_whole_event_gets_no_answer_that_contradicts_what_is_implied(browser: 
         page.keyboard.press("Control+Enter")
         until(lambda: db.value("SELECT count(DISTINCT image_id) FROM label") > 5)
         assert set(db.tuples("SELECT class_id, state FROM label")) == {(fox, 1), (deer, -1)}
-        assert implied.counts(db)["absent"] == 0 and store.contradictions(db, 1) == []
+        assert implied_cells.count_by_state(db)["absent"] == 0 and declared_relations.find_contradictions(db, 1) == []
 
 
 @pytest.mark.browser
@@ -128,19 +135,19 @@ def test_kinds_stand_below_what_they_are_and_groups_together_and_an_image_of_a_g
     browser: Contexts, project
 ):
     db = Database(project)
-    fox, heron, deer = (classes.by_name(db)[name].id for name in ("fox", "heron", "deer"))
+    fox, heron, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron", "deer"))
     with serving(project) as served:
         page = open_page(browser, served, "Ann", "/annotate")
         enter = page.locator(".answers button.wide span")
         expect(enter).to_have_text("Nothing here: empty")
         shown = lambda: [one.get_attribute("data-class") for one in page.locator(".classes .class").all()]  # noqa: E731
         assert shown() == [str(fox), str(heron), str(deer)]
-        store.declare(db, [Declared(IS_A, (fox, deer))], "Ann")
+        declared_relations.declare(db, [Declaration(IS_A, (fox, deer))], "Ann")
         page.reload()
         expect(page.locator(f".classes .class[data-class='{deer}'] + .class")).to_have_attribute("data-class", str(fox))
         left = [page.locator(f".classes .class[data-class='{one}']").bounding_box()["x"] for one in (heron, deer, fox)]
         assert left[0] == left[1] < left[2], "indented"
-        store.declare(db, [Declared(EXACTLY_ONE, (deer, heron), "which")], "Ann")
+        declared_relations.declare(db, [Declaration(EXACTLY_ONE, (deer, heron), "which")], "Ann")
         page.reload()
         expect(page.get_by_role("group", name="which · exactly one").locator(".class")).to_have_count(3)
         expect(enter).to_have_text("Nothing else here")
@@ -149,8 +156,8 @@ def test_kinds_stand_below_what_they_are_and_groups_together_and_an_image_of_a_g
 @pytest.mark.browser
 def test_a_grid_asks_at_once_about_answers_that_came_meanwhile_and_takes_those_back_as_one(browser: Contexts, project):
     db = Database(project)
-    fox, deer = (classes.by_name(db)[name].id for name in ("fox", "deer"))
-    store.declare(db, [Declared(AT_MOST_ONE, (fox, deer), "one")], "Ann")
+    fox, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "deer"))
+    declared_relations.declare(db, [Declaration(AT_MOST_ONE, (fox, deer), "one")], "Ann")
     deers = "SELECT image_id FROM label WHERE class_id = ? AND state = 1 ORDER BY image_id"
     with serving(project) as served:
         page = open_grid(browser, served, "Ann", f"/grid?class={fox}")
@@ -158,7 +165,7 @@ def test_a_grid_asks_at_once_about_answers_that_came_meanwhile_and_takes_those_b
             page.keyboard.press("\\")
         grid = until(lambda: (now := shown(page))["start"] == "yes" and now)
         answers = [(image, deer, 1, None) for image, _ in grid["tiles"][:2]]  # somebody else, meanwhile
-        decisions.decide(db, [Batch(uuid="meanwhile", annotator="Bea", source="click", cells=answers)])
+        decisions.save(db, [Batch(uuid="meanwhile", annotator="Bea", source="click", cells=answers)])
         looked(page)
         page.keyboard.press("Enter")
         expect(page.locator(".words")).to_contain_text(
@@ -174,9 +181,9 @@ def test_a_grid_asks_at_once_about_answers_that_came_meanwhile_and_takes_those_b
 @pytest.mark.browser
 def test_the_gallery_asks_about_what_a_selection_contradicts(browser: Contexts, project):
     db = Database(project)
-    fox, deer = (classes.by_name(db)[name].id for name in ("fox", "deer"))
-    store.declare(db, [Declared(AT_MOST_ONE, (fox, deer), "one")], "Ann")
-    decisions.decide(db, [Batch("before", "Bea", "click", [(image, deer, 1, None) for image in (1, 2, 3)])])
+    fox, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "deer"))
+    declared_relations.declare(db, [Declaration(AT_MOST_ONE, (fox, deer), "one")], "Ann")
+    decisions.save(db, [Batch("before", "Bea", "click", [(image, deer, 1, None) for image in (1, 2, 3)])])
     with serving(project) as served:
         page = open_page(browser, served, "Ann", "/gallery")
         page.locator(".thumb img").first.wait_for(timeout=60_000)

@@ -27,8 +27,7 @@ from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import decisions
-from annotator.store.labels import overlap as readings
+from annotator.store.labels import decisions, image_overlap
 
 pytestmark = pytest.mark.browser
 
@@ -55,8 +54,8 @@ def ranked(tmp_path) -> Iterator[Served]:
     """An app with 150 images, 20 of them complete, three classes and a model that suggests two of them on each."""
     with served_photos(tmp_path, 150, ["fox", "heron", "deer"]) as served:
         db = Database(served.project)
-        for image in images.all_images(db)[-20:]:
-            decisions.decide(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image_id=image.id)])
+        for image in images.load_all_images(db)[-20:]:
+            decisions.save(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image_id=image.id)])
         chances = np.tile([0.98, 0.8, 0.1], (150, 1))
         chances[:, 0] -= np.arange(150) / 1000
         draw_heatmaps(db, publish_run(db, chances), chances > 0.5)
@@ -300,7 +299,7 @@ def test_a_suggestion_is_answered_once_by_two_presses(browser, ranked):
 def test_single_images_of_autopilot_are_answered_once_by_two_presses(browser: Contexts, many, tmp_path):
     with served_photos(tmp_path, 60, ["fox", "heron", "deer"]) as served:
         db = Database(served.project)
-        readings.choose(db, 2, 1.0)
+        image_overlap.set_overlap(db, 2, 1.0)
         page = open_page(browser, served, "Pilot", "/autopilot")
         assert until(lambda: page.evaluate(KIND)) in SINGLE
         wait_until_fetched(page)

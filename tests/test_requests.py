@@ -7,11 +7,11 @@ import uuid
 import pytest
 from asked import Asked, asked
 
-from annotator.quality import audit
+from annotator.quality import audit_sampling
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.ui.access import context
-from annotator.ui.access.tokens import DAY, Tokens
+from annotator.ui.access import served_project
+from annotator.ui.access.tokens import DAY_SECONDS, Tokens
 
 
 @pytest.fixture
@@ -93,10 +93,10 @@ def test_no_decision_is_refused_for_its_time(app, db, time):
 
 
 def test_a_decision_that_waited_in_the_browser_stays_with_the_name_it_was_signed_with(app, db, monkeypatch):
-    monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: 60.0 * DAY)
-    long_ago = context.tokens().mint("Bob")
+    monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: 60.0 * DAY_SECONDS)
+    long_ago = served_project.tokens().mint("Bob")
     monkeypatch.undo()
-    assert context.tokens().annotator(long_ago) is None, "nothing can be asked with it any more"
+    assert served_project.tokens().read_annotator(long_ago) is None, "nothing can be asked with it any more"
     waited, own = label(annotator="Bob", **{"pass": long_ago}), label(image=2, annotator="Ann")
     claimed = label(image=3, annotator="Cleo", **{"pass": long_ago})
     _, answer = app.post("/api/decisions", {"decisions": [waited, own, claimed]})
@@ -120,8 +120,8 @@ def test_a_pass_of_a_member_signs_nothing_where_there_are_no_members(app, db):
 
 
 def test_a_cell_that_was_drawn_is_answered_as_an_audit(app, db):
-    audit.draw(db, 3)
-    cell = audit.open_cells(db)[0]
+    audit_sampling.draw_audit(db, 3)
+    cell = audit_sampling.load_open_cells(db)[0]
     grid = {
         "uuid": "grid-one",
         "action": "batch",
@@ -200,7 +200,7 @@ def test_a_malformed_request_is_answered_with_its_reason_and_logs_nothing(app, d
     assert status == 400, body
     assert json.loads(body)["error"].startswith("The request is not as it should be: ")
     assert not caplog.records
-    assert decisions.newest_decision(db) == 0
+    assert decisions.get_newest_decision_id(db) == 0
 
 
 def test_a_method_that_a_route_does_not_know_is_refused(app: Asked):

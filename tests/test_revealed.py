@@ -5,23 +5,20 @@ import pytest
 from test_migrations import MIGRATIONS
 from test_readings import CLASSES, asked, name_of, say, states, waiting
 
-import annotator.store.schema as schema
-from annotator.quality.agreement import agreement
-from annotator.quality.certificate import certificate
-from annotator.quality.double_reading import double_read
+from annotator.quality.annotator_agreement import compute_agreement
+from annotator.quality.certification import compute_certificate
+from annotator.quality.double_reading_counts import count_double_readings
 from annotator.records import Batch, Decision
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.store import schema
+from annotator.store.classes import class_changes, classes
 from annotator.store.database.database import Database
-from annotator.store.labels import decisions
-from annotator.store.labels import disagreement as annotator_disagreement
-from annotator.store.labels import overlap as readings
-from annotator.store.people import blindness, known_answers
+from annotator.store.labels import decisions, disagreed_cells, image_overlap
+from annotator.store.people import blindness, reference_answers
 from annotator.store.upkeep import consistency
 
 
 def take_back(db: Database, who: str, named: str) -> None:
-    assert not decisions.decide(db, [Decision(f"undo of {named}", "undo", who, "reading", undoes=named)]).refused
+    assert not decisions.save(db, [Decision(f"undo of {named}", "undo", who, "reading", undoes=named)]).refused
 
 
 def throw_away(db: Database, who: str, how: str) -> None:
@@ -29,13 +26,13 @@ def throw_away(db: Database, who: str, how: str) -> None:
     if how == "in one request":
         batch = Batch("thrown", who, "reading", [(1, class_id, 1, None) for class_id in CLASSES])
         undo = Decision("undone", "undo", who, "reading", undoes="thrown")
-        assert not decisions.decide(db, [batch, undo]).refused
+        assert not decisions.save(db, [batch, undo]).refused
         return
     given = {
         "blind": lambda: say(db, 1, who, (1, 2, 3)),
-        "one class": lambda: decisions.decide(db, [Decision("x", "label", who, "click", 1, 1, 1)]).saved[0],
-        "nothing else here": lambda: decisions.decide(db, [Decision("x", "done", who, "click", 1)]).saved[0],
-        "a cleared class": lambda: decisions.decide(db, [Decision("x", "clear", who, "click", 1, 3)]).saved[0],
+        "one class": lambda: decisions.save(db, [Decision("x", "label", who, "click", 1, 1, 1)]).saved[0],
+        "nothing else here": lambda: decisions.save(db, [Decision("x", "done", who, "click", 1)]).saved[0],
+        "a cleared class": lambda: decisions.save(db, [Decision("x", "clear", who, "click", 1, 3)]).saved[0],
     }[how]()
     take_back(db, who, given)
 
@@ -45,90 +42,104 @@ WAYS = ("blind", "one class", "nothing else here", "a cleared class", "in one re
 
 @pytest.mark.parametrize("how", WAYS)
 def test_whoever_throws_an_answer_away_is_not_asked_again_and_what_they_copy_measures_nothing(db, how):
-    readings.choose(db, 3, 1.0)
+    image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     throw_away(db, "Ben", how)
-    assert 1 not in asked(db, "Ben") and not blindness.hidden_from(db, "Ben", [1])
+    assert 1 not in asked(db, "Ben") and not blindness.find_hidden_images(db, "Ben", [1])
     say(db, 1, "Ben", (1,))  # what Ann said
-    assert np.concatenate([*readings.answers(db, ["Ann", "Ben"])])[:, 2].tolist() == [0, 0, 0]
-    measured = double_read(db, np.array(CLASSES))
+    assert np.concatenate([*image_overlap.iterate_first_answers(db, ["Ann", "Ben"])])[:, 2].tolist() == [0, 0, 0]
+    measured = count_double_readings(db, np.array(CLASSES))
     assert measured is None, "one person has answered it blind"
-    assert agreement(db).overall.cells == 0 and certificate(db).compared == 0
-    assert readings.readings(db).answers == 1
+    assert compute_agreement(db).overall.cells == 0 and compute_certificate(db).compared == 0
+    assert image_overlap.load_progress(db).answers == 1
     assert states(db, 1) == {1: (1, "Ann"), 2: (-1, "Ann"), 3: (-1, "Ann")} or how == "nothing else here"
-    assert consistency.problems(db) == []
+    assert consistency.find_problems(db) == []
 
 
 def test_a_copied_answer_ends_the_waiting_but_no_disagreement(db):
-    readings.choose(db, 3, 1.0)
+    image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     say(db, 1, "Cid", (1, 2))
-    assert annotator_disagreement.newest(db, 9).tolist() == [[1, 2]]
+    assert disagreed_cells.load_newest_cells(db, 9).tolist() == [[1, 2]]
     throw_away(db, "Ben", "blind")
     assert 1 in waiting(db)
     say(db, 1, "Ben", (1,))
-    assert annotator_disagreement.newest(db, 9).tolist() == [[1, 2]] and 1 not in waiting(db)
-    assert np.concatenate([*readings.answers(db, ["Ann", "Ben", "Cid"])])[:, 2].tolist() == [0, 0, 0, 2, 2, 2]
-    assert consistency.problems(db) == []
+    assert disagreed_cells.load_newest_cells(db, 9).tolist() == [[1, 2]] and 1 not in waiting(db)
+    assert np.concatenate([*image_overlap.iterate_first_answers(db, ["Ann", "Ben", "Cid"])])[:, 2].tolist() == [
+        0,
+        0,
+        0,
+        2,
+        2,
+        2,
+    ]
+    assert consistency.find_problems(db) == []
 
 
 def test_a_slip_that_is_corrected_counts_as_an_answer_and_not_as_a_blind_one(db):
-    readings.choose(db, 2, 1.0)
+    image_overlap.set_overlap(db, 2, 1.0)
     take_back(db, "Ann", say(db, 1, "Ann", (1,)))
     say(db, 1, "Ann", (2,))
     assert states(db, 1)[2] == (1, "Ann"), "the label is what she says now"
     say(db, 1, "Ben", (2,))
-    assert readings.readings(db) == readings.Readings(24, 23, 1) and double_read(db, np.array(CLASSES)) is None
+    assert (
+        image_overlap.load_progress(db) == image_overlap.OverlapProgress(24, 23, 1)
+        and count_double_readings(db, np.array(CLASSES)) is None
+    )
 
 
 def test_an_undone_known_answer_stays_the_one_that_counts(db):
     say(db, 1, "Olga", (1,), "suggestion")
-    known_answers.choose(db, [name_of(db, 1)], 0.5)
+    reference_answers.choose_images(db, [name_of(db, 1)], 0.5)
     wrong = say(db, 1, "Ann", (2,), "known")
-    counted = known_answers.results(db)
-    assert counted == [known_answers.Known("Ann", 1, 0, 1, 1, 2)]
+    counted = reference_answers.load_results(db)
+    assert counted == [reference_answers.ReferenceResult("Ann", 1, 0, 1, 1, 2)]
     take_back(db, "Ann", wrong)
     say(db, 1, "Ann", (1,), "known")
-    assert known_answers.results(db) == counted and not blindness.hidden_from(db, "Ann", [1])
-    assert known_answers.next_for(db, "Ann", (), 9) == []
-    assert agreement(db).pairs == []
+    assert reference_answers.load_results(db) == counted and not blindness.find_hidden_images(db, "Ann", [1])
+    assert reference_answers.find_next_images(db, "Ann", (), 9) == []
+    assert compute_agreement(db).pairs == []
 
 
 def test_whoever_has_looked_at_an_image_is_not_asked_when_more_people_are_wanted(db):
-    readings.choose(db, 2, 1.0)
+    image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
     say(db, 1, "Ben", ())
-    assert blindness.show(db, "Cid", [1, 2]) == {2}, "image 1 has all its answers"
-    readings.choose(db, 3, 1.0)
+    assert blindness.reveal_visible_images(db, "Cid", [1, 2]) == {2}, "image 1 has all its answers"
+    image_overlap.set_overlap(db, 3, 1.0)
     assert 1 not in asked(db, "Cid") and asked(db, "Dora")[0] == 1
-    assert not blindness.hidden_from(db, "Cid", [1]) and blindness.hidden_from(db, "Dora", [1]) == {1}
+    assert not blindness.find_hidden_images(db, "Cid", [1]) and blindness.find_hidden_images(db, "Dora", [1]) == {1}
     say(db, 1, "Cid", ())
-    assert 2 not in np.concatenate([*readings.answers(db, ["Ann", "Ben", "Cid"])])[:, 2]
+    assert 2 not in np.concatenate([*image_overlap.iterate_first_answers(db, ["Ann", "Ben", "Cid"])])[:, 2]
 
 
 def test_what_everybody_could_see_while_nobody_was_asked_is_asked_of_nobody_again(db):
-    readings.choose(db, 2, 1.0)
+    image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
-    readings.choose(db, 1, 0)
-    readings.choose(db, 2, 1.0)
+    image_overlap.set_overlap(db, 1, 0)
+    image_overlap.set_overlap(db, 2, 1.0)
     assert 1 not in asked(db, "Ben") and 1 not in waiting(db) and 2 in asked(db, "Ben")
-    assert not blindness.hidden_from(db, "Ben", [1])
+    assert not blindness.find_hidden_images(db, "Ben", [1])
 
 
 def test_a_class_that_somebody_adds_archives_or_restores_shows_nothing(db):
     for image_id in (1, 2):
         say(db, image_id, "Olga", (1,), "suggestion")
-    known_answers.choose(db, [name_of(db, 1)], 0.5)
-    readings.choose(db, 2, 1.0)
+    reference_answers.choose_images(db, [name_of(db, 1)], 0.5)
+    image_overlap.set_overlap(db, 2, 1.0)
     say(db, 3, "Ann", (1,))
     classes.add_classes(db, [("badger", "")])
-    assert blindness.hidden_from(db, "Ben", [1, 2, 3]) == {1, 3}
+    assert blindness.find_hidden_images(db, "Ben", [1, 2, 3]) == {1, 3}
     class_changes.archive(db, "Olga", [classes.find_class(db, "badger").id])
-    assert blindness.hidden_from(db, "Ben", [1, 2, 3]) == {1, 3} == blindness.all_hidden_from(db, "Ben") & {1, 2, 3}
+    assert (
+        blindness.find_hidden_images(db, "Ben", [1, 2, 3])
+        == {1, 3}
+        == blindness.find_all_hidden_images(db, "Ben") & {1, 2, 3}
+    )
 
 
 def test_an_older_project_counts_what_was_copied_before_the_upgrade_as_not_blind(tmp_path, db):
-    readings.choose(db, 3, 1.0)
+    image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     take_back(db, "Ben", say(db, 1, "Ben", (1, 2, 3)))
     say(db, 1, "Ben", (1,))
@@ -142,6 +153,6 @@ def test_an_older_project_counts_what_was_copied_before_the_upgrade_as_not_blind
         sql.execute("DELETE FROM _sqlite_migrations WHERE name = 'm015'")
     assert MIGRATIONS and schema.STEPS[14].__name__ == "m015"
     upgraded = Database(db.paths.project)
-    said = np.concatenate([*readings.answers(upgraded, ["Ann", "Ben", "Cid"])])
+    said = np.concatenate([*image_overlap.iterate_first_answers(upgraded, ["Ann", "Ben", "Cid"])])
     assert said[:, 2].tolist() == [0, 0, 0, 2, 2, 2]
-    assert consistency.problems(upgraded) == []
+    assert consistency.find_problems(upgraded) == []

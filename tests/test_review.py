@@ -25,13 +25,13 @@ from served import Served, serving, until
 
 from annotator.benchmark.harness.browser import open_by_menu
 from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.relations import relations
-from annotator.store.relations.edits import AT_MOST_ONE, Declared
+from annotator.store.relations import declared_relations
+from annotator.store.relations.relation_edits import AT_MOST_ONE, Declaration
 
 pytestmark = pytest.mark.browser
 
@@ -47,9 +47,9 @@ def reviewed(folder: Path, chances: np.ndarray, given: list[Decision] = ()) -> I
     for number in range(len(chances)):
         draw(folder / "photos" / f"{number:03}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=(60, 40))
     (folder / "classes.txt").write_text("\n".join(NAMES) + "\n")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     db = Database(folder / "project")
-    decisions.decide(db, given)
+    decisions.save(db, given)
     draw_heatmaps(db, publish_run(db, chances), chances > 0)
     with serving(db.paths.project) as served:
         yield served
@@ -421,8 +421,8 @@ def test_an_answer_that_contradicts_an_earlier_one_is_asked_about_and_f8_takes_t
     chances[:, :2] = [0.9, 0.8]
     with reviewed(tmp_path, chances) as served:
         db = Database(served.project)
-        first, second = (class_.id for class_ in classes.all_classes(db)[:2])
-        relations.declare(db, [Declared(AT_MOST_ONE, (first, second), "one")], "Ann")
+        first, second = (class_.id for class_ in classes.load_active_classes(db)[:2])
+        declared_relations.declare(db, [Declaration(AT_MOST_ONE, (first, second), "one")], "Ann")
         page = open_review(browser, served, "Ann")
         image, _ = selected(page)
         page.keyboard.press("y")

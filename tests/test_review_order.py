@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.queues import review
-from annotator.records import Decision, Filter, Wanted
+from annotator.queues import review_queue
+from annotator.records import Decision, SuggestionFilter, WantedImages
 from annotator.store.database import arrays
 from annotator.store.images import images
 from annotator.store.labels import decisions
@@ -32,15 +32,15 @@ def chances(db) -> np.ndarray:
 
 def answer(db, image_id: int, class_id: int, state: int, annotator: str = "Ann") -> None:
     one = Decision(str(uuid.uuid4()), "label", annotator, "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 def shown(db, holder: str = "tab", want: int = 24, passed=(), **only) -> list[tuple[int, list[tuple[int, int | None]]]]:
     """What Review gives: image id, and its suggestions as (class, what a person said)."""
-    wanted = Wanted("review", holder, "Ann", (), want, Filter(**only), passed)
+    wanted = WantedImages("review", holder, "Ann", (), want, SuggestionFilter(**only), passed)
     return [
         (image_id, [(chip.class_id, chip.known) for chip in chips])
-        for image_id, chips in review.next_to_review(db, wanted, 0.5)
+        for image_id, chips in review_queue.lease_next_images(db, wanted, 0.5)
     ]
 
 
@@ -65,7 +65,7 @@ def test_a_range_of_probabilities_has_two_ends_and_is_in_order(db, chances):
 
 def test_a_range_goes_on_after_its_first_cells_are_used_up(db, chances, monkeypatch):
     everything = shown(db, low=0.2, high=0.6)
-    monkeypatch.setattr(review, "MERGED", 3)  # one cell a class at first
+    monkeypatch.setattr(review_queue, "MERGED_CELLS", 3)  # one cell a class at first
     assert shown(db, low=0.2, high=0.6) == everything
     assert shown(db, low=0.2, high=0.6, passed=[everything[0][0]]) == everything[1:]
 
@@ -90,12 +90,12 @@ def test_disagreements_are_shown_with_what_was_said_and_are_gone_once_answered(d
 
 
 def test_whoever_may_not_settle_is_not_asked_about_likely_mistakes_on_which_people_differ(db, chances):
-    assert not decisions.decide(db, [Decision("of-bob-1", "label", "Bob", "reading", 3, 1, 1)]).refused
+    assert not decisions.save(db, [Decision("of-bob-1", "label", "Bob", "reading", 3, 1, 1)]).refused
 
     def given(may_review: bool) -> list[int]:
-        only = Filter(kind="likely_mistakes")
-        wanted = Wanted("review", "tab", "Ann", (), 24, only, may_review=may_review)
-        return [image_id for image_id, _ in review.next_to_review(db, wanted, 0.5)]
+        only = SuggestionFilter(kind="likely_mistakes")
+        wanted = WantedImages("review", "tab", "Ann", (), 24, only, may_review=may_review)
+        return [image_id for image_id, _ in review_queue.lease_next_images(db, wanted, 0.5)]
 
     assert given(may_review=True) == [3, 1, 6] and given(may_review=False) == [1, 6]
 
@@ -117,7 +117,7 @@ def test_no_suggestion_that_somebody_has_answered_is_shown_while_others_decide(d
     deciding = threading.Thread(target=decide)
     deciding.start()
     while not over.is_set():
-        before = {(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]}
+        before = {(image_id, class_id) for image_id, class_id, _ in decisions.load_label_cells(db)[0]}
         for image_id, chips in shown(db, want=4, low=0.0):
             wrong += [(image_id, of) for of, _ in chips if (image_id, of) in before]
     deciding.join()

@@ -29,8 +29,8 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.people import access_tokens, members, renaming
-from annotator.ui.access.access_keys import SERVED_TO_TEAM, cookie_name
-from annotator.ui.access.serving_modes import access
+from annotator.ui.access.access_keys import SERVED_TO_TEAM_SETTING, cookie_name
+from annotator.ui.access.serving_modes import parse_access
 from annotator.ui.access.sessions import Sessions
 from annotator.ui.access.tokens import Tokens
 
@@ -61,7 +61,7 @@ def shared(tmp_path_factory) -> Iterator[Served]:
 
 def cookie(served: Served, name: str) -> str:
     db = Database(served.project)
-    session = Tokens(db.paths.secret).session_cookie(served.port, members.member_named(db, name).id)
+    session = Tokens(db.paths.secret).create_session_cookie(served.port, members.find_member(db, name).id)
     return f"{cookie_name(served.port)}={session}"
 
 
@@ -176,9 +176,9 @@ def test_the_table_above_knows_every_route():
 def test_a_complete_project_offers_an_export_and_an_audit_to_whoever_may_order_them(tmp_path):
     with served_to_roles(tmp_path) as served:
         db = Database(served.project)
-        for image in images.all_images(db):
+        for image in images.load_all_images(db):
             given = Decision(f"done-{image.id:05}", "done", "owner", "done", image_id=image.id)
-            assert not decisions.decide(db, [given]).refused
+            assert not decisions.save(db, [given]).refused
         offered = {}
         for role in (Role.ANNOTATOR, Role.REVIEWER):
             complete = json.loads(ask(served, role, *AUTOPILOT)[2])["complete"]
@@ -196,7 +196,7 @@ def test_a_page_of_somebody_else_cannot_be_used_in_ones_own_session(shared):
     body = {"decisions": [DECISION | {"uuid": "a-named-one", "annotator": "owner"}]}
     _, _, text = ask(shared, "annotator", "/api/decisions", body)
     assert "given as 'owner'" in json.loads(text)["refused"]["a-named-one"]
-    assert decisions.undoable(Database(shared.project), "owner", 10, 10) == []
+    assert decisions.load_undoable(Database(shared.project), "owner", 10, 10) == []
 
 
 def test_a_decision_that_waited_in_the_browser_is_its_authors_while_they_may_answer(shared):
@@ -210,10 +210,10 @@ def test_a_decision_that_waited_in_the_browser_is_its_authors_while_they_may_ans
         return json.loads(ask(shared, "annotator", "/api/decisions", body)[2])
 
     assert send("it-waited")["saved"] == ["it-waited"]
-    assert decisions.undoable(db, "Cleo", 10, 10)
+    assert decisions.load_undoable(db, "Cleo", 10, 10)
     renaming.rename(db, "Cleo", "Clea", "test")
     until(lambda: send("of-a-page-of-her-old-name")["saved"], 10)
-    assert len(decisions.undoable(db, "Clea", 10, 10)) == 2
+    assert len(decisions.load_undoable(db, "Clea", 10, 10)) == 2
     members.set_role(db, "Clea", "none", "test")
     until(lambda: "given as 'Cleo'" in send("it-is-late")["refused"].get("it-is-late", ""), 10)
 
@@ -224,7 +224,7 @@ def test_a_pass_from_before_there_were_members_signs_for_none_of_them(shared):
     given = DECISION | {"uuid": "of-a-typed-name", "annotator": "owner", "pass": typed}
     refused = json.loads(ask(shared, "annotator", "/api/decisions", {"decisions": [given]})[2])["refused"]
     assert "given as 'owner'" in refused["of-a-typed-name"]
-    assert decisions.undoable(db, "owner", 10, 10) == []
+    assert decisions.load_undoable(db, "owner", 10, 10) == []
     assert ask(shared, "owner", "/api/items", {"images": [1]}, x_annotator_token=typed)[0] == 401
     own = given | {"uuid": "waited-for-its-owner", "annotator": "annotator"}
     assert json.loads(ask(shared, "annotator", "/api/decisions", {"decisions": [own]})[2])["saved"] == [own["uuid"]]
@@ -264,17 +264,17 @@ def test_a_forged_or_foreign_session_is_none(shared, change):
 
 def test_neither_a_session_of_another_port_nor_a_cookie_of_local_mode_lets_anybody_in(shared):
     tokens = Tokens(Database(shared.project).paths.secret)
-    owner = members.member_named(Database(shared.project), "owner")
-    for value in (tokens.session_cookie(shared.port + 1, owner.id), tokens.cookie(shared.port)):
+    owner = members.find_member(Database(shared.project), "owner")
+    for value in (tokens.create_session_cookie(shared.port + 1, owner.id), tokens.create_cookie(shared.port)):
         mine = f"{cookie_name(shared.port)}={value}"
         assert ask(shared, NOBODY, "/", cookie=mine)[0] == 403
-    assert not tokens.admits(tokens.session_cookie(shared.port, owner.id), shared.port)
+    assert not tokens.is_valid_cookie(tokens.create_session_cookie(shared.port, owner.id), shared.port)
 
 
 @pytest.fixture(scope="module")
 def bearers(shared) -> dict[str, str]:
     """Valid tokens of programs, by their route."""
-    made = {"/api/predictions": access_tokens.PREDICTIONS, "/metrics": access_tokens.METRICS}
+    made = {"/api/predictions": access_tokens.PREDICTIONS_RIGHT, "/metrics": access_tokens.METRICS_RIGHT}
     db = Database(shared.project)
     return {path: f"Bearer {access_tokens.make(db, f'of {path}', right, 'test')}" for path, right in made.items()}
 
@@ -337,19 +337,19 @@ def test_signing_out_ends_every_copy_of_that_session_for_good_and_no_other(share
     ask(shared, NOBODY, "/sign-out", cookie=copied, sec_fetch_site="same-origin")
     assert statuses() == [403, 403, 200]
     db = Database(shared.project)
-    newest = members.log(db, 1)
-    assert (newest[0].what, newest[0].member) == (members.SIGNED_OUT, "guest")
+    newest = members.load_log(db, 1)
+    assert (newest[0].what, newest[0].member) == (members.SIGNED_OUT_ENTRY, "guest")
     ask(shared, NOBODY, "/sign-out", cookie=copied, sec_fetch_site="same-origin")
-    assert members.log(db, 1) == newest, "once is enough"
-    restarted = Sessions(db, access("invitation", shared.port), Tokens(db.paths.secret))
-    restarted.look_up()
-    found = [restarted.member(dict([one.split("=", 1)])) for one in (copied, written_otherwise, other)]
+    assert members.load_log(db, 1) == newest, "once is enough"
+    restarted = Sessions(db, parse_access("invitation", shared.port), Tokens(db.paths.secret))
+    restarted.refresh()
+    found = [restarted.find_member(dict([one.split("=", 1)])) for one in (copied, written_otherwise, other)]
     assert [member and member.name for member in found] == [None, None, "guest"]
 
 
 def test_an_invitation_link_begins_a_session_and_leaves_no_secret_in_the_address(shared):
     db = Database(shared.project)
-    secret = members.new_link(db, "reviewer", "test")
+    secret = members.create_link(db, "reviewer", "test")
     status, headers, _ = ask(shared, NOBODY, f"/grid?invitation={secret}&x=1")
     assert (status, headers["location"]) == (303, "/grid?x=1") and "httponly" in headers["set-cookie"].lower()
     status, _, text = ask(shared, "annotator", f"/?invitation={secret}")
@@ -402,7 +402,7 @@ def listed(page: Page) -> list[str]:
 def test_pages_show_each_role_what_it_may_use(browser, shared):
     """The menus, and an address that somebody types."""
     answer = Decision("there-is-one", "label", "owner", "click", 4, 1, 1)  # without any, less is listed
-    assert decisions.decide(Database(shared.project), [answer]).saved
+    assert decisions.save(Database(shared.project), [answer]).saved
     bars = {}
     for role in ("guest", "annotator", "reviewer", "owner"):
         page = open_page(browser, shared, role, "/progress")
@@ -422,14 +422,14 @@ def test_pages_show_each_role_what_it_may_use(browser, shared):
 
 def test_what_owners_hide_is_closed_to_annotators_and_open_to_reviewers(shared):
     db = Database(shared.project)
-    members.hide(db, ["history", "map"], "test")
+    members.set_hidden_views(db, ["history", "map"], "test")
     until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 403, 10)
     assert (
         ask(shared, "guest", "/api/map")[0] == 403
         and ask(shared, "annotator", "/api/find", {"text": "0", "count": 1})[0] == 200
     )
     assert ask(shared, "reviewer", "/api/history", {"image": 1})[0] == ask(shared, "owner", "/api/map")[0] == 200
-    members.hide(db, [], "test")
+    members.set_hidden_views(db, [], "test")
     until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 200, 10)
 
 
@@ -443,8 +443,8 @@ def test_an_annotator_labels_under_the_name_of_their_session(browser, shared):
     page.keyboard.press("1")
     wait_for_another(page, image)
     db = Database(shared.project)
-    until(lambda: [d.image_id for d in decisions.undoable(db, "annotator", 1, 1)] == [image])
-    assert not decisions.undoable(db, "somebody else", 1, 1)
+    until(lambda: [d.image_id for d in decisions.load_undoable(db, "annotator", 1, 1)] == [image])
+    assert not decisions.load_undoable(db, "somebody else", 1, 1)
     page.get_by_role("link", name="Sign out").click()
     expect(page.get_by_text("You are signed out")).to_be_visible()
 
@@ -466,10 +466,10 @@ def test_a_role_taken_away_ends_a_page_that_refreshes_itself_and_answers_wait_fo
     expect(progress.get_by_text("Labeled images", exact=True)).to_have_count(0)
     page.keyboard.press("1")
     expect(page.locator(".foot")).to_contain_text("1 unsent", timeout=30_000)
-    assert decisions.undoable(db, "Nora", 10, 10) == []
+    assert decisions.load_undoable(db, "Nora", 10, 10) == []
     members.set_role(db, "Nora", "annotator", "test")
-    progress.goto(f"{shared.address}/?invitation={members.new_link(db, 'Nora', 'test')}")
-    until(lambda: [(d.image_id, d.class_id) for d in decisions.undoable(db, "Nora", 10, 10)] == [(image, 1)])
+    progress.goto(f"{shared.address}/?invitation={members.create_link(db, 'Nora', 'test')}")
+    until(lambda: [(d.image_id, d.class_id) for d in decisions.load_undoable(db, "Nora", 10, 10)] == [(image, 1)])
     expect(page.locator(".foot")).to_contain_text("All saved", timeout=30_000)
 
 
@@ -511,20 +511,20 @@ def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(b
     expect(page.get_by_role("option")).to_have_count(1)
     box.press("Enter")
     expect(page.get_by_text("Meanwhile somebody gave Mona the role reviewer; you saw guest.")).to_be_visible()
-    assert members.member_named(db, "Mona").role == "reviewer"
-    members.hide(db, ["map"], "another owner")
+    assert members.find_member(db, "Mona").role == "reviewer"
+    members.set_hidden_views(db, ["map"], "another owner")
     box = page.get_by_role("combobox", name="Guests and annotators do not see")
     box.fill("Progress")
     expect(page.get_by_role("option")).to_have_count(1)
     box.press("Enter")
     expect(page.get_by_text("Meanwhile somebody chose to hide map; you saw nothing.")).to_be_visible()
-    assert members.hidden(db) == ("map",)
+    assert members.get_hidden_views(db) == ("map",)
     wait_until_fetched(page)
     box.fill("Progress")
     expect(page.get_by_role("option")).to_have_count(1)
     box.press("Enter")
-    until(lambda: members.hidden(db) == ("map", "progress"), 30)
-    members.hide(db, [], "test")
+    until(lambda: members.get_hidden_views(db) == ("map", "progress"), 30)
+    members.set_hidden_views(db, [], "test")
 
 
 def test_links_stay_until_they_are_dismissed_and_a_newcomer_is_renamed(browser, shared):
@@ -545,7 +545,7 @@ def test_links_stay_until_they_are_dismissed_and_a_newcomer_is_renamed(browser, 
     page.get_by_label("New name").fill("Victoria")
     page.get_by_role("button", name="Rename", exact=True).click()
     expect(page.get_by_text("Send this link to Victoria only.")).to_be_visible()
-    assert {"Una", "Victoria"} <= {member.name for member in members.members(db)}
+    assert {"Una", "Victoria"} <= {member.name for member in members.load_members(db)}
 
 
 def browser_cookie(served: Served, name: str) -> dict[str, str]:
@@ -554,6 +554,6 @@ def browser_cookie(served: Served, name: str) -> dict[str, str]:
 
 
 def test_links_are_made_only_for_a_project_that_its_members_can_open(shared, tmp_path, annotator):
-    assert Database(shared.project).setting(SERVED_TO_TEAM) is True
+    assert Database(shared.project).get_setting(SERVED_TO_TEAM_SETTING) is True
     link = annotator("members", "link", str(shared.project), "guest").stdout
     assert link.startswith(f"{shared.address}/?invitation=")

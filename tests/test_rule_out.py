@@ -12,23 +12,21 @@ from test_auto_accept import publish_chances
 
 from annotator.errors import AnnotatorError, Forbidden
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.exports.export import export
-from annotator.exchange.formats.view import STATE_WORDS
-from annotator.quality import audit, auto_accept, auto_accept_sample, rule_out
-from annotator.quality.certificate import certificate
+from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.exports.export_writer import export_data_set
+from annotator.exchange.formats.export_view import STATE_WORDS
+from annotator.quality import audit_sampling, auto_accept, auto_accept_sample, rule_out
+from annotator.quality.certification import compute_certificate
 from annotator.quality.guarantee import Guarantee
-from annotator.queues import grid
+from annotator.queues import grid_queue
 from annotator.queues.autopilot import planner
-from annotator.records import FILLED, Batch, Decision, WantedActions, WantedGrids
-from annotator.snapshot.progress import progress_of
-from annotator.snapshot.status import status
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
-from annotator.store.database import authorization as acting
-from annotator.store.database import jobs
+from annotator.records import FILL_SOURCES, Batch, Decision, WantedActions, WantedGrids
+from annotator.snapshot.project_progress import load_progress
+from annotator.snapshot.project_status import collect_status
+from annotator.store.classes import class_changes, classes
+from annotator.store.database import authorization, jobs
 from annotator.store.database.database import Database
-from annotator.store.labels import auto_accepted, cells, decisions, promises
+from annotator.store.labels import auto_accepted, decisions, label_cells, prediction_outcomes
 from annotator.store.people import members
 from annotator.store.upkeep import consistency
 
@@ -63,7 +61,7 @@ def publish(db: Database) -> None:
 
 def say(db: Database, source: str, image_ids: range, state: int = -1, class_id: int = BOAT) -> None:
     together = [(image_id, class_id, state, None) for image_id in image_ids]
-    assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", source, together)]).refused
+    assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ann", source, together)]).refused
 
 
 @pytest.fixture
@@ -73,7 +71,7 @@ def sampled(many) -> Database:
 
 
 def absent_boats(db: Database) -> set[int]:
-    return {image_id for (image_id, class_id), cell in auto_accepted.accepted_cells(db).items() if cell[0] == -1}
+    return {image_id for (image_id, class_id), cell in auto_accepted.load_accepted_cells(db).items() if cell[0] == -1}
 
 
 OPEN = set(range(DRAWN + 1, IMAGES + 1))
@@ -85,56 +83,56 @@ def test_95_random_images_are_too_few_and_unusual_ones_do_not_count(many):
     with pytest.raises(
         AnnotatorError, match=r"'boat' cannot be ruled out yet: 95 random images showed none .* takes 96"
     ):
-        rule_out.rule_out(many, BOAT, "Ann")
-    assert auto_accepted.acceptances(many) == [] and rule_out.rulings(many) == []
+        rule_out.rule_out_class(many, BOAT, "Ann")
+    assert auto_accepted.load_acceptances(many) == [] and rule_out.load_rulings(many) == []
     say(many, "sample", range(96, 97))
-    assert rule_out.rule_out(many, BOAT, "Ann").absent == 96
+    assert rule_out.rule_out_class(many, BOAT, "Ann").absent == 96
 
 
 def test_a_class_with_an_example_is_not_ruled_out(sampled):
     say(sampled, "click", range(200, 201), state=1)
     with pytest.raises(AnnotatorError, match=r"'boat' cannot be ruled out: it is present on 1 image\."):
-        rule_out.rule_out(sampled, BOAT, "Ann")
-    assert auto_accepted.accepted_cells(sampled) == {}
+        rule_out.rule_out_class(sampled, BOAT, "Ann")
+    assert auto_accepted.load_accepted_cells(sampled) == {}
 
 
 def test_an_unknown_an_archived_and_a_finished_class_are_refused_and_so_is_nobody(sampled):
     for nobody in ("", " "):
         with pytest.raises(AnnotatorError, match="Nobody is named"):
-            rule_out.rule_out(sampled, BOAT, nobody)
+            rule_out.rule_out_class(sampled, BOAT, nobody)
     with pytest.raises(AnnotatorError, match="There is no class 9"):
-        rule_out.rule_out(sampled, 9, "Ann")
-    rule_out.rule_out(sampled, BOAT, "Ann")
+        rule_out.rule_out_class(sampled, 9, "Ann")
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
     with pytest.raises(AnnotatorError, match="'boat' cannot be ruled out: no image is unanswered"):
-        rule_out.rule_out(sampled, BOAT, "Ann")
+        rule_out.rule_out_class(sampled, BOAT, "Ann")
     class_changes.archive(sampled, "Ann", [BOAT])
-    assert auto_accepted.accepted_cells(sampled) == {} and rule_out.rulings(sampled) == []
+    assert auto_accepted.load_accepted_cells(sampled) == {} and rule_out.load_rulings(sampled) == []
     with pytest.raises(AnnotatorError, match="'boat' is archived"):
-        rule_out.rule_out(sampled, BOAT, "Ann")
+        rule_out.rule_out_class(sampled, BOAT, "Ann")
 
 
 def test_every_open_image_counts_as_absent_and_none_is_a_label(sampled):
-    before = decisions.all_labels(sampled)
-    ruled = rule_out.rule_out(sampled, BOAT, "Ann")
-    assert absent_boats(sampled) == OPEN and decisions.all_labels(sampled) == before
+    before = decisions.load_all_labels(sampled)
+    ruled = rule_out.rule_out_class(sampled, BOAT, "Ann")
+    assert absent_boats(sampled) == OPEN and decisions.load_all_labels(sampled) == before
     assert (ruled.cells, ruled.absent, ruled.class_id) == (len(OPEN), DRAWN, BOAT)
     assert ruled.at_most == pytest.approx(1 - 0.05 ** (1 / DRAWN))
-    [made] = auto_accepted.acceptances(sampled)
+    [made] = auto_accepted.load_acceptances(sampled)
     assert (made.annotator, made.state, made.audited, made.wrong, made.threshold) == ("Ann", -1, DRAWN, 0, 1.0)
     assert (made.run_id, made.confidence, made.cells) == (1, 0.95, len(OPEN))
-    assert jobs.training_asked(sampled), "a training that leaves these cells out of its rankings"
-    assert consistency.problems(sampled) == []
+    assert jobs.is_training_requested(sampled), "a training that leaves these cells out of its rankings"
+    assert consistency.find_problems(sampled) == []
 
 
 def test_an_image_that_cannot_be_read_is_not_ruled_on(sampled):
     with sampled.writing() as sql:
         sql.execute("UPDATE image SET problem = 'missing' WHERE id IN (1, 399, 400)")
-    assert rule_out.rule_out(sampled, BOAT, "Ann").cells == len(OPEN) - 2
+    assert rule_out.rule_out_class(sampled, BOAT, "Ann").cells == len(OPEN) - 2
 
 
 @pytest.mark.parametrize(("images", "drawn", "cells"), [(400, 120, 280), (400, 120, 12), (5000, 288, 4712)])
 def test_the_guarantee_of_the_cells_holds_for_every_number_of_positives_that_can_hide_there(images, drawn, cells):
-    right = rule_out._least_right(images, drawn, cells)
+    right = rule_out._compute_min_precision(images, drawn, cells)
     hidden = round((1 - right) * cells)  # the most that the sample would miss in more than 5 % of the draws
     rng = np.random.default_rng(7)
 
@@ -147,31 +145,31 @@ def test_the_guarantee_of_the_cells_holds_for_every_number_of_positives_that_can
 
 
 def test_it_is_undone_as_one_and_the_images_are_open_again(sampled):
-    batch = rule_out.rule_out(sampled, BOAT, "Ann").batch
+    batch = rule_out.rule_out_class(sampled, BOAT, "Ann").batch
     assert rule_out.undo(sampled, batch) == len(OPEN)
-    assert auto_accepted.accepted_cells(sampled) == {} and rule_out.rulings(sampled) == []
-    assert set(cells.open_images(sampled, BOAT, IMAGES)) == OPEN
+    assert auto_accepted.load_accepted_cells(sampled) == {} and rule_out.load_rulings(sampled) == []
+    assert set(label_cells.find_open_images(sampled, BOAT, IMAGES)) == OPEN
     with pytest.raises(AnnotatorError, match=rf"No class was ruled out as batch '{batch}'. There is: none"):
         rule_out.undo(sampled, batch)
-    assert rule_out.rule_out(sampled, BOAT, "Ben").cells == len(OPEN), "it can be done again"
+    assert rule_out.rule_out_class(sampled, BOAT, "Ben").cells == len(OPEN), "it can be done again"
 
 
 def test_a_persons_answer_takes_its_cell_and_no_other(sampled):
-    rule_out.rule_out(sampled, BOAT, "Ann")
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
     say(sampled, "click", range(300, 301), state=1)
     assert absent_boats(sampled) == OPEN - {300}
-    assert [label.state for label in decisions.labels(sampled, [300])] == [1]
-    assert rule_out.rulings(sampled)[0].cells == len(OPEN) - 1
+    assert [label.state for label in decisions.load_labels(sampled, [300])] == [1]
+    assert rule_out.load_rulings(sampled)[0].cells == len(OPEN) - 1
 
 
 def test_images_that_are_added_later_are_open_until_the_class_is_ruled_out_again(sampled):
-    rule_out.rule_out(sampled, BOAT, "Ann")
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
     with sampled.writing() as sql:
         sql.execute("INSERT INTO image (id, name, sha256, width, height) VALUES (401, 'n.jpg', ?, 9, 9)", ["f" * 64])
-    assert cells.open_images(sampled, BOAT, 10) == [401]
-    again = rule_out.rule_out(sampled, BOAT, "Ben")
+    assert label_cells.find_open_images(sampled, BOAT, 10) == [401]
+    again = rule_out.rule_out_class(sampled, BOAT, "Ben")
     assert again.cells == len(OPEN) + 1 and absent_boats(sampled) == OPEN | {401}
-    assert [(made.batch, made.annotator) for made in rule_out.rulings(sampled)] == [(again.batch, "Ben")]
+    assert [(made.batch, made.annotator) for made in rule_out.load_rulings(sampled)] == [(again.batch, "Ben")]
 
 
 def test_what_is_cut_off_in_between_leaves_nothing(sampled):
@@ -181,37 +179,37 @@ def test_what_is_cut_off_in_between_leaves_nothing(sampled):
             BEGIN SELECT RAISE(ROLLBACK, 'cut off'); END"""
         )
     with pytest.raises((AnnotatorError, sqlite3.Error), match="cut off"):
-        rule_out.rule_out(sampled, BOAT, "Ann")
-    assert auto_accepted.acceptances(sampled) == [] and auto_accepted.accepted_cells(sampled) == {}
+        rule_out.rule_out_class(sampled, BOAT, "Ann")
+    assert auto_accepted.load_acceptances(sampled) == [] and auto_accepted.load_accepted_cells(sampled) == {}
 
 
 @pytest.fixture
 def accepting(sampled) -> Database:
     """Auto-accept is on, for absent answers too, and has accepted foxes."""
     wanted = Guarantee(0.95, absent=True)
-    auto_accept_sample.draw(sampled, wanted)
-    for cell in audit.open_cells(sampled):
+    auto_accept_sample.draw_audit(sampled, wanted)
+    for cell in audit_sampling.load_open_cells(sampled):
         state = 1 if cell.image_id <= IMAGES // 2 else -1
         answered = [(cell.image_id, cell.class_id, state, cell.score)]
-        assert not decisions.decide(sampled, [Batch(str(uuid.uuid4()), "Ann", "audit", answered, run_id=1)]).refused
-    auto_accept.choose(sampled, wanted)
-    assert auto_accepted.counts(sampled)["present"] and auto_accepted.counts(sampled)["absent"]
+        assert not decisions.save(sampled, [Batch(str(uuid.uuid4()), "Ann", "audit", answered, run_id=1)]).refused
+    auto_accept.set_guarantee(sampled, wanted)
+    assert auto_accepted.count_accepted(sampled)["present"] and auto_accepted.count_accepted(sampled)["absent"]
     return sampled
 
 
 def test_auto_accept_leaves_a_ruling_as_it_is_whatever_becomes_of_its_own_cells(accepting):
-    ruled = rule_out.rule_out(accepting, BOAT, "Ann")
-    of_model = auto_accepted.counts(accepting)
+    ruled = rule_out.rule_out_class(accepting, BOAT, "Ann")
+    of_model = auto_accepted.count_accepted(accepting)
     publish(accepting)
-    assert auto_accepted.counts(accepting) == of_model
-    auto_accept.choose(accepting, None)
-    assert auto_accepted.counts(accepting) == {"present": 0, "absent": 0}
-    assert [(made.batch, made.cells) for made in rule_out.rulings(accepting)] == [(ruled.batch, len(OPEN))]
-    assert set(auto_accepted.ruled_out(accepting)) == {BOAT} and absent_boats(accepting) == OPEN
+    assert auto_accepted.count_accepted(accepting) == of_model
+    auto_accept.set_guarantee(accepting, None)
+    assert auto_accepted.count_accepted(accepting) == {"present": 0, "absent": 0}
+    assert [(made.batch, made.cells) for made in rule_out.load_rulings(accepting)] == [(ruled.batch, len(OPEN))]
+    assert set(auto_accepted.find_ruled_out_classes(accepting)) == {BOAT} and absent_boats(accepting) == OPEN
 
 
 def test_a_model_never_accepts_cells_of_a_class_that_was_ruled_out(sampled):
-    rule_out.rule_out(sampled, BOAT, "Ann")
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
     new = auto_accepted.NewAcceptance(BOAT, -1, 1, 0.1, 0.99, 0.95, 300, 0, np.array([400]), np.array([0.1]))
     assert not auto_accepted.accept(sampled, "a1", new)
     assert not auto_accepted.withdraw_class(sampled, BOAT, -1, "no longer asked for")
@@ -219,49 +217,51 @@ def test_a_model_never_accepts_cells_of_a_class_that_was_ruled_out(sampled):
 
 
 def test_undoing_a_ruling_leaves_auto_accept_on(accepting):
-    ruled = rule_out.rule_out(accepting, BOAT, "Ann")
-    of_model = auto_accepted.counts(accepting)
+    ruled = rule_out.rule_out_class(accepting, BOAT, "Ann")
+    of_model = auto_accepted.count_accepted(accepting)
     auto_accept.undo(accepting, ruled.batch)
-    assert rule_out.rulings(accepting) == [] and auto_accepted.counts(accepting) == of_model
-    assert auto_accept.guarantee.chosen(accepting) is not None
+    assert rule_out.load_rulings(accepting) == [] and auto_accepted.count_accepted(accepting) == of_model
+    assert auto_accept.guarantee.get_guarantee(accepting) is not None
     with pytest.raises(AnnotatorError, match="No class was ruled out as batch"):
-        rule_out.undo(accepting, auto_accepted.acceptances(accepting)[-1].batch)
-    assert auto_accepted.counts(accepting) == of_model, "a batch of the model is not this module's to undo"
+        rule_out.undo(accepting, auto_accepted.load_acceptances(accepting)[-1].batch)
+    assert auto_accepted.count_accepted(accepting) == of_model, "a batch of the model is not this module's to undo"
 
 
 def test_what_a_model_accepted_as_absent_belongs_to_the_ruling_and_as_present_forbids_it(sampled):
     new = auto_accepted.NewAcceptance(BOAT, -1, 1, 0.1, 0.99, 0.95, 300, 0, np.array([399, 400]), np.full(2, 0.1))
     assert auto_accepted.accept(sampled, "a1", new)
-    assert rule_out.rule_out(sampled, BOAT, "Ann").cells == len(OPEN)
-    assert auto_accepted.counts(sampled)["absent"] == 0
-    rule_out.undo(sampled, rule_out.rulings(sampled)[0].batch)
+    assert rule_out.rule_out_class(sampled, BOAT, "Ann").cells == len(OPEN)
+    assert auto_accepted.count_accepted(sampled)["absent"] == 0
+    rule_out.undo(sampled, rule_out.load_rulings(sampled)[0].batch)
     present = auto_accepted.NewAcceptance(BOAT, 1, 1, 0.9, 0.99, 0.95, 300, 0, np.array([400]), np.array([0.95]))
     assert auto_accepted.accept(sampled, "a2", present)
     with pytest.raises(AnnotatorError, match="the model has accepted it as present on 1 image"):
-        rule_out.rule_out(sampled, BOAT, "Ann")
+        rule_out.rule_out_class(sampled, BOAT, "Ann")
 
 
 def test_progress_and_status_never_call_it_the_models(sampled):
-    rule_out.rule_out(sampled, BOAT, "Ann")
-    progress = progress_of(sampled)
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
+    progress = load_progress(sampled)
     assert (progress.pairs_accepted, progress.pairs_ruled_out, progress.pairs_answered) == (0, len(OPEN), DRAWN)
     assert "280 ruled out after a sample" in progress.sentence() and "model" not in progress.sentence()
-    assert status(sampled)["accepted"] == {"present": 0, "absent": 0} and status(sampled)["ruled_out"] == len(OPEN)
+    assert collect_status(sampled)["accepted"] == {"present": 0, "absent": 0} and collect_status(sampled)[
+        "ruled_out"
+    ] == len(OPEN)
 
 
 def test_an_audit_draws_from_what_was_ruled_out_and_the_certificate_says_who_did_it(sampled):
-    rule_out.rule_out(sampled, BOAT, "Ann")
-    audit.draw(sampled, 200, seed=0)
-    asked = {cell.image_id for cell in audit.open_cells(sampled, BOAT)}
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
+    audit_sampling.draw_audit(sampled, 200, seed=0)
+    asked = {cell.image_id for cell in audit_sampling.load_open_cells(sampled, BOAT)}
     assert len(asked & OPEN) > 20
-    assert certificate(sampled).ruled_out == {
+    assert compute_certificate(sampled).ruled_out == {
         BOAT: "Ruled out by a person after 120 random images: 'boat', 280 images, at most 2.5 % of all show it (95 %)."
     }
 
 
 def only_boats(db: Database, monkeypatch) -> None:
     """Every fox is answered, and nothing is explored or drawn at random: only the boat is left to ask about."""
-    for name, value in {"RANDOM_SHARE": 0.0, "EXPLORATION_CLICKS": (0.0, 0, 0), "EXPLORED": 0}.items():
+    for name, value in {"RANDOM_SHARE": 0.0, "EXPLORATION_CLICK_LIMITS": (0.0, 0, 0), "MAX_EXPLORED_IMAGES": 0}.items():
         monkeypatch.setattr(planner, name, value)
     say(db, "grid", range(1, IMAGES + 1), class_id=FOX)
 
@@ -271,23 +271,23 @@ def test_a_grid_and_the_planner_never_ask_about_a_class_that_was_ruled_out(sampl
     wanted = WantedActions("tab", "Ann", (), 8)
 
     def searches() -> list:
-        work = planner.next_actions(sampled, wanted)
+        work = planner.lease_next_actions(sampled, wanted)
         return [one for one in work.items if one.grid and one.grid.class_id == BOAT]
 
     offered = searches()
     assert offered and offered[0].source in ("search", "sample")
     offer = offered[0].ruling_out
-    assert (offer.class_id, offer.name, offer.absent, offer.images, offer.at_most) == (
+    assert (offer.class_id, offer.name, offer.absent_answers, offer.images, offer.max_share_text) == (
         BOAT,
         "boat",
         DRAWN,
         280,
         "2.5 %",
     )
-    batch = rule_out.rule_out(sampled, BOAT, "Ann").batch
+    batch = rule_out.rule_out_class(sampled, BOAT, "Ann").batch
     assert searches() == []
-    assert grid.next_grids(sampled, WantedGrids("other", "Ben", BOAT, 24, (), 1)).items == []
-    whole = planner.next_actions(sampled, WantedActions("third", "Ann", (), 8)).items
+    assert grid_queue.lease_next_grids(sampled, WantedGrids("other", "Ben", BOAT, 24, (), 1)).items == []
+    whole = planner.lease_next_actions(sampled, WantedActions("third", "Ann", (), 8)).items
     assert all(BOAT not in dict(one.scores) for one in whole)
     rule_out.undo(sampled, batch)
     assert searches()
@@ -297,54 +297,54 @@ def test_the_offer_is_made_to_whoever_may_review(sampled, monkeypatch):
     only_boats(sampled, monkeypatch)
     for number, (role, is_made) in enumerate({"annotator": False, "reviewer": True}.items()):
         member = members.add(sampled, role, role, "test")
-        acting.source(lambda id_=member.id: id_)
+        authorization.set_member_source(lambda id_=member.id: id_)
         try:
-            work = planner.next_actions(sampled, WantedActions(f"tab {number}", role, (), 1))
+            work = planner.lease_next_actions(sampled, WantedActions(f"tab {number}", role, (), 1))
             assert [one.ruling_out is not None for one in work.items] == [is_made]
             if not is_made:
                 with pytest.raises(Forbidden, match="this needs reviewer"):
-                    rule_out.rule_out(sampled, BOAT, role)
+                    rule_out.rule_out_class(sampled, BOAT, role)
         finally:
-            acting.source(lambda: None)
+            authorization.set_member_source(lambda: None)
 
 
 def test_no_offer_is_made_of_95_random_images(many, monkeypatch):
     only_boats(many, monkeypatch)
     say(many, "sample", range(1, 96))
-    work = planner.next_actions(many, WantedActions("tab", "Ann", (), 8))
+    work = planner.lease_next_actions(many, WantedActions("tab", "Ann", (), 8))
     [search] = [one for one in work.items if one.grid and one.grid.class_id == BOAT][:1]
     assert search.ruling_out is None
 
 
 def test_a_whole_image_is_asked_about_the_other_classes_only(many, monkeypatch):
     say(many, "sample", range(1, DRAWN + 1))
-    rule_out.rule_out(many, BOAT, "Ann")
-    monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.0, 0, 0))
+    rule_out.rule_out_class(many, BOAT, "Ann")
+    monkeypatch.setattr(planner, "EXPLORATION_CLICK_LIMITS", (0.0, 0, 0))
     with many.writing() as sql:
         sql.execute("DELETE FROM run")  # without a model images are drawn at random
-    actions = planner.next_actions(many, WantedActions("tab", "Ann", (), 8)).items
+    actions = planner.lease_next_actions(many, WantedActions("tab", "Ann", (), 8)).items
     assert len(actions) == 8
     for action in actions:
-        assert action.kind == "image" and action.decided == 1, "fox is open on all, boat on none"
+        assert action.kind == "image" and action.decided_cells == 1, "fox is open on all, boat on none"
 
 
 def test_the_whole_project_is_answered_once_the_rest_is_and_a_ruled_out_class_is_no_leftover(sampled):
-    rule_out.rule_out(sampled, BOAT, "Ann")
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
     say(sampled, "grid", range(1, IMAGES + 1), class_id=FOX)
-    assert planner.next_actions(sampled, WantedActions("tab", "Ann", (), 1)).items == []
+    assert planner.lease_next_actions(sampled, WantedActions("tab", "Ann", (), 1)).items == []
 
 
 def test_an_export_names_a_source_of_its_own_that_comes_back_as_no_answer(sampled, tmp_path):
-    rule_out.rule_out(sampled, BOAT, "Ann")
-    with data_set(sampled) as data:
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
+    with open_data_set(sampled) as data:
         marked, source = set(), data.view.sources.index("ruled out (sample)")
         for block in data.view.blocks():
             assert not (block.sources == data.view.sources.index("model (accepted)")).any()
             for row, column in zip(*np.nonzero(block.sources == source), strict=True):
                 assert (block.values[row, column], block.states[row, column]) == (0, STATE_WORDS.index("absent"))
                 marked.add((block.images[row].id, data.view.classes[column].name))
-    assert marked == {(image_id, "boat") for image_id in OPEN} and "ruled out (sample)" in FILLED
-    export(sampled, tmp_path / "out.csv", "csv")
+    assert marked == {(image_id, "boat") for image_id in OPEN} and "ruled out (sample)" in FILL_SOURCES
+    export_data_set(sampled, tmp_path / "out.csv", "csv")
     assert "ruled out (sample)" in (tmp_path / "out.provenance.csv").read_text()
     card = json.loads((tmp_path / "out.card.json").read_text())
     assert {"state": "absent", "source": "ruled out (sample)", "cells": 280} in card["classes"][1]["cells"]
@@ -354,22 +354,22 @@ def test_an_export_names_a_source_of_its_own_that_comes_back_as_no_answer(sample
 
 
 def test_an_import_of_our_own_export_takes_only_what_people_said(sampled, tmp_path, annotator):
-    rule_out.rule_out(sampled, BOAT, "Ann")
-    export(sampled, tmp_path / "out.csv", "csv")
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
+    export_data_set(sampled, tmp_path / "out.csv", "csv")
     copy = project_of_images(tmp_path / "copy")
     annotator("import", copy.paths.project, tmp_path / "out.csv", "--yes")
-    labels = [label for label in decisions.all_labels(copy) if label.class_id == BOAT]
+    labels = [label for label in decisions.load_all_labels(copy) if label.class_id == BOAT]
     assert {label.image_id for label in labels} == set(range(1, DRAWN + 1))
-    assert auto_accepted.acceptances(copy) == []
+    assert auto_accepted.load_acceptances(copy) == []
 
 
 def test_choices_take_or_leave_them_like_auto_accepted_cells(sampled, tmp_path):
-    rule_out.rule_out(sampled, BOAT, "Ann")
-    [made] = rule_out.rulings(sampled)
+    rule_out.rule_out_class(sampled, BOAT, "Ann")
+    [made] = rule_out.load_rulings(sampled)
 
     def boats(**choices) -> int:
         path = tmp_path / f"{'-'.join(choices)}.out.csv"
-        export(sampled, path, "csv", Choices(**choices))
+        export_data_set(sampled, path, "csv", Choices(**choices))
         with path.open() as file:
             return sum(row["boat"] == "0" for row in csv.DictReader(file))
 
@@ -384,17 +384,17 @@ def test_the_command_line_rules_out_lists_and_undoes(sampled, annotator):
     assert "boat counts as absent on 280 images" in told and "At most 2.5 % of all images show it" in told
     listed = annotator("accept", project, "--list").stdout
     assert "ruled out by Ann after 120 random images: 280 answers" in listed
-    batch = rule_out.rulings(sampled)[0].batch
+    batch = rule_out.load_rulings(sampled)[0].batch
     assert "removed: undone" in annotator("accept", project, "--undo", batch).stdout
-    assert auto_accepted.accepted_cells(sampled) == {}
-    assert promises.absent_by_source(sampled, [BOAT])[1] == {BOAT: DRAWN}, "what people answered stays"
+    assert auto_accepted.load_accepted_cells(sampled) == {}
+    assert prediction_outcomes.count_absent_by_source(sampled, [BOAT])[1] == {BOAT: DRAWN}, "what people answered stays"
 
 
 def test_a_class_that_a_person_found_after_all_is_asked_about_once_it_is_undone(sampled):
-    batch = rule_out.rule_out(sampled, BOAT, "Ann").batch
+    batch = rule_out.rule_out_class(sampled, BOAT, "Ann").batch
     one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=300, class_id=BOAT, state=1)
-    assert not decisions.decide(sampled, [one]).refused
+    assert not decisions.save(sampled, [one]).refused
     publish(sampled)
     assert absent_boats(sampled) == OPEN - {300}
     rule_out.undo(sampled, batch)
-    assert set(cells.open_images(sampled, BOAT, IMAGES)) == OPEN - {300}
+    assert set(label_cells.find_open_images(sampled, BOAT, IMAGES)) == OPEN - {300}

@@ -35,7 +35,7 @@ def deerless(tmp_path) -> Iterator[Served]:
         whole = [("random", [image_id], (1, 2, DEER)) for image_id in range(1, WHOLE + 1)]
         for source, image_ids, class_ids in [*whole, *grids, ("sample", range(WHOLE + 1, DRAWN + 1), (DEER,))]:
             together = [(image_id, class_id, -1, None) for image_id in image_ids for class_id in class_ids]
-            assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", source, together)]).refused
+            assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ann", source, together)]).refused
         yield served
 
 
@@ -69,19 +69,19 @@ def test_a_class_is_ruled_out_with_two_presses_and_undone_with_one(browser, deer
     page.keyboard.press("1")
     panel.get_by_role("button", name="Cancel").click()
     expect(panel).to_be_hidden()
-    assert rule_out.rulings(db) == [] and "Does any show deer?" in page.locator(".line").text_content()
+    assert rule_out.load_rulings(db) == [] and "Does any show deer?" in page.locator(".line").text_content()
     page.get_by_role("button", name="Treat 'deer' as absent").click()
     panel.get_by_role("button", name="Treat as absent").click()
     expect(page.locator(".words")).to_contain_text(f"'deer' counts as absent on {LEFT} images.")
-    [ruling] = rule_out.rulings(db)
+    [ruling] = rule_out.load_rulings(db)
     assert (ruling.annotator, ruling.cells, auto_accepted.count_ruled_out(db)) == ("Rea", LEFT, LEFT)
     until(lambda: "Does any show deer?" not in page.locator(".line").text_content())
     expect(page.locator(".foot")).to_contain_text(f"{LEFT} ruled out after a sample")
     page.locator(".words").get_by_role("button", name="Undo").click()
     expect(page.locator(".words")).to_have_text(f"Undid: 'deer' is unanswered again on {LEFT} images.")
-    assert rule_out.rulings(db) == []
+    assert rule_out.load_rulings(db) == []
     go_on_to_search(page)
-    assert [label.image_id for label in decisions.labels(db, range(1, IMAGES + 1)) if label.class_id == DEER] == [
+    assert [label.image_id for label in decisions.load_labels(db, range(1, IMAGES + 1)) if label.class_id == DEER] == [
         *range(1, DRAWN + 1),
         *range(IMAGES - DONE + 1, IMAGES + 1),
     ], "no press was an answer"
@@ -104,12 +104,12 @@ def test_it_is_done_undone_and_redone_by_keyboard_alone(browser, deerless):
     page.keyboard.press("Tab")
     assert focused(page) == "Treat as absent"
     page.keyboard.press("Enter")
-    until(lambda: len(rule_out.rulings(db)) == 1)
+    until(lambda: len(rule_out.load_rulings(db)) == 1)
     expect(page.locator(".words")).to_contain_text("counts as absent")
     page.keyboard.press("Backspace")
-    until(lambda: not rule_out.rulings(db))
+    until(lambda: not rule_out.load_rulings(db))
     page.keyboard.press("Shift+Backspace")
-    until(lambda: len(rule_out.rulings(db)) == 1)
+    until(lambda: len(rule_out.load_rulings(db)) == 1)
     expect(page.locator(".words")).to_contain_text("counts as absent")
     assert page.troubles == []
 
@@ -131,8 +131,8 @@ def test_what_cannot_be_ruled_out_any_more_is_told_and_nothing_is_lost(browser, 
     wait_until_fetched(page)
     db = Database(deerless.project)
     seen = [(IMAGES - DONE, DEER, 1, None)]
-    assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ben", "gallery", seen)]).refused
+    assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ben", "gallery", seen)]).refused
     page.get_by_role("button", name="Treat 'deer' as absent").click()
     page.get_by_role("button", name="Treat as absent", exact=True).click()
     expect(page.locator(".words")).to_contain_text("'deer' cannot be ruled out: it is present on 1 image.")
-    assert rule_out.rulings(db) == [] and on(page)[0] == "grid"
+    assert rule_out.load_rulings(db) == [] and on(page)[0] == "grid"

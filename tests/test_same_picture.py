@@ -12,11 +12,10 @@ import pytest
 from contexts import Contexts
 from PIL import Image
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.images import browser_copies as copies
-from annotator.store.images import images
-from annotator.store.pictures import browser_formats as originals
+from annotator.store.images import browser_copies, images
+from annotator.store.pictures import browser_formats
 from annotator.store.pictures.decoding import open_rgb
 
 SUFFIXES = ("jpg", "png", "webp", "bmp", "gif", "tiff")
@@ -29,13 +28,13 @@ RGB_PROFILES = {
     "table": profiles.table_rgb(),
     "lab": profiles.lab(),
     "broken": profiles.wide()[:200],
-    "grey": profiles.grey(),
+    "grey": profiles.gray(),
 }
 CLOSE = 8  # of 255, at every pixel: what JPEG at quality 95 does around dots of one pixel
 
 # Four fields, each a multiple of the 16 pixels in which JPEG keeps colours; no two turns of it are alike.
 FIELDS = np.kron(np.array([[0, 1], [2, 3]]), np.ones((16, 32), int))
-COLOURS = np.array([(220, 60, 40), (40, 160, 70), (30, 60, 200), (235, 220, 120)], np.uint8)
+COLORS = np.array([(220, 60, 40), (40, 160, 70), (30, 60, 200), (235, 220, 120)], np.uint8)
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,14 @@ class Made:
 
     def picture(self, mode: str = "RGB") -> Image.Image:
         number = len(list(self.folder.iterdir()))
-        values = COLOURS[FIELDS].copy()
+        values = COLORS[FIELDS].copy()
         values[:16, :16] = (number % 256, 128, 40 * (number // 256))
         picture = Image.fromarray(values)
         return Image.merge("LAB", picture.split()) if mode == "LAB" else picture.convert(mode)
 
     def many_bits(self, brightest: int) -> Image.Image:
-        grey = np.asarray(self.picture("L")).astype(float)
-        return Image.fromarray((grey / 255 * brightest * 0.8 + brightest * 0.1).astype(np.uint16))
+        gray = np.asarray(self.picture("L")).astype(float)
+        return Image.fromarray((gray / 255 * brightest * 0.8 + brightest * 0.1).astype(np.uint16))
 
     def save(self, name: str, picture: Image.Image, **options) -> Path:
         path = self.folder / name
@@ -139,7 +138,7 @@ def _depths(made: Made) -> None:
     for suffix in ("png", "tiff"):
         for bits in (12, 16):
             for turn in (1, 6):
-                for name, profile in {"none": None, "grey": profiles.grey()}.items():
+                for name, profile in {"none": None, "grey": profiles.gray()}.items():
                     options = {"exif": _exif(turn).tobytes(), "icc_profile": profile}
                     made.save(f"bits-{bits}-{turn}-{name}.{suffix}", made.many_bits(2**bits - 1), **options)
     made.save("floats.tiff", Image.fromarray(np.asarray(made.picture("L")).astype(np.float32) / 7))
@@ -161,7 +160,7 @@ def _oddities(made: Made) -> None:
         made.save(f"moving.{suffix}", made.picture(), **frames)
     made.save("clear-palette.png", clear, transparency=clear.getpixel((40, 5)))
     made.save("clear-palette.gif", clear, transparency=clear.getpixel((40, 20)))
-    made.save("clear-rgb.png", made.picture(), transparency=tuple(COLOURS[3].tolist()))
+    made.save("clear-rgb.png", made.picture(), transparency=tuple(COLORS[3].tolist()))
     for name, kind, data in (
         ("linear", b"gAMA", struct.pack(">I", 100_000)),
         ("primaries", b"cHRM", struct.pack(">8I", *(31270, 32900, 68000, 32000, 26500, 69000, 15000, 6000))),
@@ -215,9 +214,9 @@ def table(tmp_path_factory) -> tuple[Path, Database, dict[str, int]]:
     made.folder.mkdir()
     for part in (_orientations, _profiles, _depths, _oddities):
         part(made)
-    set_up(folder / "project", images_folder=made.folder)
+    set_up_project(folder / "project", images_folder=made.folder)
     db = Database(folder / "project")
-    ids = {image.name: image.id for image in images.all_images(db)}
+    ids = {image.name: image.id for image in images.load_all_images(db)}
     assert set(ids) == {path.name for path in made.folder.iterdir()}
     return made.folder, db, ids
 
@@ -228,8 +227,8 @@ def test_chromium_draws_every_image_as_the_decoder_reads_it_at_every_size(browse
     folder, db, ids = table
     names, sources = [], []
     for name, image_id in ids.items():
-        for kind in (copies.DISPLAY, copies.THUMB, copies.FULL):
-            path, media_type = copies.make(db, image_id, kind)
+        for kind in (browser_copies.DISPLAY, browser_copies.THUMB, browser_copies.FULL):
+            path, media_type = browser_copies.make(db, image_id, kind)
             names.append((name, kind.name))
             sources.append(f"data:{media_type};base64,{base64.b64encode(path.read_bytes()).decode()}")
     page = browser.new_page()
@@ -248,7 +247,7 @@ def test_chromium_draws_every_image_as_the_decoder_reads_it_at_every_size(browse
 
 
 @pytest.mark.browser
-def test_a_profile_gives_the_colours_that_chromium_itself_makes_of_it(browser: Contexts, table):
+def test_a_profile_gives_the_colors_that_chromium_itself_makes_of_it(browser: Contexts, table):
     folder, _, _ = table
     names = ["profile-wide-1.png", "profile-wide-1.jpg", "grey-grey.png", "profile-srgb-1.png"]
     page = browser.new_page()
@@ -263,7 +262,7 @@ def test_a_profile_gives_the_colours_that_chromium_itself_makes_of_it(browser: C
 
 def test_usual_files_are_sent_as_they_are_and_odd_ones_are_not(table):
     folder, _, _ = table
-    as_they_are = {path.name for path in folder.iterdir() if originals.media_type(path)}
+    as_they_are = {path.name for path in folder.iterdir() if browser_formats.find_media_type(path)}
     usual = {"plain.jpg", "plain-grey.jpg", "progressive.jpg", "halved.jpg", "plain.png", "plain.webp", "lossy.webp"}
     usual |= {f"exif-{turn}-none.jpg" for turn in range(1, 9)} | {"exif-1-none.png", "palette-none.png"}
     usual |= {"profile-srgb-1.jpg", "profile-srgb-6.jpg", "grey-srgb.jpg", "profile-srgb-1.png", "chunk-tagged.png"}
@@ -279,14 +278,14 @@ def test_copies_of_an_older_decoder_are_used_only_where_it_read_the_same(tmp_pat
     made.folder.mkdir()
     made.save("usual.png", made.picture().resize((2000, 1000)))
     made.save("dark.png", made.many_bits(4095).resize((2000, 1000)))
-    set_up(tmp_path / "project", images_folder=made.folder)
+    set_up_project(tmp_path / "project", images_folder=made.folder)
     db = Database(tmp_path / "project")
-    for image in images.all_images(db):
-        for kind in (copies.DISPLAY, copies.THUMB):
-            old = db.paths.old_copies(image.id, kind.name)[-1]
+    for image in images.load_all_images(db):
+        for kind in (browser_copies.DISPLAY, browser_copies.THUMB):
+            old = db.paths.old_image_copies(image.id, kind.name)[-1]
             old.parent.mkdir(parents=True, exist_ok=True)
             old.write_bytes(b"made long ago")
-            sent = copies.make(db, image.id, kind)[0]
+            sent = browser_copies.make(db, image.id, kind)[0]
             assert (sent == old) == (image.name == "usual.png"), (image.name, kind)
             assert old.exists() == (image.name == "usual.png"), "what is not used any more is taken away"
 
@@ -298,10 +297,10 @@ def test_a_reduced_copy_is_what_the_decoder_reads_made_smaller(tmp_path):
     made.save("wide.jpg", large, icc_profile=profiles.wide(), exif=_exif(6).tobytes())
     made.save("wide.tiff", large, icc_profile=profiles.wide(), exif=_exif(3).tobytes(), compression="tiff_lzw")
     made.save("clear.webp", _see_through(made.picture()).resize((1000, 500)), icc_profile=profiles.wide())
-    set_up(tmp_path / "project", images_folder=made.folder)
+    set_up_project(tmp_path / "project", images_folder=made.folder)
     db = Database(tmp_path / "project")
-    for image in images.all_images(db):
-        with Image.open(copies.make(db, image.id, copies.THUMB)[0]) as thumb:
+    for image in images.load_all_images(db):
+        with Image.open(browser_copies.make(db, image.id, browser_copies.THUMB)[0]) as thumb:
             seen = np.asarray(thumb).astype(int)
             assert not thumb.info.get("icc_profile"), "its pixels are sRGB already"
         wanted = np.asarray(open_rgb(made.folder / image.name).resize(seen.shape[1::-1], Image.Resampling.LANCZOS))

@@ -8,30 +8,32 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from conftest import CLASSES, COLOURS, draw
+from conftest import CLASSES, COLORS, draw
 from contexts import Contexts
 from person import open_page
 from PIL import Image
 from playwright.sync_api import Page, expect
 from served import APP, Served, serving, until
-from tiny_networks import save_coloured_clip
+from tiny_networks import save_colored_clip
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
-from annotator.snapshot import gallery
+from annotator.exchange.project_setup import set_up_project
+from annotator.snapshot import gallery_listing
 from annotator.snapshot.filters import GalleryFilter
-from annotator.snapshot.gallery import Sorting
-from annotator.snapshot.likeness import varied
+from annotator.snapshot.gallery_listing import Sorting
+from annotator.snapshot.similarity import varied_images
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration, search_examples
 from annotator.worker.process import Worker
-from models.zero_shot.prompts import NOTHING, names_of, prompts
+from models.zero_shot.prompts import BACKGROUND_PROMPTS, build_prompts, list_names
 
 pytest.importorskip("open_clip")
 IMAGES = 24
-GREY = {"grey": (170, 170, 170)}
+GRAY = {"grey": (170, 170, 170)}
 WORDS = {"fox": "a red animal", "heron": "tall and blue", "deer": "brown stag"}  # no names of classes
-TEXTS = {name: [*prompts(names_of(name)), *prompts([words])] for name, words in WORDS.items()} | {"grey": list(NOTHING)}
+TEXTS = {name: [*build_prompts(list_names(name)), *build_prompts([words])] for name, words in WORDS.items()} | {
+    "grey": list(BACKGROUND_PROMPTS)
+}
 
 
 def shown(number: int) -> tuple[str, ...]:
@@ -46,12 +48,12 @@ def analyzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(IMAGES):
         draw(folder / "photos" / f"{number:02}.jpg", shown(number), seed=number)
     (folder / "classes.txt").write_text("\n".join(CLASSES) + "\n")
-    network = f"open_clip:local-dir:{save_coloured_clip(folder / 'colours', COLOURS | GREY, TEXTS)}"
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    network = f"open_clip:local-dir:{save_colored_clip(folder / 'colours', COLORS | GRAY, TEXTS)}"
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     db = Database(folder / "project")
-    configuration.choose_backbone(db, network)
+    configuration.set_backbone(db, network)
     worker = Worker(db.paths.project)
-    worker.features.embed()
+    worker.image_embedder.embed_missing()
     worker.close()
     return folder / "project"
 
@@ -64,14 +66,14 @@ def db(analyzed: Path) -> Database:
 def answered(db: Database) -> None:
     """Let a worker answer what is asked for."""
     worker = Worker(db.paths.project)
-    while worker.searches.answer_asked():
+    while worker.search_answerer.answer_newest():
         pass
     worker.close()
 
 
 def first(db: Database, key: str, count: int) -> list[str]:
     """The names of the images that the gallery shows first."""
-    shown_first = gallery.window(db, GalleryFilter(), Sorting("like", example=key), 0, count)
+    shown_first = gallery_listing.get_window(db, GalleryFilter(), Sorting("like", example=key), 0, count)
     return [tile.image.name for tile in shown_first.images]
 
 
@@ -85,25 +87,25 @@ def names_with(name: str) -> set[str]:
 
 def test_a_copy_of_an_image_finds_the_image_itself_and_is_not_kept(db: Database, analyzed: Path):
     content = (analyzed.parent / "photos/05.jpg").read_bytes()
-    key = search_examples.ask_picture(db, content, "copy.jpg")
+    key = search_examples.request_picture(db, content, "copy.jpg")
     with pytest.raises(AnnotatorError, match=r"copy\.jpg is still being looked at\. No worker is running"):
-        gallery.window(db, GalleryFilter(), Sorting("like", example=key), 0, 1)
+        gallery_listing.get_window(db, GalleryFilter(), Sorting("like", example=key), 0, 1)
     answered(db)
-    window = gallery.window(db, GalleryFilter(), Sorting("like", example=key), 0, 3)
+    window = gallery_listing.get_window(db, GalleryFilter(), Sorting("like", example=key), 0, 3)
     assert window.images[0].image.name == "05.jpg" and window.measures[window.images[0].image.id] == "100%"
     assert not [path for path in db.paths.project.rglob("*") if path.is_file() and content in path.read_bytes()]
 
 
 def test_a_picture_from_elsewhere_finds_what_it_shows(db: Database, tmp_path: Path):
     for name in CLASSES:
-        key = search_examples.ask_picture(db, picture((name,), tmp_path), "elsewhere.png")
+        key = search_examples.request_picture(db, picture((name,), tmp_path), "elsewhere.png")
         answered(db)
         assert set(first(db, key, 6)) == names_with(name)
 
 
 def test_any_words_find_what_they_mean(db: Database):
     for name, words in WORDS.items():
-        key = search_examples.ask_words(db, words)
+        key = search_examples.request_words(db, words)
         answered(db)
         assert set(first(db, key, 6)) == names_with(name)
 
@@ -114,40 +116,40 @@ def test_a_part_of_an_image_finds_what_is_on_the_part_and_not_what_is_beside_it(
         beside.paste(Image.open(db.paths.project.parent / f"photos/{number:02}.jpg"), (96 * place, 0))
     (tmp_path / "photos").mkdir()
     beside.save(tmp_path / "photos/both.png")
-    set_up(db.paths.project, images_folder=tmp_path / "photos")
+    set_up_project(db.paths.project, images_folder=tmp_path / "photos")
     image_id = db.value("SELECT id FROM image WHERE name LIKE '%both.png'")
     for name, (left, right) in {"04.jpg": (0, 0.5), "06.jpg": (0.5, 1)}.items():
-        key = search_examples.ask_part(db, image_id, (left, 0, right, 1))
+        key = search_examples.request_part(db, image_id, (left, 0, right, 1))
         answered(db)
         assert first(db, key, 1) == [name]
     with pytest.raises(AnnotatorError, match="hardly any area"):
-        search_examples.ask_part(db, image_id, (0.5, 0.2, 0.501, 0.9))
+        search_examples.request_part(db, image_id, (0.5, 0.2, 0.501, 0.9))
 
 
 def test_an_example_of_another_network_is_refused_with_both_names(db: Database, tmp_path: Path):
-    key = search_examples.ask_picture(db, picture(("fox",), tmp_path), "elsewhere.png")
+    key = search_examples.request_picture(db, picture(("fox",), tmp_path), "elsewhere.png")
     answered(db)
-    network = configuration.backbone(db)
-    configuration.choose_backbone(db, "efficientnet_lite0_320")
+    network = configuration.get_backbone(db)
+    configuration.set_backbone(db, "efficientnet_lite0_320")
     try:
         with pytest.raises(AnnotatorError, match=r"was looked at by open_clip.*uses efficientnet_lite0_320 since"):
-            search_examples.read(db, key)
+            search_examples.load_answer(db, key)
     finally:
-        configuration.choose_backbone(db, network)
+        configuration.set_backbone(db, network)
 
 
 def test_what_is_kept_is_removed_after_a_week_and_a_picture_without_a_worker_sooner(db: Database, tmp_path: Path):
-    key = search_examples.ask_words(db, "a red animal")
-    waiting = search_examples.ask_picture(db, picture(("fox",), tmp_path), "elsewhere.png")
-    asked = search_examples.find(db, waiting)
+    key = search_examples.request_words(db, "a red animal")
+    waiting = search_examples.request_picture(db, picture(("fox",), tmp_path), "elsewhere.png")
+    asked = search_examples.load_request(db, waiting)
     assert asked is not None
-    search_examples.forget_old(db, asked.at + search_examples.PICTURE_SECONDS + 60)
+    search_examples.delete_old(db, asked.at + search_examples.PICTURE_MAX_AGE_SECONDS + 60)
     with pytest.raises(AnnotatorError, match="not kept any longer"):
-        search_examples.picture_of(db, asked)
-    search_examples.forget_old(db, asked.at + search_examples.KEPT_SECONDS + 60)
-    assert search_examples.find(db, key) is None and search_examples.find(db, waiting) is None
+        search_examples.read_picture(db, asked)
+    search_examples.delete_old(db, asked.at + search_examples.MAX_AGE_SECONDS + 60)
+    assert search_examples.load_request(db, key) is None and search_examples.load_request(db, waiting) is None
     with pytest.raises(AnnotatorError, match="kept for 7 days"):
-        search_examples.read(db, key)
+        search_examples.load_answer(db, key)
 
 
 def refused(served: Served, path: str, content: bytes) -> str:
@@ -170,16 +172,16 @@ def test_what_cannot_be_an_example_is_refused_at_once_with_the_reason(db: Databa
         assert "larger than" in refused(served, path, b"\xff\xd8" + bytes(50_000_001))
         assert "There is no image 999" in refused(served, "/api/like", b'{"image": 999, "box": [0, 0, 1, 1]}')
         assert "no words" in refused(served, "/api/like", b'{"words": "  "}')
-    assert not search_examples.waiting(db)
+    assert not search_examples.load_waiting(db)
 
 
 def test_a_grid_for_a_class_without_an_example_has_the_likest_images_and_then_different_ones(db: Database, monkeypatch):
-    monkeypatch.setattr(varied, "LIKEST", 2)
-    monkeypatch.setattr(varied, "TAKEN", 6)
-    key = search_examples.ask_words(db, WORDS["heron"])
+    monkeypatch.setattr(varied_images, "LIKEST_IMAGES", 2)
+    monkeypatch.setattr(varied_images, "SAMPLE_IMAGES", 6)
+    key = search_examples.request_words(db, WORDS["heron"])
     answered(db)
-    likest = gallery.listing(db, GalleryFilter(), Sorting("like", example=key)).ids(0, 18)
-    chosen = varied.varied(db, likest)
+    likest = gallery_listing.get_listing(db, GalleryFilter(), Sorting("like", example=key)).get_ids(0, 18)
+    chosen = varied_images.select_varied(db, likest)
     assert chosen[:2] == likest[:2] and len(set(chosen)) == 6 and set(chosen) <= set(likest)
     shown_on = [shown(int(name[:2])) for name in names_of_images(db, chosen) if name != "both.png"]
     of_first = [shown(int(name[:2])) for name in names_of_images(db, likest[:6]) if name != "both.png"]

@@ -9,10 +9,10 @@ from annotator.store.images import selections
 
 def test_however_many_selections_somebody_makes_those_of_others_stay(db):
     mine = selections.save(db, np.array([1, 2]), "Ann")
-    for number in range(2 * selections.KEPT):
+    for number in range(2 * selections.SELECTIONS_PER_PERSON):
         selections.save(db, np.array([number]), "a guest")
     assert selections.load(db, mine).tolist() == [1, 2]
-    assert len(list(db.paths.selections.glob("*.npy"))) == selections.KEPT + 1
+    assert len(list(db.paths.selections.glob("*.npy"))) == selections.SELECTIONS_PER_PERSON + 1
 
 
 def test_many_selections_at_once_fail_for_nobody(db):

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from served import Served, serving
 
-from annotator.ui.serving.scripts import COMPONENTS, bundle
-from annotator.ui.serving.shipped_files import LARGEST, STATIC
+from annotator.ui.serving.script_bundles import COMPONENTS_FOLDER, build_bundle
+from annotator.ui.serving.streamlit_files import MAX_KEPT_BYTES, STATIC_FOLDER
 
 
 def test_a_module_holds_each_script_that_it_imports_once_and_before_it():
-    for file in COMPONENTS.glob("*/*.js"):
-        module = bundle(file.relative_to(COMPONENTS).as_posix())
+    for file in COMPONENTS_FOLDER.glob("*/*.js"):
+        module = build_bundle(file.relative_to(COMPONENTS_FOLDER).as_posix())
         assert module is not None
         text = module.text
         made = {match[1]: match.start() for match in re.finditer(r"^modules\['([^']+)'\] = ", text, re.MULTILINE)}
@@ -22,23 +22,23 @@ def test_a_module_holds_each_script_that_it_imports_once_and_before_it():
 
 
 def test_a_script_that_is_not_there_has_no_module():
-    assert bundle("annotate/nothing.js") is None and bundle("../server.py") is None
+    assert build_bundle("annotate/nothing.js") is None and build_bundle("../server.py") is None
 
 
 @pytest.mark.process
 def test_streamlits_files_come_as_they_are_for_a_year_and_only_with_the_cookie(project):
     with serving(project) as served:
-        largest = max(STATIC.rglob("*.js"), key=lambda path: path.stat().st_size)
-        assert largest.stat().st_size > LARGEST
-        for path in (largest, next(STATIC.rglob("index.*.js")), next(STATIC.rglob("index.*.css"))):
+        largest = max(STATIC_FOLDER.rglob("*.js"), key=lambda path: path.stat().st_size)
+        assert largest.stat().st_size > MAX_KEPT_BYTES
+        for path in (largest, next(STATIC_FOLDER.rglob("index.*.js")), next(STATIC_FOLDER.rglob("index.*.css"))):
             for _ in range(2):  # the second time from memory
-                status, body, headers = served.get(f"/static/{path.relative_to(STATIC).as_posix()}")
+                status, body, headers = served.get(f"/static/{path.relative_to(STATIC_FOLDER).as_posix()}")
                 assert status == 200 and body == path.read_bytes()
                 assert "immutable" in headers["cache-control"]
         assert served.get("/static/js/nothing.js")[2]["content-type"].startswith("text/html"), "Streamlit's own answer"
-        assert without_cookie(served, next(STATIC.rglob("index.*.js"))) == 403
+        assert without_cookie(served, next(STATIC_FOLDER.rglob("index.*.js"))) == 403
 
 
 def without_cookie(served: Served, path: Path) -> int:
     served.headers = {**served.headers, "cookie": ""}
-    return served.get(f"/static/{path.relative_to(STATIC).as_posix()}")[0]
+    return served.get(f"/static/{path.relative_to(STATIC_FOLDER).as_posix()}")[0]

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 def served(tmp_path_factory) -> Iterator[Served]:
     """Photos 000.jpg to 011.jpg, which a project shows in the order of their names."""
     with served_photos(tmp_path_factory.mktemp("sequence"), 12, ["fox", "heron", "deer"]) as served:
-        query_order.choose(Database(served.project), "name")
+        query_order.set_default(Database(served.project), "name")
         yield served
 
 
@@ -40,7 +40,7 @@ def press(page: Page, key: str, image_id: int) -> None:
     wait_for_image(page, image_id)
 
 
-def test_neighbours_are_shown_beside_the_queue_and_their_labels_are_copied_as_one_step(browser, served):
+def test_neighbors_are_shown_beside_the_queue_and_their_labels_are_copied_as_one_step(browser, served):
     order = ids(served)
     page = open_page(browser, served, "Ann", viewport={"width": 1366, "height": 768})
     words = page.locator(".words")

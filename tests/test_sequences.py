@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from annotator.queues import annotate, query_order
-from annotator.records import Decision, Wanted
+from annotator.queues import image_queue, query_order
+from annotator.records import Decision, WantedImages
 from annotator.store.database.database import Database
 from annotator.store.images import images, sequences
-from annotator.store.images.registration import register
-from annotator.store.labels.decisions import decide
+from annotator.store.images.registration import register_folder
+from annotator.store.labels.decisions import save
 from annotator.store.pictures.files import list_files
-from annotator.store.pictures.name_keys import name_key
+from annotator.store.pictures.name_keys import build_name_key
 
 COUNT = 60
 
@@ -36,7 +36,7 @@ def project(request, tmp_path):
             folder_id, folder = folders[rng.integers(5)]
             path = f"{folder}{rng.choice(['img', 'IMG', 'a'])}{rng.integers(1, 2000)}{rng.choice(['', 'b7', '-1'])}.jpg"
             time = float(rng.integers(1, 20)) if rng.random() < 0.5 else None
-            values = [number, f"{number}:{folder_id}:{path}", f"{number:064}", name_key(folder_id, path), time]
+            values = [number, f"{number}:{folder_id}:{path}", f"{number:064}", build_name_key(folder_id, path), time]
             sql.execute(
                 """INSERT INTO image (id, name, sha256, width, height, name_key, captured_at)
                 VALUES (?, ?, ?, 9, 9, ?, ?)""",
@@ -55,7 +55,7 @@ def project(request, tmp_path):
 def answer(db, action: str, image_id: int, annotator: str = "Ann") -> None:
     cell = (1, 1) if action == "label" else (None, None)
     one = Decision(str(uuid.uuid4()), action, annotator, "click", image_id, *cell)
-    assert not decide(db, [one]).refused
+    assert not save(db, [one]).refused
 
 
 def plainly(db, sequence: str) -> list[int]:
@@ -83,8 +83,8 @@ def state_of(db, image_id: int) -> str:
 
 
 def given(db, holder: str, sequence: str, *, have=(), want: int = 200, **more) -> list[int]:
-    wanted = Wanted("annotate", holder, more.pop("annotator", "Ann"), have, want, order=sequence, **more)
-    return [item.image.id for item in annotate.next_work(db, wanted).items]
+    wanted = WantedImages("annotate", holder, more.pop("annotator", "Ann"), have, want, order=sequence, **more)
+    return [item.image.id for item in image_queue.lease_next_work(db, wanted).items]
 
 
 @pytest.mark.parametrize("sequence", sequences.SEQUENCES)
@@ -104,7 +104,7 @@ def test_images_come_in_their_order_from_the_last_one_left_on_and_round_and_skip
 
 
 @pytest.mark.parametrize("sequence", sequences.SEQUENCES)
-def test_neighbours_are_those_of_a_plain_sort_of_the_folder_whatever_is_known_of_them(project, sequence):
+def test_neighbors_are_those_of_a_plain_sort_of_the_folder_whatever_is_known_of_them(project, sequence):
     order = plainly(project, sequence)
     for image_id in order:
         folder = [
@@ -114,10 +114,10 @@ def test_neighbours_are_those_of_a_plain_sort_of_the_folder_whatever_is_known_of
         ]  # fmt: skip
         place = folder.index(image_id)
         expected = (folder[place - 1] if place else None, folder[place + 1] if place + 1 < len(folder) else None)
-        assert sequences.neighbours(project, image_id, sequence) == expected
+        assert sequences.find_neighbors(project, image_id, sequence) == expected
 
 
-def test_two_people_in_one_order_get_neighbouring_images_and_never_the_same(project):
+def test_two_people_in_one_order_get_neighboring_images_and_never_the_same(project):
     ann = given(project, "ann", "name", want=4)
     bob = given(project, "bob", "name", want=4, annotator="Bob")
     opened = [image_id for image_id in plainly(project, "name") if state_of(project, image_id) == "open"]
@@ -151,19 +151,21 @@ def test_after_a_reload_the_next_images_come_not_those_just_answered(project):
 def test_the_page_is_told_where_it_begins_and_an_unknown_image_is_no_place(project):
     order = plainly(project, "name")
     sequences.set_reached(project, "Ann", "name", order[5])
-    wanted = Wanted("annotate", "tab", "Ann", (), 1, order="name")
-    assert annotate.next_work(project, wanted).after == order[5]
+    wanted = WantedImages("annotate", "tab", "Ann", (), 1, order="name")
+    assert image_queue.lease_next_work(project, wanted).after == order[5]
     sequences.set_reached(project, "Ann", "name", 999_999)
-    assert sequences.reached(project, "Ann", "name") == order[5]
+    assert sequences.get_reached(project, "Ann", "name") == order[5]
     sequences.set_reached(project, "Ann", "name", 0)
-    assert sequences.reached(project, "Ann", "name") == 0
+    assert sequences.get_reached(project, "Ann", "name") == 0
 
 
 def test_the_project_can_have_one_of_these_orders_and_they_say_what_they_are(project):
     for name in sequences.SEQUENCES:
-        query_order.choose(project, name)
-        wanted = Wanted("annotate", name, "Ann", (), 1)
-        assert [item.image.id for item in annotate.next_work(project, wanted).items] == given(project, name, name)[:1]
+        query_order.set_default(project, name)
+        wanted = WantedImages("annotate", name, "Ann", (), 1)
+        assert [item.image.id for item in image_queue.lease_next_work(project, wanted).items] == given(
+            project, name, name
+        )[:1]
         assert query_order.QUERY_ORDERS[name].title and query_order.QUERY_ORDERS[name].about
 
 
@@ -172,7 +174,7 @@ def test_files_keep_their_place_when_they_are_renamed_moved_or_their_folder_is(t
 
     def scan(folder) -> list[str]:
         listing = list_files(folder, tmp_path / "p")
-        register(db, folder, listing.images(), kept_out=listing.kept_out)
+        register_folder(db, folder, listing.list_images(), kept_out=listing.kept_out)
         return [row[0] for row in db.tuples("SELECT name FROM image ORDER BY name_key, id")]
 
     for number, name in enumerate(["img10.png", "img9.png", "b/1.png", "a b/1.png"]):

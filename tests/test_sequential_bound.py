@@ -3,24 +3,32 @@
 import numpy as np
 import pytest
 
-from annotator.benchmark.acceptance import CONDITIONS, broken
-from models.statistics.sequential_bound import Sample, in_one_order, lowest_threshold, most_wrong, needed
+from annotator.benchmark.acceptance import ACCEPTANCE_CONDITIONS, measure_condition
+from models.statistics.sequential_bound import (
+    StratifiedSample,
+    bound_wrong_cells,
+    count_needed_answers,
+    find_lowest_threshold,
+    select_uniform_sample,
+)
 
 
 def test_a_sample_without_mistakes_shows_what_it_should():
-    assert needed(100_000, 0.99) <= 350, "299 would do for a single look"
-    assert needed(60, 0.99) > 50, "one of sixty is more than 1 %"
-    assert most_wrong(np.zeros(needed(5000, 0.99), bool), 5000) == pytest.approx(0.01 * 4650, abs=2)
-    assert most_wrong(np.zeros(0, bool), 500) == 500
-    assert most_wrong(np.zeros(500, bool), 500) == 0
+    assert count_needed_answers(100_000, 0.99) <= 350, "299 would do for a single look"
+    assert count_needed_answers(60, 0.99) > 50, "one of sixty is more than 1 %"
+    assert bound_wrong_cells(np.zeros(count_needed_answers(5000, 0.99), bool), 5000) == pytest.approx(
+        0.01 * 4650, abs=2
+    )
+    assert bound_wrong_cells(np.zeros(0, bool), 500) == 500
+    assert bound_wrong_cells(np.zeros(500, bool), 500) == 0
     with pytest.raises(ValueError, match="A sample of 3 cells cannot come from a population of 2"):
-        most_wrong(np.zeros(3, bool), 2)
+        bound_wrong_cells(np.zeros(3, bool), 2)
 
 
 def test_the_bound_is_never_below_what_was_seen_and_shrinks_to_the_truth():
     wrong = np.zeros(200, bool)
     wrong[[3, 50, 120]] = True
-    bounds = [most_wrong(wrong[:n], 200) for n in range(0, 201, 20)]
+    bounds = [bound_wrong_cells(wrong[:n], 200) for n in range(0, 201, 20)]
     assert bounds[-1] == 3
     assert all(bound >= wrong[: n * 20].sum() for n, bound in enumerate(bounds))
 
@@ -31,7 +39,7 @@ def test_looking_after_every_few_answers_breaks_the_promise_in_at_most_one_of_tw
     for _ in range(150):
         wrong = np.zeros(400, bool)
         wrong[rng.permutation(400)[:9]] = True
-        missed += any(most_wrong(wrong[:n], 400) < 9 for n in range(40, 400, 40))
+        missed += any(bound_wrong_cells(wrong[:n], 400) < 9 for n in range(40, 400, 40))
     assert missed / 150 <= 0.05
 
 
@@ -42,8 +50,8 @@ def test_strata_that_were_drawn_unequally_become_one_fair_sample():
     for seed in range(2000):
         rng = np.random.default_rng(seed)
         rows = np.concatenate([rng.permutation(30)[:20], 30 + rng.permutation(120)[:30]])
-        sample = Sample(np.ones(150), strata, rows, np.zeros(50, bool))
-        often[rows[in_one_order(sample, np.ones(150, bool), seed)]] += 1
+        sample = StratifiedSample(np.ones(150), strata, rows, np.zeros(50, bool))
+        often[rows[select_uniform_sample(sample, np.ones(150, bool), seed)]] += 1
     assert often[:30].mean() == pytest.approx(often[30:].mean(), rel=0.05)
     assert often.sum() / 2000 > 25, "not much is thrown away"
 
@@ -52,8 +60,10 @@ def test_what_was_answered_later_does_not_change_the_order_of_what_was_answered_
     strata = np.repeat([0, 1], [40, 40])
     rows = np.concatenate([np.arange(30), np.arange(40, 70)])
     early = np.concatenate([np.arange(10), np.arange(40, 50)])
-    first = in_one_order(Sample(np.ones(80), strata, early, np.zeros(20, bool)), np.ones(80, bool), 7)
-    later = in_one_order(Sample(np.ones(80), strata, rows, np.zeros(60, bool)), np.ones(80, bool), 7)
+    first = select_uniform_sample(
+        StratifiedSample(np.ones(80), strata, early, np.zeros(20, bool)), np.ones(80, bool), 7
+    )
+    later = select_uniform_sample(StratifiedSample(np.ones(80), strata, rows, np.zeros(60, bool)), np.ones(80, bool), 7)
     assert rows[later].tolist()[: len(first)] == early[first].tolist()
 
 
@@ -64,12 +74,12 @@ def sampled(rng, good: bool, cells: int = 3000, audited: int = 800):
     rows = rng.permutation(cells)[:audited]
     open_ = np.ones(cells, bool)
     open_[rows] = False
-    return Sample(scores, np.zeros(cells, int), rows, wrong[rows]), open_, wrong
+    return StratifiedSample(scores, np.zeros(cells, int), rows, wrong[rows]), open_, wrong
 
 
 def test_a_threshold_is_as_low_as_the_answers_allow():
     sample, open_, wrong = sampled(np.random.default_rng(1), good=True)
-    found = lowest_threshold(sample, open_, wrong & ~open_, 0.97, np.arange(0.1, 1, 0.1))
+    found = find_lowest_threshold(sample, open_, wrong & ~open_, 0.97, np.arange(0.1, 1, 0.1))
     assert 0.5 < found.threshold <= 0.8
     filled = open_ & (sample.scores >= found.threshold)
     assert wrong[filled].mean() <= 0.03
@@ -77,13 +87,13 @@ def test_a_threshold_is_as_low_as_the_answers_allow():
 
 def test_a_model_whose_scores_mean_nothing_fills_in_nothing():
     sample, open_, wrong = sampled(np.random.default_rng(2), good=False)
-    assert lowest_threshold(sample, open_, wrong & ~open_, 0.97, np.arange(0.1, 1, 0.1)).threshold is None
+    assert find_lowest_threshold(sample, open_, wrong & ~open_, 0.97, np.arange(0.1, 1, 0.1)).threshold is None
 
 
 def test_too_small_a_sample_fills_in_nothing_however_good_it_is():
     sample, open_, _ = sampled(np.random.default_rng(3), good=True, audited=60)
-    faultless = Sample(sample.scores, sample.strata, sample.rows, np.zeros(60, bool))
-    found = lowest_threshold(faultless, open_, np.zeros(3000, bool), 0.99, np.arange(0.1, 1, 0.1))
+    faultless = StratifiedSample(sample.scores, sample.strata, sample.rows, np.zeros(60, bool))
+    found = find_lowest_threshold(faultless, open_, np.zeros(3000, bool), 0.99, np.arange(0.1, 1, 0.1))
     assert found.threshold is None
     assert not found.tested
     assert found.audited >= 50
@@ -94,12 +104,12 @@ def test_mistakes_that_people_have_found_are_not_held_against_what_is_left():
     wrong = np.zeros(1000, bool)
     wrong[:40] = True
     rows = rng.permutation(1000)[:300]
-    sample = Sample(np.ones(1000), np.zeros(1000, int), rows, wrong[rows])
+    sample = StratifiedSample(np.ones(1000), np.zeros(1000, int), rows, wrong[rows])
     open_ = np.ones(1000, bool)
     open_[rows] = False
-    assert lowest_threshold(sample, open_, wrong & ~open_, 0.93, np.array([0.5])).threshold is None
+    assert find_lowest_threshold(sample, open_, wrong & ~open_, 0.93, np.array([0.5])).threshold is None
     open_[:40] = False  # ordinary work has answered all of them
-    assert lowest_threshold(sample, open_, wrong & ~open_, 0.93, np.array([0.5])).threshold is not None
+    assert find_lowest_threshold(sample, open_, wrong & ~open_, 0.93, np.array([0.5])).threshold is not None
 
 
 @pytest.mark.parametrize(
@@ -112,4 +122,4 @@ def test_mistakes_that_people_have_found_are_not_held_against_what_is_left():
 )
 def test_of_simulated_projects_at_most_one_in_twenty_breaks_its_promise(name):
     """The thousand of each kind are those of `benchmark/acceptance.py`; of 25 as many as 3 are still no surprise."""
-    assert broken(CONDITIONS[name], 25)["broken"] <= 3 / 25
+    assert measure_condition(ACCEPTANCE_CONDITIONS[name], 25)["broken"] <= 3 / 25

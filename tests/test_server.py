@@ -22,11 +22,11 @@ from person import served_photos
 from PIL import Image
 from served import APP, PAGES_ALONE, Served, free_port, until
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.ui.access.tokens import DAY, VALID_DAYS, Tokens
+from annotator.ui.access.tokens import DAY_SECONDS, VALID_DAYS, Tokens
 
 pytestmark = pytest.mark.process
 
@@ -71,7 +71,7 @@ def test_every_route_refuses_a_missing_forged_or_expired_token(shared, monkeypat
         ):
             assert shared.get(path, token=token)[0] == 401, path
     assert shared.get("/api/image/1")[0] == 200
-    assert DAY * VALID_DAYS == 30 * 24 * 3600
+    assert DAY_SECONDS * VALID_DAYS == 30 * 24 * 3600
 
 
 def test_it_listens_on_this_machine_only(shared):
@@ -133,9 +133,9 @@ def test_images_that_no_browser_shows_come_as_jpeg_and_large_ones_reduced(tmp_pa
     Image.new("I;16", (64, 48), 40000).save(folder / "deep.tif")
     Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
     draw(folder / "small.jpg", seed=3)
-    set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=folder, class_file=class_file)
     served = Served(tmp_path / "project", processes, python=PAGES_ALONE)
-    ids = {image.name: image.id for image in images.all_images(Database(tmp_path / "project"))}
+    ids = {image.name: image.id for image in images.load_all_images(Database(tmp_path / "project"))}
     for name in ("deep.tif", "wide.png"):
         status, body, headers = served.get(f"/api/image/{ids[name]}")
         assert (status, headers["content-type"]) == (200, "image/jpeg")
@@ -152,9 +152,9 @@ def test_thumbs_are_small_made_once_and_the_whole_picture_is_there_when_asked_fo
     Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
     Image.new("I;16", (2000, 400), 40000).save(folder / "deep.tif")
     draw(folder / "small.jpg", seed=3)
-    set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=folder, class_file=class_file)
     served = Served(tmp_path / "project", processes, python=PAGES_ALONE)
-    ids = {image.name: image.id for image in images.all_images(Database(tmp_path / "project"))}
+    ids = {image.name: image.id for image in images.load_all_images(Database(tmp_path / "project"))}
 
     def size(path: str) -> tuple[int, int]:
         status, body, headers = served.get(path)
@@ -162,7 +162,7 @@ def test_thumbs_are_small_made_once_and_the_whole_picture_is_there_when_asked_fo
         return Image.open(io.BytesIO(body)).size
 
     assert size(f"/api/thumb/{ids['wide.png']}") == (320, 107)
-    kept = Database(tmp_path / "project").paths.copy(ids["wide.png"], "thumb")
+    kept = Database(tmp_path / "project").paths.image_copy(ids["wide.png"], "thumb")
     made = kept.stat().st_mtime_ns
     assert size(f"/api/thumb/{ids['wide.png']}") == (320, 107)
     assert kept.stat().st_mtime_ns == made
@@ -177,7 +177,7 @@ def test_a_display_copy_of_an_older_version_is_still_used(tmp_path, processes, c
     folder = tmp_path / "photos"
     folder.mkdir()
     Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
-    set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=folder, class_file=class_file)
     (tmp_path / "project" / "thumbs").mkdir()
     older = draw(tmp_path / "project" / "thumbs" / "1.jpg", seed=5)
     assert Served(tmp_path / "project", processes, python=PAGES_ALONE).get("/api/image/1")[1] == older.read_bytes()
@@ -186,7 +186,7 @@ def test_a_display_copy_of_an_older_version_is_still_used(tmp_path, processes, c
 def test_a_grid_whose_thumbs_are_all_missing_does_not_hold_up_a_decision(tmp_path, processes, class_file):
     for number in range(48):
         draw(tmp_path / "photos" / f"{number}.jpg", seed=number, size=(1400, 1000))
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
     served = Served(tmp_path / "project", processes, python=PAGES_ALONE)
     thumbs = []
     askers = [
@@ -205,13 +205,13 @@ def test_a_grid_whose_thumbs_are_all_missing_does_not_hold_up_a_decision(tmp_pat
 
 def test_a_file_that_turned_bad_is_told_by_every_picture_route(tmp_path, processes, class_file):
     draw(tmp_path / "photos" / "one.jpg", seed=1, size=(3000, 2000))
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
     served = Served(tmp_path / "project", processes, python=PAGES_ALONE)
     (tmp_path / "photos" / "one.jpg").write_bytes(b"\xff\xd8\xff nothing of an image")
     for path in ("/api/thumb/1", "/api/image/1"):
         status, body, _ = served.get(path)
         assert status == 409 and "has changed" in json.loads(body)["error"], path
-    assert "has changed" in images.missing(Database(tmp_path / "project"))[0].reason
+    assert "has changed" in images.load_missing_images(Database(tmp_path / "project"))[0].reason
 
 
 def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(project, processes):
@@ -236,7 +236,7 @@ def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(project, 
 def test_a_port_in_use_and_a_project_already_served_are_told(shared, annotator_process, tmp_path, photos):
     told = annotator_process("serve", shared.project, "--port", free_port(), "--no-browser", code=1).stderr
     assert f"being served already, at http://127.0.0.1:{shared.port}" in told
-    set_up(tmp_path / "other", images_folder=photos)
+    set_up_project(tmp_path / "other", images_folder=photos)
     told = annotator_process("serve", tmp_path / "other", "--port", shared.port, "--no-browser", code=1).stderr
     assert f"Port {shared.port}" in told and "--port" in told.splitlines()[-1]
 
@@ -295,29 +295,29 @@ def test_kill_9_of_the_server_in_mid_work_loses_doubles_and_moves_nothing(served
 
 def test_the_worker_ends_with_a_killed_app_and_the_next_start_has_one_again(served):
     db = Database(served.project)
-    first = until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid)
+    first = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
     served.kill()
     until(lambda: not os.path.exists(f"/proc/{first}"))  # noqa: PTH110 - a process, not a path
     served.start()
-    until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid != first)
+    until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid != first)
 
 
 def test_a_dead_worker_is_started_again_and_its_last_words_are_kept(served):
     db = Database(served.project)
-    first = until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid)
+    first = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
     os.kill(first, 9)
-    second = until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid != first)
+    second = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid != first)
     assert second
-    assert "killed by signal 9" in heartbeat.worker_state(db).last_error
+    assert "killed by signal 9" in heartbeat.load_worker_state(db).last_error
 
 
 def test_ctrl_c_ends_the_app_and_its_worker(served):
     db = Database(served.project)
-    worker = until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid)
+    worker = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
     served.process.send_signal(2)
     assert served.process.wait(30) is not None
     until(lambda: not os.path.exists(f"/proc/{worker}"))  # noqa: PTH110
-    assert not heartbeat.worker_state(db).alive
+    assert not heartbeat.load_worker_state(db).alive
 
 
 def kept_by_the_file_alone(project: Path, folder: Path) -> int:
@@ -356,7 +356,7 @@ def test_a_project_moved_while_it_is_open_is_noticed_and_nothing_is_made_at_the_
     log.mkdir()
     served = Served(project, processes, log=log)
     assert served.post("/api/decisions", {"decisions": [label(1)]})["saved"]
-    until(lambda: heartbeat.worker_state(Database(project)).alive)
+    until(lambda: heartbeat.load_worker_state(Database(project)).alive)
     project.rename(tmp_path / "moved")
     for path, body in (
         ("/api/decisions", {"decisions": [label(2)]}),

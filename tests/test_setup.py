@@ -9,13 +9,12 @@ import pytest
 from conftest import draw
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
+from annotator.store.labels import decisions, project_counts
 
 
 def png_header(width: int, height: int) -> bytes:
@@ -27,43 +26,43 @@ def png_header(width: int, height: int) -> bytes:
 
 
 def reasons(db: Database) -> dict[str, str]:
-    return {one.path: one.reason for one in images.kept_out(db)}
+    return {one.path: one.reason for one in images.load_rejected_files(db)}
 
 
 def test_running_it_again_registers_nothing_twice(project, photos):
-    again = set_up(project, images_folder=photos).registered
+    again = set_up_project(project, images_folder=photos).registered
     assert (again.added, again.known, again.bad) == (0, 24, [])
-    assert len(images.all_images(Database(project))) == 24
+    assert len(images.load_all_images(Database(project))) == 24
 
 
 def test_a_copy_and_a_moved_file_are_the_same_image(project, photos):
     db = Database(project)
-    decisions.decide(db, [Decision("0123456789", "label", "Ann", "click", image_id=1, class_id=1, state=1)])
-    before = images.images(db, [1])[1]
+    decisions.save(db, [Decision("0123456789", "label", "Ann", "click", image_id=1, class_id=1, state=1)])
+    before = images.load_images(db, [1])[1]
     shutil.copy(photos / before.name, photos / "copy.jpg")
     (photos / before.name).rename(photos / "moved.jpg")
-    found = set_up(project, images_folder=photos).registered
+    found = set_up_project(project, images_folder=photos).registered
     assert (found.added, found.moved, found.copies, found.missing) == (0, 1, 1, [])
-    assert images.image_path(db, 1).name in ("copy.jpg", "moved.jpg")
+    assert images.find_image_path(db, 1).name in ("copy.jpg", "moved.jpg")
     for name in (before.name, "copy.jpg", "moved.jpg"):
-        assert images.find_image(db, name).id == images.names_to_ids(db)[name] == 1, name
+        assert images.find_image(db, name).id == images.load_ids_by_name(db)[name] == 1, name
 
 
 def test_a_file_with_new_content_is_a_new_image_and_no_decision_moves_to_it(project, photos):
     db = Database(project)
-    one = images.images(db, [1])[1]
-    decisions.decide(db, [Decision("0123456789", "label", "Ann", "click", image_id=1, class_id=1, state=1)])
+    one = images.load_images(db, [1])[1]
+    decisions.save(db, [Decision("0123456789", "label", "Ann", "click", image_id=1, class_id=1, state=1)])
     draw(photos / one.name, ("deer",), seed=999)
     with pytest.raises(AnnotatorError, match="has changed since it was registered"):
-        images.image_path(db, 1)
-    assert set_up(project, images_folder=photos).registered.added == 1
-    newest = images.all_images(db)[-1]
+        images.find_image_path(db, 1)
+    assert set_up_project(project, images_folder=photos).registered.added == 1
+    newest = images.load_all_images(db)[-1]
     assert newest.sha256 != one.sha256
     assert newest.name == one.name, "an export names the picture that the file holds now"
-    assert images.images(db, [1])[1].name == f"00.jpg#{one.sha256[:12]}"
-    assert images.missing_ids(db).keys() == {1}
-    assert decisions.labels(db, [newest.id]) == []
-    assert len(decisions.labels(db, [1])) == 1
+    assert images.load_images(db, [1])[1].name == f"00.jpg#{one.sha256[:12]}"
+    assert images.load_missing_reasons(db).keys() == {1}
+    assert decisions.load_labels(db, [newest.id]) == []
+    assert len(decisions.load_labels(db, [1])) == 1
 
 
 def test_bad_files_are_kept_out_each_with_its_reason(tmp_path, class_file):
@@ -77,7 +76,7 @@ def test_bad_files_are_kept_out_each_with_its_reason(tmp_path, class_file):
     (folder / "gone.jpg").symlink_to(tmp_path / "nowhere.jpg")
     outside = draw(tmp_path / "outside.jpg", seed=2)
     (folder / "outside.jpg").symlink_to(outside)
-    done = set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
+    done = set_up_project(tmp_path / "project", images_folder=folder, class_file=class_file)
     assert done.registered.added == 1
     found = reasons(Database(tmp_path / "project"))
     assert set(found) == {
@@ -92,16 +91,16 @@ def test_bad_files_are_kept_out_each_with_its_reason(tmp_path, class_file):
 
 def test_a_project_inside_the_image_folder_does_not_register_its_own_files(photos, class_file):
     project = photos / "project"
-    set_up(project, images_folder=photos, class_file=class_file)
+    set_up_project(project, images_folder=photos, class_file=class_file)
     draw(project / "thumbs" / "1.jpg", seed=77)
-    assert set_up(project, images_folder=photos).registered.added == 0
+    assert set_up_project(project, images_folder=photos).registered.added == 0
 
 
 def test_every_problem_of_a_class_list_is_told_at_once_and_nothing_is_made(tmp_path, photos):
     path = tmp_path / "classes.txt"
     path.write_text(f"fox\n\nheron\nfox\na|b\nimage\nowl\x0bbat\nhen\t{'x' * 2001}\n")
     with pytest.raises(AnnotatorError) as told:
-        set_up(tmp_path / "project", images_folder=photos, class_file=path)
+        set_up_project(tmp_path / "project", images_folder=photos, class_file=path)
     text = str(told.value)
     for expected in ("line 2: blank", "line 4: 'fox' again (first in line 1)", "line 5", "line 6", "line 7", "line 8"):
         assert expected in text
@@ -114,35 +113,33 @@ def test_every_problem_of_a_label_file_is_told_at_once_and_nothing_is_changed(pr
         "image,class,state\n00.jpg,fox,present\nnope.jpg,fox,present\n01.jpg,foxx,absent\n02.jpg,fox,maybe\n"
     )
     with pytest.raises(AnnotatorError) as told:
-        set_up(project, images_folder=photos, label_file=path)
+        set_up_project(project, images_folder=photos, label_file=path)
     text = str(told.value)
     assert "line 3: no image is called 'nope.jpg'" in text
     assert "line 4: no class is called 'foxx'. Did you mean 'fox'?" in text
     assert "line 5: state 'maybe'" in text
-    assert overview.labels_by_state(Database(project)) == {"present": 0, "absent": 0, "unsure": 0}
+    assert project_counts.count_labels_by_state(Database(project)) == {"present": 0, "absent": 0, "unsure": 0}
 
 
 def test_labels_are_imported_once_and_never_over_an_answer_given_since(project, photos, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("image,labels,split\n00.jpg,fox|heron,train\n23.png,deer,test\n01.jpg,,train\n")
-    first = set_up(project, images_folder=None, label_file=path)
+    first = set_up_project(project, images_folder=None, label_file=path)
     assert (first.labels_added, first.labels_known) == (3, 0)
     db = Database(project)
     image = images.find_image(db, "00.jpg")
     fox = classes.find_class(db, "fox")
-    decisions.decide(
-        db, [Decision("0123456789", "label", "Ann", "click", image_id=image.id, class_id=fox.id, state=-1)]
-    )
-    again = set_up(project, images_folder=None, label_file=path)
+    decisions.save(db, [Decision("0123456789", "label", "Ann", "click", image_id=image.id, class_id=fox.id, state=-1)])
+    again = set_up_project(project, images_folder=None, label_file=path)
     assert (again.labels_added, again.labels_known) == (0, 3)
-    assert overview.labels_by_state(db) == {"present": 2, "absent": 1, "unsure": 0}
+    assert project_counts.count_labels_by_state(db) == {"present": 2, "absent": 1, "unsure": 0}
 
 
 def test_classes_come_from_the_label_file_where_no_list_is_given(tmp_path, photos):
     path = tmp_path / "labels.csv"
     path.write_text("image,class,state\n00.jpg,owl,present\n01.jpg,bat,unsure\n")
-    set_up(tmp_path / "project", images_folder=photos, label_file=path)
-    assert [one.name for one in classes.all_classes(Database(tmp_path / "project"))] == ["bat", "owl"]
+    set_up_project(tmp_path / "project", images_folder=photos, label_file=path)
+    assert [one.name for one in classes.load_active_classes(Database(tmp_path / "project"))] == ["bat", "owl"]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +150,7 @@ def test_a_label_file_of_another_kind_is_told(project, tmp_path, header, expecte
     path = tmp_path / "labels.csv"
     path.write_text(header)
     with pytest.raises(AnnotatorError, match=expected):
-        set_up(project, images_folder=None, label_file=path)
+        set_up_project(project, images_folder=None, label_file=path)
 
 
 def test_a_missing_folder_a_file_for_a_folder_and_a_folder_without_images_are_told(tmp_path, class_file):
@@ -164,33 +161,33 @@ def test_a_missing_folder_a_file_for_a_folder_and_a_folder_without_images_are_to
         (tmp_path / "empty", "No image"),
     ):
         with pytest.raises(AnnotatorError, match=expected):
-            set_up(tmp_path / "project", images_folder=folder)
+            set_up_project(tmp_path / "project", images_folder=folder)
         assert not (tmp_path / "project").exists()
 
 
 def test_a_folder_that_holds_other_things_is_not_made_into_a_project(photos):
     with pytest.raises(AnnotatorError, match="holds other things already"):
-        set_up(photos, images_folder=photos)
+        set_up_project(photos, images_folder=photos)
     assert not (photos / "project.db").exists()
 
 
 def test_an_image_whose_file_went_away_is_not_offered_until_it_is_back(project, photos):
     db = Database(project)
-    one = images.images(db, [1])[1]
+    one = images.load_images(db, [1])[1]
     (photos / one.name).rename(photos.parent / "elsewhere.jpg")
     with pytest.raises(AnnotatorError, match="cannot be opened"):
-        images.image_path(db, 1)
+        images.find_image_path(db, 1)
     images.mark_problem(db, 1, "gone")
-    assert 1 not in images.in_working_order(db)
+    assert 1 not in images.load_ids_in_working_order(db)
     (photos.parent / "elsewhere.jpg").rename(photos / one.name)
-    set_up(project, images_folder=photos)
-    assert 1 in images.in_working_order(db)
+    set_up_project(project, images_folder=photos)
+    assert 1 in images.load_ids_in_working_order(db)
 
 
 def test_a_name_that_could_be_several_images_is_asked_about(tmp_path, class_file):
     for number, folder in enumerate(("a", "b")):
         draw(tmp_path / "photos" / folder / "same.jpg", seed=number)
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
     db = Database(tmp_path / "project")
     with pytest.raises(AnnotatorError, match=r"could be any of 2 images: a/same\.jpg, b/same\.jpg"):
         images.find_image(db, "same.jpg")
@@ -202,7 +199,7 @@ def test_a_name_that_could_be_several_images_is_asked_about(tmp_path, class_file
 def test_classes_that_look_like_others_are_added_with_a_warning(project, tmp_path):
     path = tmp_path / "more.txt"
     path.write_text("fox\nFox\nowl\n")
-    done = set_up(project, images_folder=None, class_file=path)
+    done = set_up_project(project, images_folder=None, class_file=path)
     assert done.classes_added == ["Fox", "owl"]
     assert done.class_warnings == ["'Fox' looks like 'fox'. Is it the same class?"]
 
@@ -224,23 +221,26 @@ def test_a_class_list_with_commas_is_refused_until_it_is_said_what_they_mean(
         assert words in " ".join((refused.stdout + refused.stderr).split())
     assert not (tmp_path / "birds").exists()
     annotator(*command, "--commas", flag)
-    assert [one.name for one in classes.all_classes(Database(tmp_path / "birds"))] == expected
+    assert [one.name for one in classes.load_active_classes(Database(tmp_path / "birds"))] == expected
 
 
 def test_names_with_commas_that_are_described_or_known_raise_no_question(photos, tmp_path):
     path = tmp_path / "list.txt"
     path.write_text("Fox, red\twith a white tip\nfocal length 1,4\n")
     for _ in range(2):
-        set_up(tmp_path / "birds", images_folder=photos, class_file=path)
+        set_up_project(tmp_path / "birds", images_folder=photos, class_file=path)
     path.write_text("Fox, red\n")  # known by now
-    set_up(tmp_path / "birds", images_folder=None, class_file=path)
-    assert [one.name for one in classes.all_classes(Database(tmp_path / "birds"))] == ["Fox, red", "focal length 1,4"]
+    set_up_project(tmp_path / "birds", images_folder=None, class_file=path)
+    assert [one.name for one in classes.load_active_classes(Database(tmp_path / "birds"))] == [
+        "Fox, red",
+        "focal length 1,4",
+    ]
 
 
 def test_a_list_that_is_split_off_on_the_command_line_is_refused_until_it_is_said_what_it_means(annotator, db):
     refused = annotator("classes", "split", db.paths.project, "fox", "cub, vixen", code=1)
     assert "'cub, vixen' in the command may be 2 classes or one" in " ".join((refused.stdout + refused.stderr).split())
-    assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer"]
+    assert [one.name for one in classes.load_active_classes(db)] == ["fox", "heron", "deer"]
     annotator("classes", "split", db.paths.project, "fox", "cub, vixen", "--commas", "split")
     annotator("classes", "split", db.paths.project, "fox", "Fox, red", "--commas", "keep")
-    assert [one.name for one in classes.all_classes(db)][3:] == ["cub", "vixen", "Fox, red"]
+    assert [one.name for one in classes.load_active_classes(db)][3:] == ["cub", "vixen", "Fox, red"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import annotator
-from annotator.shares import percent
+from annotator.humanize import format_percent
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ from annotator.shares import percent
     ],
 )
 def test_a_share_is_never_said_to_be_more_than_it_is(part, of, digits, words):
-    assert percent(part, of, digits) == words
+    assert format_percent(part, of, digits) == words
 
 
 def test_every_whole_percent_is_itself():
-    assert [percent(part, 100) for part in range(101)] == [f"{part} %" for part in range(101)]
-    assert [percent(part / 100) for part in range(101)] == [f"{part} %" for part in range(101)]
+    assert [format_percent(part, 100) for part in range(101)] == [f"{part} %" for part in range(101)]
+    assert [format_percent(part / 100) for part in range(101)] == [f"{part} %" for part in range(101)]
 
 
 @pytest.mark.parametrize("room", ["ui/pages", "cli"])
@@ -47,7 +47,8 @@ def test_a_model_is_never_said_to_be_certain(browser):
     page = browser.new_page()
     told = page.evaluate(
         """async ([script, values]) => {
-          const { formatProbability } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+          const { formatProbability } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript"
+          })));
           return values.map(formatProbability);
         }""",
         [script, [0, 0.0049, 0.006, 0.29, 0.994, 0.9951, 1]],

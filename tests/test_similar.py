@@ -12,18 +12,18 @@ from served import serving
 from annotator.benchmark.harness import projects
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
-from annotator.snapshot import gallery
+from annotator.snapshot import gallery_listing
 from annotator.snapshot.filters import GalleryFilter
-from annotator.snapshot.gallery import Sorting
-from annotator.snapshot.likeness import similar, similar_exactly
+from annotator.snapshot.gallery_listing import Sorting
+from annotator.snapshot.similarity import exact_similarity, image_similarity
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.contents import ProjectContents
-from annotator.store.features.image_codes import save_codes
+from annotator.store.features.feature_cache import FeatureCache
+from annotator.store.features.project_contents import ProjectContents
+from annotator.store.features.stored_image_codes import save_codes
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
-from annotator.worker.features.coding import stored
-from models.ensemble.incremental_update import encode, learn_basis
+from annotator.worker.features.region_coding import to_stored_basis
+from models.ensemble.incremental_update import encode_images, learn_image_basis
 
 IMAGES = 24
 
@@ -46,17 +46,17 @@ def expected(features: np.ndarray, row: int) -> list[int]:
 
 def test_the_order_is_that_of_an_exact_search(db: Database, features: np.ndarray):
     for example in (1, 7, 24):
-        shown = gallery.window(db, GalleryFilter(), Sorting("like", like=(example,)), 0, IMAGES)
+        shown = gallery_listing.get_window(db, GalleryFilter(), Sorting("like", like=(example,)), 0, IMAGES)
         ids = [tile.image.id for tile in shown.images]
         assert ids[0] == example and shown.measures[example] == "100%"
-        values = similar.similarities(db, np.arange(1, IMAGES + 1), [example])
+        values = image_similarity.compute_similarities(db, np.arange(1, IMAGES + 1), [example])
         assert np.all(np.diff(values[np.array(ids) - 1]) <= 1e-3), "float16 sorts them"
         assert ids[:5] == expected(features, example - 1)[:5]
 
 
 def test_several_examples_come_first_and_then_what_is_like_their_mean(db: Database, features: np.ndarray):
     examples = (3, 9, 20)
-    shown = gallery.window(db, GalleryFilter(), Sorting("like", like=examples), 0, IMAGES)
+    shown = gallery_listing.get_window(db, GalleryFilter(), Sorting("like", like=examples), 0, IMAGES)
     ids = [tile.image.id for tile in shown.images]
     roots = np.sqrt(features.astype(np.float64))
     centred = roots - roots.mean(0)
@@ -66,18 +66,24 @@ def test_several_examples_come_first_and_then_what_is_like_their_mean(db: Databa
     others = np.delete(np.arange(1, IMAGES + 1), np.array(examples) - 1)
     assert set(ids[:3]) == set(examples) and ids[3:8] == others[np.argsort(-values)][:5].tolist()
     with pytest.raises(AnnotatorError, match="17 examples are too many"):
-        similar.similarities(db, np.arange(1, 5), range(1, 18))
+        image_similarity.compute_similarities(db, np.arange(1, 5), range(1, 18))
 
 
 def test_codes_of_many_images_agree_with_the_features(db: Database, features: np.ndarray, monkeypatch):
     every = np.arange(1, IMAGES + 1)
-    exact = similar.similarities(db, every, [3])
-    cache = FeatureCache(db.paths.features(configuration.backbone(db)), ProjectContents(db))
+    exact = image_similarity.compute_similarities(db, every, [3])
+    cache = FeatureCache(db.paths.features(configuration.get_backbone(db)), ProjectContents(db))
     cache.refresh()
-    codes = encode(learn_basis(cache.features), cache.features)
-    save_codes(cache.folder, stored(codes.basis), cache.image_ids, *cache.features.shards(), codes.steps.numpy())
-    monkeypatch.setattr(similar, "MOST_READ", 3)
-    coded = similar.similarities(Database(db.paths.project), every, [3])
+    codes = encode_images(learn_image_basis(cache.features), cache.features)
+    save_codes(
+        cache.folder,
+        to_stored_basis(codes.basis),
+        cache.image_ids,
+        *cache.features.get_shard_index(),
+        codes.steps.numpy(),
+    )
+    monkeypatch.setattr(image_similarity, "MAX_EXACT_IMAGES", 3)
+    coded = image_similarity.compute_similarities(Database(db.paths.project), every, [3])
     assert np.abs(coded - exact).max() < 0.03 and not np.array_equal(coded, exact)
 
 
@@ -85,37 +91,39 @@ def test_of_many_images_the_first_ones_are_those_of_an_exact_search_though_codes
     features = np.abs(np.random.default_rng(2).normal(size=(IMAGES, 400))).astype(np.float16)
     features[12] = features[4] + np.linspace(0, 0.02, 400).astype(np.float16)  # like 5, by what a code rounds away
     projects.save_features(db, features)
-    cache = FeatureCache(db.paths.features(configuration.backbone(db)), ProjectContents(db))
+    cache = FeatureCache(db.paths.features(configuration.get_backbone(db)), ProjectContents(db))
     cache.refresh()
-    codes = encode(learn_basis(cache.features), cache.features)
+    codes = encode_images(learn_image_basis(cache.features), cache.features)
     coarse = (codes.steps.numpy() // 24) * 24
-    save_codes(cache.folder, stored(codes.basis), cache.image_ids, *cache.features.shards(), coarse)
-    monkeypatch.setattr(similar, "MOST_READ", 3)
+    save_codes(cache.folder, to_stored_basis(codes.basis), cache.image_ids, *cache.features.get_shard_index(), coarse)
+    monkeypatch.setattr(image_similarity, "MAX_EXACT_IMAGES", 3)
     every = np.arange(1, IMAGES + 1)
-    by_codes = similar.similarities(Database(db.paths.project), every, [5])
-    monkeypatch.setattr(similar_exactly, "CANDIDATES", 20)
-    monkeypatch.setattr(similar_exactly, "TAIL", 4)
-    corrected = similar.similarities(Database(db.paths.project), every, [5])
+    by_codes = image_similarity.compute_similarities(Database(db.paths.project), every, [5])
+    monkeypatch.setattr(exact_similarity, "RECOMPARED_IMAGES", 20)
+    monkeypatch.setattr(exact_similarity, "TAIL_IMAGES", 4)
+    corrected = image_similarity.compute_similarities(Database(db.paths.project), every, [5])
     exact = expected(features, 4)
     assert (np.argsort(-corrected)[:4] + 1).tolist() == exact[:4] != (np.argsort(-by_codes)[:4] + 1).tolist()
     for path in cache.folder.glob("*.safetensors"):
         path.unlink()
-    assert np.allclose(similar.similarities(Database(db.paths.project), every, [5]), by_codes), "codes alone, then"
+    assert np.allclose(image_similarity.compute_similarities(Database(db.paths.project), every, [5]), by_codes), (
+        "codes alone, then"
+    )
 
 
 def test_filters_go_on_and_what_cannot_be_compared_is_said(db: Database, features: np.ndarray):
-    decisions.decide(db, [Decision("u", "label", "Ann", "click", 7, 1, 1)])
-    shown = gallery.window(db, GalleryFilter.build(open=[1]), Sorting("like", like=(7,)), 0, IMAGES)
+    decisions.save(db, [Decision("u", "label", "Ann", "click", 7, 1, 1)])
+    shown = gallery_listing.get_window(db, GalleryFilter.build(open=[1]), Sorting("like", like=(7,)), 0, IMAGES)
     assert len(shown.images) == IMAGES - 1 and 7 not in [tile.image.id for tile in shown.images]
     with pytest.raises(AnnotatorError, match="There is no image 99"):
-        gallery.window(db, GalleryFilter(), Sorting("like", like=(99,)), 0, 1)
+        gallery_listing.get_window(db, GalleryFilter(), Sorting("like", like=(99,)), 0, 1)
     with pytest.raises(AnnotatorError, match="name the image"):
-        gallery.window(db, GalleryFilter(), Sorting("like"), 0, 1)
+        gallery_listing.get_window(db, GalleryFilter(), Sorting("like"), 0, 1)
 
 
 def test_without_features_it_says_so(db: Database):
     with pytest.raises(AnnotatorError, match="No image is analyzed yet"):
-        gallery.window(db, GalleryFilter(), Sorting("like", like=(1,)), 0, 1)
+        gallery_listing.get_window(db, GalleryFilter(), Sorting("like", like=(1,)), 0, 1)
 
 
 @pytest.mark.browser

@@ -9,7 +9,12 @@ import torch
 from models.labels import ABSENT, UNSEEN
 from models.linear.training import Head, fit
 from models.methods import make_method
-from models.methods.published.label_enhancement import beta_divergence, enhancement_loss, nearest, smoothed
+from models.methods.published.label_enhancement import (
+    average_over_neighbors,
+    beta_divergence,
+    enhancement_loss,
+    find_nearest_neighbors,
+)
 
 
 def test_the_divergence_of_two_beta_densities():
@@ -31,19 +36,19 @@ def test_the_divergence_of_two_beta_densities():
     assert exact == pytest.approx(by_numbers, rel=1e-4)
 
 
-def test_an_image_comes_first_among_its_neighbours_and_those_most_like_it_next():
+def test_an_image_comes_first_among_its_neighbors_and_those_most_like_it_next():
     features = torch.tensor([[1.0, 0.1], [-1.0, 0.0], [0.9, 0.2], [-1.0, -0.3]])
-    assert nearest(features, 1, torch.Generator()).tolist() == [[0, 2], [1, 3], [2, 0], [3, 1]]
-    assert nearest(features[:1], 5, torch.Generator()).tolist() == [[0]]  # one image has no neighbour
-    assert nearest(features, 9, torch.Generator()).shape == (4, 4)
+    assert find_nearest_neighbors(features, 1, torch.Generator()).tolist() == [[0, 2], [1, 3], [2, 0], [3, 1]]
+    assert find_nearest_neighbors(features[:1], 5, torch.Generator()).tolist() == [[0]]  # one image has no neighbour
+    assert find_nearest_neighbors(features, 9, torch.Generator()).shape == (4, 4)
 
 
-def test_inputs_are_the_mean_of_features_and_marks_over_neighbours():
+def test_inputs_are_the_mean_of_features_and_marks_over_neighbors():
     features, labels = torch.tensor([[3.0], [1.0], [-4.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
     # The mean is 0, the mean length 8/3. The first two are linked with each other, the third with the second.
     links = torch.tensor([[0, 1], [1, 0], [2, 1]])
     by_hand = [[2 * 3 / 8, 0.5, 0.5], [2 * 3 / 8, 0.5, 0.5], [-1.5 * 3 / 8, 0.0, 0.5]]
-    assert torch.allclose(smoothed(features, labels, links).float(), torch.tensor(by_hand))
+    assert torch.allclose(average_over_neighbors(features, labels, links).float(), torch.tensor(by_hand))
 
 
 def test_the_loss_of_label_enhancement():

@@ -34,11 +34,11 @@ def test_a_snapshot_stays_as_it_is_while_people_answer_and_take_back(db, publish
     taken_back = read_snapshot(db)
     open_cells = [[one.delta.is_open(4, column) for column in range(3)] for one in (before, after, taken_back)]
     assert open_cells == [[True] * 3, [True, False, False], [True, False, True]]
-    assert [one.delta.changed_images for one in (before, after, taken_back)] == [0, 1, 1]
+    assert [one.delta.changed_image_count for one in (before, after, taken_back)] == [0, 1, 1]
     sums = [one.delta.answered_probability for one in (before, after, taken_back)]
     row = published[4].astype(float)
     assert np.allclose(sums, [[0, 0, 0], [0, row[1], row[2]], [0, row[1], 0]])
-    assert [one.delta.likeliest(4) for one in (before, after, taken_back)] == [1.0, row[0], row[2]]
+    assert [one.delta.get_max_open_probability(4) for one in (before, after, taken_back)] == [1.0, row[0], row[2]]
 
 
 def test_without_a_new_decision_two_snapshots_share_one_delta(db, published):
@@ -49,12 +49,12 @@ def test_without_a_new_decision_two_snapshots_share_one_delta(db, published):
 def test_run_and_delta_are_of_one_moment_whatever_is_published_meanwhile(db, published):
     other = Database(db.paths.project)
     with db.reading():
-        assert runs.current_run(db).version == 0
+        assert runs.load_current_run(db).version == 0
         answer(other, 5, 2, PRESENT)
         arrays.save_array(db.paths.run(1, 1) / "probabilities.npy", 1 - published)
-        runs.advance(other, 1, 1, decisions.newest_decision(other))
+        runs.publish_version(other, 1, 1, decisions.get_newest_decision_id(other))
         snapshot = read_snapshot(db)
-        assert snapshot.run.version == 0 and not snapshot.delta.changed_images
+        assert snapshot.run.version == 0 and not snapshot.delta.changed_image_count
         assert np.array_equal(snapshot.predictions.probabilities, published)
     snapshot = read_snapshot(db)
-    assert snapshot.run.version == 1 and not snapshot.delta.changed_images, "this version has seen the answer"
+    assert snapshot.run.version == 1 and not snapshot.delta.changed_image_count, "this version has seen the answer"

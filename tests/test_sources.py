@@ -30,14 +30,13 @@ from PIL import Image
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import webdataset
-from annotator.exchange.sources import bombs, fetch, urls, zip_directory
-from annotator.exchange.sources.landing import safe_path
+from annotator.exchange.sources import fetch_source, unpack_limits, urls, zip_directory
+from annotator.exchange.sources.fetch_folder import safe_path
 from annotator.store.database.database import Database
-from annotator.store.disk import fetched_manifest as manifest
+from annotator.store.disk import fetched_manifest
 from annotator.store.images import images
-from annotator.store.imports.imports import imports
-from annotator.store.locations import addresses, file_systems, listing
-from annotator.store.locations import web as web_servers
+from annotator.store.imports.past_imports import load_imports
+from annotator.store.locations import addresses, file_systems, listing, web_servers
 from annotator.store.locations.addresses import Address, check_host
 
 CLASSES = ("cat", "dog")
@@ -180,16 +179,16 @@ def test_a_list_that_a_page_reads_names_nothing_hidden(tmp_path):
         (tmp_path / name).write_bytes(PICTURES[0])
     (tmp_path / "link.png").symlink_to(tmp_path / ".keys" / "b.png")
     (tmp_path / "list.txt").write_text("shown/../shown/a.png\n")
-    found = fetch(tmp_path / "list.txt", tmp_path / "p", may_be_own=False)
+    found = fetch_source(tmp_path / "list.txt", tmp_path / "p", may_be_own=False)
     assert found and [paths for _, paths in found.folders] == [["a.png"]]
     hidden = (".keys/b.png", "shown/.c.png", "link.png", str(tmp_path / "shown/../.keys/b.png"))
     (tmp_path / "list.txt").write_text("\n".join(["shown/a.png", *hidden]))
     with pytest.raises(AnnotatorError) as refused:
-        fetch(tmp_path / "list.txt", tmp_path / "p", may_be_own=False)
+        fetch_source(tmp_path / "list.txt", tmp_path / "p", may_be_own=False)
     for number in range(2, 6):
         assert f"line {number}: " in str(refused.value) and "pages do not read those" in str(refused.value)
     assert "line 1:" not in str(refused.value)
-    assert fetch(tmp_path / "list.txt", tmp_path / "p"), "whose machine it is reads them"
+    assert fetch_source(tmp_path / "list.txt", tmp_path / "p"), "whose machine it is reads them"
 
 
 @pytest.mark.parametrize("order", [("a.jpg", "a.jpg/b.jpg", "A.jpg/c.jpg"), ("a.jpg/b.jpg", "A.jpg/c.jpg", "a.jpg")])
@@ -228,7 +227,7 @@ def test_sparse_and_damaged_headers_of_a_tar_are_told(annotator, tmp_path):
         header[148:156] = b"%06o\0 " % sum(header)
         (tmp_path / f"{number}.tar").write_bytes(bytes(header) + content[512:])
         with suppress(AnnotatorError):
-            fetch(tmp_path / f"{number}.tar", tmp_path / "q")
+            fetch_source(tmp_path / f"{number}.tar", tmp_path / "q")
         with suppress(AnnotatorError):
             list(webdataset.read(tmp_path / f"{number}.tar", Problems()).items)
 
@@ -266,8 +265,8 @@ def test_images_inside_of_a_project_that_is_moved_or_copied_are_found(annotator,
     shutil.copytree(tmp_path / "moved", tmp_path / "copy")
     for name in ("moved", "copy"):
         db = Database(tmp_path / name)
-        assert [folder.path for folder in images.folders(db)] == [str(tmp_path / name / "imported/a/set")]
-        assert images.image_path(db, 1).is_relative_to(tmp_path / name)
+        assert [folder.path for folder in images.load_folders(db)] == [str(tmp_path / name / "imported/a/set")]
+        assert images.find_image_path(db, 1).is_relative_to(tmp_path / name)
     assert "Nothing was changed" in annotator("import", "moved", "a.zip", "--yes").stdout
 
 
@@ -343,21 +342,21 @@ def test_what_an_archive_cannot_give_and_which_package_is_missing_is_said(tmp_pa
         "gs://bucket/x": r"the package gcsfs. Install it with: pip install 'multilabel-annotator\[cloud\]' gcsfs",
     }.items():
         with pytest.raises(AnnotatorError, match=said):
-            fetch(Address.parse(source) if "://" in source else tmp_path / source, tmp_path / "p")
+            fetch_source(Address.parse(source) if "://" in source else tmp_path / source, tmp_path / "p")
         assert not (tmp_path / "p").exists(), source
 
 
 def test_archives_that_unpack_to_more_than_images_do_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(bombs, "ALWAYS", 1 << 20)
-    monkeypatch.setattr(bombs, "MEMBER_ALWAYS", 1 << 20)
+    monkeypatch.setattr(unpack_limits, "ALWAYS_ALLOWED_BYTES", 1 << 20)
+    monkeypatch.setattr(unpack_limits, "ALWAYS_ALLOWED_MEMBER_BYTES", 1 << 20)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.png", bytes(5 << 20))
     with pytest.raises(AnnotatorError, match=r"'a.png': it would unpack from .* kB to 5.2 MB, more than 200 times"):
-        fetch(tmp_path / "a.zip", tmp_path / "p")
+        fetch_source(tmp_path / "a.zip", tmp_path / "p")
     assert not (tmp_path / "p").exists()
     make_tar(tmp_path / "b.tar.gz", {"README": bytes(5 << 20), "a.png": PICTURES[0]}, "w:gz")
     with pytest.raises(AnnotatorError, match=r"more than 1\.\d MB, 200 times the .* kB of the archive"):
-        fetch(tmp_path / "b.tar.gz", tmp_path / "p")
+        fetch_source(tmp_path / "b.tar.gz", tmp_path / "p")
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz"])
@@ -384,7 +383,7 @@ def test_a_damaged_member_of_a_zip_is_named_and_nothing_is_registered(annotator,
 
 
 def test_the_directory_of_a_zip_is_read_in_parts_as_zipfile_reads_it_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(zip_directory, "AT_ONCE", 4)
+    monkeypatch.setattr(zip_directory, "MEMBERS_PER_PART", 4)
     for number, limit in enumerate((65_535, 3)):  # with more members than this, it is Zip64
         monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", limit)
         path = tmp_path / f"{number}.zip"
@@ -394,8 +393,8 @@ def test_the_directory_of_a_zip_is_read_in_parts_as_zipfile_reads_it_whole(tmp_p
                 archive.writestr(f"\xe9 {name}", content)
             archive.comment = b"a comment, with PK in it"
         with path.open("rb") as file, zipfile.ZipFile(path) as whole:
-            directory, read = zip_directory.directory_of(file), []
-            for part in zip_directory.parts(file, directory):
+            directory, read = zip_directory.find_directory(file), []
+            for part in zip_directory.open_parts(file, directory):
                 read += [(member.filename, member.CRC, part.read(member)) for member in part.infolist()]
             assert directory.members == len(MEMBERS)
             assert read == [(member.filename, member.CRC, whole.read(member)) for member in whole.infolist()]
@@ -489,7 +488,7 @@ def interrupt():
                 if moment == PRINTING:
                     raise KeyboardInterrupt
             elif event == "call" and ("/annotator/exchange/" in file or "/annotator/store/" in file):
-                calls[0] += calls[0] > 0 or name == "origin_of"
+                calls[0] += calls[0] > 0 or name == "locate_source"
                 if calls[0] == moment:
                     sys.setprofile(None)
                     raise KeyboardInterrupt
@@ -515,11 +514,12 @@ def test_an_import_interrupted_at_any_moment_says_what_was_stored_and_goes_on(ot
         error = annotator("import", name, "a.zip", "--yes", code=code).stderr
         return calls[0], error, tmp_path / name
 
+    annotator("import", "first", "a.zip", "--yes")  # loads modules, whose calls would be counted once only
     last = begin("whole", -1, 0)[0]
     for moment, stored in ((1, False), (last // 2, False), (last * 9 // 10, False), (last, True), (PRINTING, True)):
         _, error, project = begin(f"p{moment}", moment, 1)
         assert (project / "project.db").exists() == bool(others or stored), moment
-        assert not (others or stored) or len(imports(Database(project))) == others + stored, moment
+        assert not (others or stored) or len(load_imports(Database(project))) == others + stored, moment
         wanted = f"Interrupted after the import was stored. See: annotator imports {project.name}"
         assert (wanted if stored else "Give the same command again to ") in error, moment
         gc.collect()  # what was interrupted is still held by its exception, which a new process would not know
@@ -561,7 +561,7 @@ class Web(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def web(tmp_path, monkeypatch):
     """(address, its handler): serves tmp_path/web, with six images in two folders."""
-    monkeypatch.setattr(file_systems, "WAIT_SECONDS", 0)
+    monkeypatch.setattr(file_systems, "RETRY_WAIT_SECONDS", 0)
     for name, content in MEMBERS.items():
         file = tmp_path / "web" / name.replace("set/", "a set/")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -576,7 +576,7 @@ def web(tmp_path, monkeypatch):
 
 def test_a_web_folder_is_downloaded_once_and_later_what_is_new(web, annotator, tmp_path, monkeypatch):
     address, handler = web
-    monkeypatch.setattr(urls, "CHUNK", 100)  # several requests a file, of a server that sends no parts
+    monkeypatch.setattr(urls, "REQUEST_BYTES", 100)  # several requests a file, of a server that sends no parts
     annotator("import", "p", f"{address}/a%20set/", "--yes")
     assert cells(tmp_path / "p") == EXPECTED
     handler.sent.clear()
@@ -614,11 +614,11 @@ def test_what_is_not_there_refuses_or_does_not_answer_is_an_error_with_the_addre
     said = annotator("import", "p", f"{address}/none/", "--yes", code=1).stderr
     assert f"{address}/none/ cannot be read" in said
     assert "There is nothing of this name" in said
-    monkeypatch.setattr(web_servers, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(web_servers, "READ_TIMEOUT_SECONDS", 0.2)
     handler.still = True
     said = annotator("import", "p", f"{address}/a%20set/", "--yes", code=1).stderr
     assert "There was no answer within" in said
-    monkeypatch.setattr(web_servers, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(web_servers, "CONNECT_TIMEOUT_SECONDS", 1)
     assert "cannot be read" in annotator("import", "p", "http://127.0.0.1:1/x/", "--yes", code=1).stderr
 
 
@@ -693,9 +693,9 @@ CUT_OFF = ["parts.png", "no-parts.png", "416.png", "other-version.png", "other-p
 
 
 def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_systems, "WAIT_SECONDS", 0)
-    monkeypatch.setattr(web_servers, "LARGEST_MEMBER", 1 << 20)
-    monkeypatch.setattr(web_servers, "LARGEST_PAGE", 1 << 20)
+    monkeypatch.setattr(file_systems, "RETRY_WAIT_SECONDS", 0)
+    monkeypatch.setattr(web_servers, "MAX_MEMBER_BYTES", 1 << 20)
+    monkeypatch.setattr(web_servers, "MAX_PAGE_BYTES", 1 << 20)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
     server.asked = []
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -703,24 +703,24 @@ def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, 
     try:
         for name, said in HOSTILE.items():
             with pytest.raises(AnnotatorError, match=said):
-                fetch(Address.parse(f"{address}/{name}"), tmp_path / "p")
+                fetch_source(Address.parse(f"{address}/{name}"), tmp_path / "p")
             assert not [file for file in (tmp_path / "p").rglob("*.png") if file.is_file()], name
         server.asked.clear()
         for name in CUT_OFF:
             key = hashlib.sha256(f"{address}/{name}\0new".encode()).hexdigest()[:24]
             folder = tmp_path / "cut off" / "imported" / name
             folder.mkdir(parents=True)
-            with manifest.opened(folder):
+            with fetched_manifest.open_manifest(folder):
                 (folder / f".part-{key}").write_bytes(NEW[:40])
-            fetch(Address.parse(f"{address}/{name}"), tmp_path / "cut off")
+            fetch_source(Address.parse(f"{address}/{name}"), tmp_path / "cut off")
             assert (folder / name).read_bytes() == NEW, name
             assert server.asked == ([40, 0] if name in CUT_OFF[2:] else [40]), name
             server.asked.clear()
         with pytest.raises(AnnotatorError, match=r"127.0.0.1 is .*an address inside of this machine"):
-            fetch(Address.parse(f"{address}/parts.png"), tmp_path / "p", may_be_own=False)
-        monkeypatch.setattr(web_servers, "is_own", lambda host: False)
+            fetch_source(Address.parse(f"{address}/parts.png"), tmp_path / "p", may_be_own=False)
+        monkeypatch.setattr(web_servers, "is_own_host", lambda host: False)
         with pytest.raises(AnnotatorError, match=r"localhost is .*an address inside of this machine"):
-            fetch(Address.parse(f"{address.replace('127.0.0.1', 'localhost')}/parts.png"), tmp_path / "p")
+            fetch_source(Address.parse(f"{address.replace('127.0.0.1', 'localhost')}/parts.png"), tmp_path / "p")
     finally:
         server.shutdown()
         server.server_close()
@@ -744,7 +744,7 @@ def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, 
 )
 def test_addresses_by_which_files_or_metadata_could_be_read_are_refused(address, tmp_path):
     with pytest.raises(AnnotatorError):
-        fetch(Address.parse(address), tmp_path / "p")
+        fetch_source(Address.parse(address), tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
 
@@ -756,9 +756,11 @@ def test_a_redirect_or_a_page_leads_to_no_address_of_a_private_network(host):
 
 
 def test_what_is_secret_in_an_address_is_hidden():
-    shown = addresses.redacted("https://u:p%40w@h.org:80/a/b.zip?id=3&sig=abc&X-Amz-Credential=k&long=0123456789abcdef")
+    shown = addresses.redact_address(
+        "https://u:p%40w@h.org:80/a/b.zip?id=3&sig=abc&X-Amz-Credential=k&long=0123456789abcdef"
+    )
     assert shown == "https://***@h.org:80/a/b.zip?id=3&sig=***&X-Amz-Credential=***&long=***"
-    assert "p@w" not in addresses.without_secrets("refused p@w and u:p%40w", Address.parse("https://u:p%40w@h.org/"))
+    assert "p@w" not in addresses.remove_secrets("refused p@w and u:p%40w", Address.parse("https://u:p%40w@h.org/"))
 
 
 @pytest.fixture
@@ -785,9 +787,9 @@ def bucket(monkeypatch):
 def test_a_bucket_is_listed_page_by_page_and_later_only_what_changed_is_fetched(
     bucket, annotator, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(listing, "PAGE", 2)
-    monkeypatch.setattr(urls, "PAGE", 2)
-    monkeypatch.setattr(urls, "CHUNK", 100)  # several parts a file
+    monkeypatch.setattr(listing, "PAGE_ENTRIES", 2)
+    monkeypatch.setattr(urls, "DOWNLOADS_PER_PAGE", 2)
+    monkeypatch.setattr(urls, "REQUEST_BYTES", 100)  # several parts a file
     annotator("import", "p", "s3://photos/birds", "--yes")
     assert cells(tmp_path / "p") == EXPECTED
     bucket.put_object(Bucket="photos", Key="birds/set/cat/0.png", Body=picture(50))
@@ -801,7 +803,7 @@ def test_a_bucket_is_listed_page_by_page_and_later_only_what_changed_is_fetched(
 
 
 def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, monkeypatch):
-    monkeypatch.setattr(urls, "CHUNK", 1 << 16)
+    monkeypatch.setattr(urls, "REQUEST_BYTES", 1 << 16)
     content = os.urandom(5 << 16)
     bucket.put_object(Bucket="photos", Key="big/a.png", Body=content)
     calls, real = [], urls.call_with_retry
@@ -815,7 +817,7 @@ def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, m
 
     monkeypatch.setattr(urls, "call_with_retry", cut)
     with pytest.raises(AnnotatorError, match="s3://photos/big cannot be"):
-        fetch(Address.parse("s3://photos/big"), tmp_path / "p")
-    fetch(Address.parse("s3://photos/big"), tmp_path / "p")
+        fetch_source(Address.parse("s3://photos/big"), tmp_path / "p")
+    fetch_source(Address.parse("s3://photos/big"), tmp_path / "p")
     assert calls == [0, 1 << 16, 2 << 16, 2 << 16, 3 << 16, 4 << 16]
     assert (tmp_path / "p/imported/big/a.png").read_bytes() == content

@@ -4,26 +4,29 @@ import pytest
 from asked import asked
 from test_grid import answer
 
-from annotator.queues import speed_test
-from annotator.queues.speed_test import PLAN
-from annotator.snapshot.time_model import DEFAULTS
+from annotator.queues import speed_test_tasks
+from annotator.queues.speed_test_tasks import TASK_PLAN
+from annotator.snapshot.time_model import DEFAULT_TIMES
 from annotator.store.database.database import Database
-from annotator.store.labels import cells
-from annotator.store.labels import counts as overview
-from annotator.store.labels.answer_times import Answer
+from annotator.store.labels import label_cells, project_counts
+from annotator.store.labels.answer_times import TimedAnswer
 from annotator.store.people import speed_tests
 
 
-def done(db, test: speed_test.SpeedTest, tasks: int, annotator: str = "Ann") -> None:
+def done(db, test: speed_test_tasks.SpeedTest, tasks: int, annotator: str = "Ann") -> None:
     for task in test.tasks[:tasks]:
-        place = (test.round, task.task)
-        speed_tests.store(db, annotator, place, Answer(task.kind, max(1, len(task.images)), 0, 2.0))
+        place = (test.round, task.number)
+        speed_tests.store(db, annotator, place, TimedAnswer(task.kind, max(1, len(task.images)), 0, 2.0))
 
 
 def test_it_takes_two_minutes_at_the_default_times():
     seconds = [
-        {"grid": DEFAULTS.grid(size, present), "image": DEFAULTS.image(min(size, 12), 1), "click": DEFAULTS.click}[kind]
-        for kind, size, present in PLAN
+        {
+            "grid": DEFAULT_TIMES.estimate_grid_seconds(size, present),
+            "image": DEFAULT_TIMES.estimate_image_seconds(min(size, 12), 1),
+            "click": DEFAULT_TIMES.click,
+        }[kind]
+        for kind, size, present in TASK_PLAN
     ]
     assert 110 <= sum(seconds) <= 135
 
@@ -31,34 +34,36 @@ def test_it_takes_two_minutes_at_the_default_times():
 def test_grids_hold_as_many_known_positives_as_planned_where_people_have_marked_so_many(db):
     for image_id in range(1, 10):
         answer(db, image_id, 2)
-    test = speed_test.speed_test(db, "Ann")
-    assert [task.kind for task in test.tasks] == [kind for kind, _, _ in PLAN]
+    test = speed_test_tasks.load_speed_test(db, "Ann")
+    assert [task.kind for task in test.tasks] == [kind for kind, _, _ in TASK_PLAN]
     for task in test.tasks:
-        _, size, present = PLAN[task.task]
+        _, size, present = TASK_PLAN[task.number]
         if task.kind != "grid":
             assert len(task.images) == 1 and len(task.class_ids) <= 3
             continue
         ids = [image.id for image in task.images]
         assert task.class_id == 2 and len(set(ids)) == len(ids) == min(size, 24)
-        seen = [image_id for image_id, state in cells.states(db, 2, ids).items() if state == 1]
+        seen = [image_id for image_id, state in label_cells.load_states(db, 2, ids).items() if state == 1]
         assert len(seen) == (present if size == 12 else len(seen))  # the project has 24 images, all in larger grids
 
 
 def test_it_goes_on_where_it_was_left_with_the_same_images_and_begins_anew_when_complete(db):
-    first = speed_test.speed_test(db, "Ann")
+    first = speed_test_tasks.load_speed_test(db, "Ann")
     done(db, first, 5)
-    again = speed_test.speed_test(db, "Ann")
+    again = speed_test_tasks.load_speed_test(db, "Ann")
     assert again.round == 1 and again.tasks == first.tasks[5:]
-    assert speed_test.speed_test(db, "Bob").tasks[0].task == 0
+    assert speed_test_tasks.load_speed_test(db, "Bob").tasks[0].number == 0
     done(db, again, len(again.tasks))
-    assert speed_test.speed_test(db, "Ann").round == 2 and len(speed_test.speed_test(db, "Ann").tasks) == len(PLAN)
+    assert speed_test_tasks.load_speed_test(db, "Ann").round == 2 and len(
+        speed_test_tasks.load_speed_test(db, "Ann").tasks
+    ) == len(TASK_PLAN)
 
 
 def test_nothing_comes_of_it_but_times(db):
-    before = overview.image_counts(db), overview.class_counts(db)
+    before = project_counts.count_images_by_stage(db), project_counts.count_labels_by_class(db)
     with asked(db.paths.project) as app:
         status, test = app.post("/api/speed_test", {})
-        assert status == 200 and len(test["tasks"]) == test["of"] == len(PLAN)
+        assert status == 200 and len(test["tasks"]) == test["of"] == len(TASK_PLAN)
         assert all(
             tile["probability"] is None for task in test["tasks"] for tile in task.get("grid", {"tiles": []})["tiles"]
         )
@@ -66,8 +71,8 @@ def test_nothing_comes_of_it_but_times(db):
             time = {"round": test["round"], "task": task["task"], "kind": task["kind"], "cells": 3, "changes": 1}
             assert app.post("/api/speed_test/time", time | {"milliseconds": 1234.5})[0] == 200
         status, after = app.post("/api/speed_test", {})
-        assert after["round"] == 2 and after["report"]["tested"] == len(PLAN)
-    assert (overview.image_counts(db), overview.class_counts(db)) == before
+        assert after["round"] == 2 and after["report"]["tested"] == len(TASK_PLAN)
+    assert (project_counts.count_images_by_stage(db), project_counts.count_labels_by_class(db)) == before
     for table in ("decision", "label", "lease"):
         assert db.value(f"SELECT count(*) FROM {table}") == 0, table
 
@@ -85,5 +90,5 @@ def test_a_time_that_cannot_be_is_refused_and_not_stored(db, wrong):
 
 
 def test_a_project_with_few_images_says_what_the_test_needs(tmp_path):
-    test = speed_test.speed_test(Database(tmp_path / "bare", create=True), "Ann")
-    assert test.tasks == () and "needs a class and at least 4 images" in test.empty
+    test = speed_test_tasks.load_speed_test(Database(tmp_path / "bare", create=True), "Ann")
+    assert test.tasks == () and "needs a class and at least 4 images" in test.empty_reason

@@ -10,7 +10,7 @@ from person import looked, open_page, served_photos
 from playwright.sync_api import Page, expect
 from served import Served, until
 
-from annotator.queues.speed_test import PLAN
+from annotator.queues.speed_test_tasks import TASK_PLAN
 from annotator.store.database.database import Database
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ def served(tmp_path) -> Iterator[Served]:
 
 def on_screen(page: Page, number: int) -> str:
     """The kind of this task, once it is on screen and drawn."""
-    expect(page.locator(".tally")).to_have_text(f"{number} of {len(PLAN)}", timeout=60_000)
+    expect(page.locator(".tally")).to_have_text(f"{number} of {len(TASK_PLAN)}", timeout=60_000)
     page.evaluate(DRAWN)
     looked(page)
     return until(lambda: page.evaluate(KIND))
@@ -58,13 +58,15 @@ def test_every_task_is_done_by_keyboard_and_only_its_time_is_kept(browser: Conte
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
     page.keyboard.press("Enter")
-    for number in range(1, len(PLAN) + 1):
+    for number in range(1, len(TASK_PLAN) + 1):
         do(page, number)
     expect(page.get_by_role("heading", name="Done. Your times:")).to_be_visible()
-    kept = times(served, len(PLAN))
-    assert [(task, kind) for task, kind, _, _ in kept] == [(task, kind) for task, (kind, _, _) in enumerate(PLAN)]
+    kept = times(served, len(TASK_PLAN))
+    assert [(task, kind) for task, kind, _, _ in kept] == [(task, kind) for task, (kind, _, _) in enumerate(TASK_PLAN)]
     assert all(changes == 1 for _, kind, _, changes in kept if kind != "image")
-    assert [cells for _, kind, cells, _ in kept if kind == "grid"] == [size for kind, size, _ in PLAN if kind == "grid"]
+    assert [cells for _, kind, cells, _ in kept if kind == "grid"] == [
+        size for kind, size, _ in TASK_PLAN if kind == "grid"
+    ]
     db = Database(served.project)
     assert db.value("SELECT count(*) FROM decision") == db.value("SELECT count(*) FROM label") == 0
     assert page.troubles == []
@@ -122,13 +124,13 @@ def test_times_that_could_not_be_saved_are_sent_again(browser: Contexts, served)
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
     page.keyboard.press("Enter")
-    for number in range(1, len(PLAN)):
+    for number in range(1, len(TASK_PLAN)):
         do(page, number)
-    on_screen(page, len(PLAN))
+    on_screen(page, len(TASK_PLAN))
     page.route("**/api/speed_test/time", lambda route: route.abort())
-    do(page, len(PLAN))
+    do(page, len(TASK_PLAN))
     expect(page.get_by_text("1 time could not be saved yet.")).to_be_visible()
     page.unroute("**/api/speed_test/time")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="Done. Your times:")).to_be_visible()
-    assert len(times(served, len(PLAN))) == len(PLAN)
+    assert len(times(served, len(TASK_PLAN))) == len(TASK_PLAN)

@@ -32,7 +32,7 @@ def items_of(path):
 def test_of_a_folder_the_observed_labels_are_read_and_of_a_file_what_it_holds(tmp_path):
     make(tmp_path, train_labels_obs=OBSERVED)
     for path in (tmp_path, tmp_path / "formatted_train_labels_obs.npy"):
-        assert SPML.recognise(path)
+        assert SPML.recognize(path)
         contents, items, problems = items_of(path)
         assert contents.classes == [("cat", ""), ("dog", ""), ("bird", "")]
         assert [item.image for item in items] == ["a/1.jpg", "b\\2.jpg"]

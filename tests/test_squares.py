@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.basis import as_tensor, root, unit
+from models.ensemble.basis import center_and_normalize, signed_sqrt, to_float_tensor
+from models.ensemble.gram_cache import GramCache
 from models.ensemble.moments import Moments
-from models.ensemble.squares import KeptSquares
 
 IMAGES, DIMENSIONS, CLASSES = 300, 12, 3
 
 
-class Counted(KeptSquares):
+class Counted(GramCache):
     """Counts the images that are added or taken off."""
 
     changed = 0
 
-    def _add(self, units: torch.Tensor, sign: int) -> None:
+    def _add_units(self, units: torch.Tensor, sign: int) -> None:
         self.changed += len(units)
-        super()._add(units, sign)
+        super()._add_units(units, sign)
 
 
 @pytest.fixture
@@ -28,19 +28,19 @@ def features() -> np.ndarray:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("models.ensemble.squares.ROWS", 7)
+    monkeypatch.setattr("models.ensemble.gram_cache.IMAGES_PER_BLOCK", 7)
 
 
 def is_full(kept: Counted, features: np.ndarray, rows: np.ndarray, centre: torch.Tensor) -> int:
     """Compare what is kept with the sums of these rows; how many images were added or taken off."""
     kept.changed = 0
     answers = torch.rand(len(rows), CLASSES)
-    found = kept.moments(features, centre, rows, CLASSES, lambda some: (answers[some], None))
+    found = kept.compute_moments(features, centre, rows, CLASSES, lambda some: (answers[some], None))
     changed = kept.changed
-    units = unit(root(as_tensor(features[rows])), centre)
+    units = center_and_normalize(signed_sqrt(to_float_tensor(features[rows])), centre)
     torch.testing.assert_close(found.products, units.double().T.mm(units.double()).float())
     whole, level = Moments.build(units, answers - torch.arange(CLASSES)), torch.arange(CLASSES).float()
-    torch.testing.assert_close(found.shifted(level).solve(1.0), whole.solve(1.0), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(found.subtract_level(level).solve(1.0), whole.solve(1.0), atol=1e-4, rtol=1e-4)
     return changed
 
 
@@ -81,7 +81,7 @@ def test_a_training_that_is_ended_leaves_no_half_made_sums(features):
 
     rows, answers = np.arange(5, 105), torch.rand(100, CLASSES)
     with pytest.raises(InterruptedError):
-        kept.moments(features, centre, rows, CLASSES, lambda some: (answers[some], None), end)
+        kept.compute_moments(features, centre, rows, CLASSES, lambda some: (answers[some], None), end)
     assert is_full(kept, features, rows, centre) == 100
 
 
@@ -90,11 +90,13 @@ def test_cells_that_may_not_be_used_count_as_the_average_of_their_class(features
     answers, blank = torch.rand(len(rows), CLASSES), torch.rand(len(rows), CLASSES) < 0.3
     answers = answers.masked_fill(blank, 0.0)
     halves = [
-        KeptSquares().moments(
+        GramCache().compute_moments(
             features, centre, rows[half], CLASSES, lambda some, half=half: (answers[half][some], blank[half][some])
         )
         for half in (slice(0, 70), slice(70, None))
     ]
-    units = unit(root(as_tensor(features[rows])), centre)
+    units = center_and_normalize(signed_sqrt(to_float_tensor(features[rows])), centre)
     filled = Moments.build(units, torch.where(blank, answers.mean(0), answers))
-    torch.testing.assert_close((halves[0] + halves[1]).filled().solve(1.0), filled.solve(1.0), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        (halves[0] + halves[1]).fill_blanks().solve(1.0), filled.solve(1.0), atol=1e-4, rtol=1e-4
+    )

@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from models.ensemble import stacking
-from models.ensemble.all_images import score_here
+from models.ensemble.collection_scoring import score_locally
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
-from models.ensemble.learned_rows import learned_rows
-from models.ensemble.regions import RegionCodes, encode, learn_basis
-from models.ensemble.stacking import FEWEST, fit_stacked
+from models.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
+from models.ensemble.stacking import MIN_UNBIASED_ANSWERS, fit_stacked
+from models.ensemble.training_subset import select_training_rows
 from models.ensemble.warm_start import WarmStart
 from models.methods.auto import Auto
 from models.statistics.outside_scores import OutsideScores
-from models.statistics.stacker import PRIOR_MEAN, Scores, Stacker, fit_stacker, other_classes
+from models.statistics.stacker import PRIOR_MEAN, Scores, Stacker, count_other_classes, fit_stacker
 
 pytestmark = pytest.mark.training
 
@@ -85,11 +85,11 @@ def test_with_fair_answers_it_expects_as_many_positives_as_there_are(world):
 
 @pytest.mark.parametrize("answers", [0, 80])
 def test_what_was_learned_scores_images_elsewhere_as_here(world, monkeypatch, answers):
-    monkeypatch.setattr(stacking, "STACKED", 200)  # else few images keep the scores that they were stacked by
+    monkeypatch.setattr(stacking, "MAX_STACKED_CELLS", 200)  # else few images keep the scores that they were stacked by
     features, truth = world
     labels, unbiased = answered(truth, answers)
     rows = np.flatnonzero((labels != 0).any(1))
-    region_codes = encode(basis := learn_basis(features, regions_of(features)), regions_of(features))
+    region_codes = encode_regions(basis := learn_region_basis(features, regions_of(features)), regions_of(features))
     sent = []
 
     def elsewhere(model, features, codes, known, classes, tell):
@@ -117,7 +117,7 @@ def test_what_was_learned_scores_images_elsewhere_as_here(world, monkeypatch, an
         assert training.probabilities is not None
         return training.probabilities
 
-    np.testing.assert_allclose(train(elsewhere), train(score_here), atol=1e-6)
+    np.testing.assert_allclose(train(elsewhere), train(score_locally), atol=1e-6)
     assert sent and sent[0] < 400_000, "no images travel with a model"
 
 
@@ -150,7 +150,7 @@ def test_one_kind_of_answer_alone_is_not_learned_from(world):
     features, truth = world
     labels, unbiased = answered(truth, 0)
     unbiased[:] = labels == 1
-    assert int(unbiased.sum()) >= FEWEST and not trained(features, labels, unbiased).calibrated
+    assert int(unbiased.sum()) >= MIN_UNBIASED_ANSWERS and not trained(features, labels, unbiased).calibrated
 
 
 def test_the_next_training_goes_on_from_the_weights_of_the_last(world):
@@ -166,7 +166,7 @@ def test_the_next_training_goes_on_from_the_weights_of_the_last(world):
 def test_other_classes_count_what_is_known_and_else_what_is_likely():
     labels = np.array([[1, 0, -1]], np.int8)
     chances = np.array([[0.9, 0.4, 0.8]])
-    np.testing.assert_allclose(other_classes(labels, chances), [[0.4, 1.0, 1.4]], atol=1e-6)
+    np.testing.assert_allclose(count_other_classes(labels, chances), [[0.4, 1.0, 1.4]], atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [11, 21, 24, 29, 46])
@@ -186,7 +186,7 @@ def test_answers_are_explained_better_than_what_was_believed_before_them_explain
     scores, columns, around = Scores(auto[:, None], known[:, None]), np.zeros(4000, np.int64), others[:, None]
 
     def surprise(line):
-        logits = Stacker(line, np.ones(1), np.zeros(1)).logits_of_cells(scores, around, columns)
+        logits = Stacker(line, np.ones(1), np.zeros(1)).cell_logits(scores, around, columns)
         return weights @ (np.logaddexp(0, logits) - present * logits)
 
     assert surprise(fit_stacker(scores, around, columns, present, weights, 1).line) < surprise(PRIOR_MEAN)
@@ -196,7 +196,7 @@ def test_halves_trained_in_a_thread_of_their_own_are_the_same_halves(world, monk
     features, truth = world
     labels, unbiased = answered(truth, 80)
     at_once, threads = scored(features, labels, unbiased), torch.get_num_threads()
-    monkeypatch.setattr("models.ensemble.stacking.BESIDE", 1)
+    monkeypatch.setattr("models.ensemble.stacking.MIN_IMAGES_FOR_THREAD", 1)
     try:
         torch.set_num_threads(2)
         beside = scored(features, labels, unbiased)
@@ -210,7 +210,7 @@ def test_a_training_that_is_ended_takes_the_halves_with_it(world, monkeypatch):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     rows = np.flatnonzero((labels != 0).any(1))
-    monkeypatch.setattr("models.ensemble.stacking.BESIDE", 1)
+    monkeypatch.setattr("models.ensemble.stacking.MIN_IMAGES_FOR_THREAD", 1)
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
@@ -226,7 +226,7 @@ def test_a_stacker_of_a_sample_of_the_cells_expects_nearly_what_that_of_all_does
     features, truth = world
     labels, unbiased = answered(truth, 120)
     of_all = scored(features, labels, unbiased)
-    monkeypatch.setattr("models.ensemble.stacking.STACKED", 400)
+    monkeypatch.setattr("models.ensemble.stacking.MAX_STACKED_CELLS", 400)
     sampled = scored(features, labels, unbiased)
     open_ = labels == 0
     assert 0.8 < sampled[open_].sum() / of_all[open_].sum() < 1.25
@@ -241,14 +241,14 @@ def test_of_many_labeled_images_the_rare_ones_and_those_put_first_are_learned_fr
     first = np.zeros(5000, bool)
     first[3000:3100] = True
     order = chance.random(5000)
-    rows = learned_rows(labels, 600, first, order)
+    rows = select_training_rows(labels, 600, first, order)
     assert len(rows) == 600 and (np.diff(rows) > 0).all()
     assert {17, 4000} <= set(rows) and np.isin(np.arange(3000, 3100), rows).all()
     assert (labels[rows] == 1).sum(0)[:5].min() > 80
-    assert len(learned_rows(labels, 5000, first, order)) == 5000
+    assert len(select_training_rows(labels, 5000, first, order)) == 5000
 
     labels[30, 2], first[4990:] = 1, True  # what is answered later changes the rows by as much
-    assert len(np.setxor1d(rows, learned_rows(labels, 600, first, order))) <= 24
+    assert len(np.setxor1d(rows, select_training_rows(labels, 600, first, order))) <= 24
 
 
 def test_constants_for_clicks_give_way_to_those_for_answers_unless_somebody_has_chosen_one(world):
@@ -256,6 +256,6 @@ def test_constants_for_clicks_give_way_to_those_for_answers_unless_somebody_has_
     clicked, answered_too = (answered(truth, images) for images in (0, 80))
     assert trained(features, *clicked).ensemble.head_share == Auto().head
     beside = trained(features, *answered_too).method
-    assert {name: getattr(beside, name) for name in Auto.BESIDE_ANSWERS} == Auto.BESIDE_ANSWERS
+    assert {name: getattr(beside, name) for name in Auto.PARAMETERS_WITH_ANSWERS} == Auto.PARAMETERS_WITH_ANSWERS
     assert beside.ridge == Auto().ridge
-    assert Auto(head=0.7).beside_answers().parameters == beside.parameters | {"head": 0.7}
+    assert Auto(head=0.7).with_answer_parameters().parameters == beside.parameters | {"head": 0.7}

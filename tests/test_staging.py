@@ -10,22 +10,19 @@ from tables import over
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Given, Item, Remark
+from annotator.exchange.formats.contents import ImportedLabel, Item, Remark
 from annotator.records import Decision
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.store.classes import class_changes, classes
 from annotator.store.database.database import Database
-from annotator.store.gallery.image_history import history_of
-from annotator.store.images import images as images_of
-from annotator.store.imports import changes as import_changes
-from annotator.store.imports import imports, staged_cells, staging
-from annotator.store.imports.commit import Imported, Source, commit
-from annotator.store.imports.staged_cells import Preview
-from annotator.store.imports.staged_names import Rules, resolve
+from annotator.store.gallery.image_history import load_image_history
+from annotator.store.images.images import load_missing_reasons
+from annotator.store.imports import import_changes, past_imports, staged_cells, staging
+from annotator.store.imports.commit import ImportResult, ImportSource, commit_import
+from annotator.store.imports.staged_cells import ImportPreview
+from annotator.store.imports.staged_names import NameRules, resolve_names
 from annotator.store.imports.staging import Staging
-from annotator.store.labels import blocks, decisions
-from annotator.store.labels import counts as overview
-from annotator.store.labels.comments import comments
+from annotator.store.labels import decisions, export_reads, project_counts
+from annotator.store.labels.comments import load_comments
 from annotator.store.upkeep import consistency
 
 CLASSES = ("fox", "heron", "deer")
@@ -55,17 +52,19 @@ def small(folder, images: int = 6) -> Database:
     return db
 
 
-def bring(db: Database, items, listed=CLASSES, rules: Rules | None = None, **how) -> tuple[Preview, Imported]:
+def bring(
+    db: Database, items, listed=CLASSES, rules: NameRules | None = None, **how
+) -> tuple[ImportPreview, ImportResult]:
     """Stage items and store them."""
     problems = Problems()
     with Staging(db.paths.project, problems.add) as staged:
         staged.add_classes([(name, "") for name in listed])
         staged.add(items)
-        resolve(staged, db, rules or Rules({}), problems.add)
+        resolve_names(staged, db, rules or NameRules({}), problems.add)
         staged_cells.build(staged, db, problems.add)
-        preview = staged_cells.preview(staged, db)
+        preview = staged_cells.compute_preview(staged, db)
         assert not problems.count, problems.sentences
-        return preview, commit(staged, db, Source("source", "test", "Ann"), **how)
+        return preview, commit_import(staged, db, ImportSource("source", "test", "Ann"), **how)
 
 
 def wrong(db: Database, items, **rules) -> list[str]:
@@ -73,7 +72,7 @@ def wrong(db: Database, items, **rules) -> list[str]:
     problems = Problems()
     with Staging(db.paths.project, problems.add) as staged:
         staged.add(items)
-        resolve(staged, db, Rules({}, **rules), problems.add)
+        resolve_names(staged, db, NameRules({}, **rules), problems.add)
         staged_cells.build(staged, db, problems.add)
     return problems.sentences
 
@@ -103,22 +102,22 @@ def decide_at_random(db: Database, play: random.Random) -> None:
         one = Decision(str(uuid.UUID(int=play.getrandbits(128))), action, by, "click", image_id, class_id, state)
         if action == "undo":
             one = Decision(one.uuid, "undo", by, "click")
-        decisions.decide(db, [one])
+        decisions.save(db, [one])
 
 
 def source_of(play: random.Random) -> list[Item]:
     """Items that contradict neither themselves nor each other."""
     items = []
     for number in play.sample(range(1, 7), play.randint(1, 6)):
-        given = [Given(name, play.choice([1, -1, 0])) for name in CLASSES if play.random() < 0.5]
+        given = [ImportedLabel(name, play.choice([1, -1, 0])) for name in CLASSES if play.random() < 0.5]
         items.append(Item(f"{number % 2}/{number}.jpg", number, given, exhaustive=play.random() < 0.5))
     return items
 
 
 def one_by_one(db: Database, items: list[Item], listed: list[str], replace: bool) -> None:
     """The same through decisions.decide."""
-    ids = {class_.name: class_.id for class_ in classes.all_classes(db)}
-    held = {(image_id, class_id): state for image_id, class_id, state in decisions.label_cells(db)[0]}
+    ids = {class_.name: class_.id for class_ in classes.load_active_classes(db)}
+    held = {(image_id, class_id): state for image_id, class_id, state in decisions.load_label_cells(db)[0]}
     sources = {(row[0], row[1]): row[2] for row in db.tuples(
         "SELECT l.image_id, l.class_id, d.source FROM label l JOIN decision d ON d.id = l.decision_id")}  # fmt: skip
     assert "import" not in sources.values()
@@ -138,7 +137,7 @@ def one_by_one(db: Database, items: list[Item], listed: list[str], replace: bool
             if any((image_id, class_id) not in held for class_id in implied):
                 done.append(("done", image_id, None, None))
     for action, image_id, class_id, state in [*sorted(explicit, key=lambda one: one[:3]), *rest, *done]:
-        decisions.decide(db, [Decision(str(uuid.uuid4()), action, "import", "import", image_id, class_id, state)])
+        decisions.save(db, [Decision(str(uuid.uuid4()), action, "import", "import", image_id, class_id, state)])
     with db.writing() as sql:  # decide() calls every "nothing else here" a person's
         sql.execute("UPDATE decision SET source = 'import' WHERE action = 'done' AND annotator = 'import'")
         for source, sign in (("done", -1), ("import", 1)):
@@ -154,20 +153,20 @@ def test_what_is_decided_while_an_import_is_worked_out_counts_as_decided_before(
     play = random.Random(seed)
     db = small(tmp_path_factory.mktemp("seed"))
     lived_in(db, play)
-    over_ = play.choice(["0", staged_cells.OTHERS])
+    over_ = play.choice(["0", staged_cells.IS_BY_PERSON_SQL])
     problems = Problems()
     with Staging(db.paths.project, problems.add) as staged:
         staged.add_classes([(name, "") for name in (CLASSES if seed % 3 else CLASSES[:2])])
         staged.add(source_of(play))
-        resolve(staged, db, Rules({}), problems.add)
+        resolve_names(staged, db, NameRules({}), problems.add)
         staged_cells.build(staged, db, problems.add)
         seen = []
-        with staged.attached(db) as sql:
+        with staged.attach(db) as sql:
             for again in (False, True):
                 changes = import_changes.prepare(sql, db, over_)
                 if not again:
                     decide_at_random(db, play)
-                    import_changes.renew(sql, changes)
+                    import_changes.recompute_touched(sql, changes)
                 rows = sql.execute("SELECT image_id, target, state, held, given FROM staged.change").fetchall()
                 sums = {name: value for name, value in vars(changes).items() if name != "labels"}
                 seen.append((sorted(rows, key=repr), sums, +changes.labels, -changes.labels))
@@ -194,9 +193,9 @@ def test_an_import_gives_what_deciding_row_by_row_gives_and_its_undo_leaves_no_t
     again, nothing = bring(db, items, listed, replace=replace)
     assert (again.answers_new, nothing.answers, nothing.completed) == (0, 0, 0), "importing it again changes nothing"
     if replace:
-        assert not again.changes
-    imports.undo(db, done.id, "Ann")
-    assert not consistency.problems(db)
+        assert not again.has_changes
+    past_imports.undo(db, done.id, "Ann")
+    assert not consistency.find_problems(db)
     after = tables(db)
     for name in ("label", "contradiction"):
         assert after[name] == before[name], name
@@ -226,25 +225,25 @@ def lived(db: Database, steps: list[tuple], rests: list[int]) -> tuple:
         if kind == "import":
             facts = {"split": f"part {number % 3}"}
             remarks = [Remark("flag", f"flag {number}", "Eve", 5.0)]
-            item = Item(name, 1, [Given([*CLASSES, "owl"][class_id - 1], state)], state == 1, attributes=facts,
+            item = Item(name, 1, [ImportedLabel([*CLASSES, "owl"][class_id - 1], state)], state == 1, attributes=facts,
                         remarks=remarks)  # fmt: skip
             _, done = bring(db, [item], CLASSES if replace else (), replace=replace, new_images=[6] * (image_id == 6))
             at_work.append(done.id)
         elif kind == "take back":
             if at_work:
-                imports.undo(db, at_work.pop(rests[number] % len(at_work)), "Ann")
+                past_imports.undo(db, at_work.pop(rests[number] % len(at_work)), "Ann")
         elif kind == "undo":
-            decisions.decide(db, [Decision(uuid_, "undo", "Ann", "click")])
+            decisions.save(db, [Decision(uuid_, "undo", "Ann", "click")])
         elif kind == "flag":
-            decisions.decide(db, [Decision(uuid_, "flag", "Ann", "click", image_id, note=f"Ann's {number}")])
+            decisions.save(db, [Decision(uuid_, "flag", "Ann", "click", image_id, note=f"Ann's {number}")])
         else:
-            decisions.decide(db, [Decision(uuid_, "label", "Ann", "click", image_id, min(class_id, 3), state)])
+            decisions.save(db, [Decision(uuid_, "label", "Ann", "click", image_id, min(class_id, 3), state)])
     for number in rests:
         if at_work:
-            imports.undo(db, at_work.pop(number % len(at_work)), "Ann")
-    assert not at_work and not consistency.problems(db)
+            past_imports.undo(db, at_work.pop(number % len(at_work)), "Ann")
+    assert not at_work and not consistency.find_problems(db)
     state = {name: sorted(db.tuples(query), key=repr) for name, query in STATE_OF_ALL.items()}
-    return state, overview.notes(db, list(range(1, 7)))
+    return state, project_counts.load_flag_notes(db, list(range(1, 7)))
 
 
 KINDS = ["import"] * 4 + ["take back", "label", "label", "undo", "flag"]
@@ -270,11 +269,12 @@ def test_when_all_imports_are_taken_back_in_any_order_it_is_as_if_there_had_been
 
 def test_what_belongs_to_an_answer_comes_with_it_and_goes_with_its_undo(tmp_path):
     db = small(tmp_path)
-    decisions.decide(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="look")])
+    decisions.save(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="look")])
     items = [
-        Item("1/1.jpg", 1, [Given("fox", 1, "Bob", 12.5, "click"), Given("owl", 0)], attributes={"split": "train"},
+        Item("1/1.jpg", 1, [ImportedLabel("fox", 1, "Bob", 12.5, "click"), ImportedLabel("owl", 0)],
+             attributes={"split": "train"},
              remarks=[Remark("comment", "dark", "Bob", 3.0), Remark("flag", "blurred"), Remark("comment", "dark")]),
-        Item("2.jpg", 2, [Given("owl", -1)]),
+        Item("2.jpg", 2, [ImportedLabel("owl", -1)]),
     ]  # fmt: skip
     preview, done = bring(db, items, ())
     assert [(one.name, one.how) for one in preview.classes] == [("fox", "known"), ("owl", "new")]
@@ -283,30 +283,30 @@ def test_what_belongs_to_an_answer_comes_with_it_and_goes_with_its_undo(tmp_path
         "SELECT d.class_id, o.source, o.annotator, o.decided_at FROM origin o JOIN decision d ON d.id = o.decision_id"
     )
     assert db.tuples(f"{origins} ORDER BY d.id") == [(1, "click", "Bob", 12.5), (None, "", "Bob", 3.0)]
-    assert blocks.attributes(db, [1]) == [(1, "split", "train")]
-    assert [(row["note"], row["annotator"], row["at"]) for row in comments(db)] == [("dark", "Bob", 3.0)]
-    assert [event.origin for event in history_of(db, 1)] == [
+    assert export_reads.load_attributes(db, [1]) == [(1, "split", "train")]
+    assert [(row["note"], row["annotator"], row["at"]) for row in load_comments(db)] == [("dark", "Bob", 3.0)]
+    assert [event.origin for event in load_image_history(db, 1)] == [
         None, ("Bob", "click", 12.5), None, ("Bob", "", 3.0)
     ]  # fmt: skip
-    undone = imports.undo(db, done.id, "Ann")
-    assert (undone.archived, undone.attributes, comments(db)) == (["owl"], 1, [])
-    assert [one.name for one in classes.all_classes(db)] == list(CLASSES)
+    undone = past_imports.undo(db, done.id, "Ann")
+    assert (undone.archived, undone.attributes, load_comments(db)) == (["owl"], 1, [])
+    assert [one.name for one in classes.load_active_classes(db)] == list(CLASSES)
     with pytest.raises(AnnotatorError, match="taken back already, by Ann"):
-        imports.undo(db, done.id, "Ann")
+        past_imports.undo(db, done.id, "Ann")
     again, redone = bring(db, items, ())
     assert [one.how for one in again.classes] == ["known", "restored"] and redone.answers == 3
-    assert [one.name for one in classes.all_classes(db)] == [*CLASSES, "owl"]
-    decisions.decide(db, [Decision("later-one", "label", "Ann", "click", 3, 4, 1)])
-    assert imports.undo(db, redone.id, "Ann").kept == ["owl"], "somebody else uses it"
-    assert not consistency.problems(db)
+    assert [one.name for one in classes.load_active_classes(db)] == [*CLASSES, "owl"]
+    decisions.save(db, [Decision("later-one", "label", "Ann", "click", 3, 4, 1)])
+    assert past_imports.undo(db, redone.id, "Ann").kept == ["owl"], "somebody else uses it"
+    assert not consistency.find_problems(db)
 
 
 def test_an_undo_is_refused_while_a_merging_rests_on_the_import(tmp_path):
     db = small(tmp_path)
-    _, done = bring(db, [Item("1.jpg", 1, [Given("fox", 1)])])
+    _, done = bring(db, [Item("1.jpg", 1, [ImportedLabel("fox", 1)])])
     class_changes.merge(db, "Ann", [1], 2, same=True)
     with pytest.raises(AnnotatorError, match="'fox' was merged"):
-        imports.undo(db, done.id, "Ann")
+        past_imports.undo(db, done.id, "Ann")
 
 
 NAMES = {  # name in the source -> image id, None where it names none
@@ -323,7 +323,7 @@ def test_a_name_stands_for_the_one_image_that_it_can_mean(tmp_path_factory, name
         for alias in ("former.jpg", "caf\u00e9.jpg", "o\u0308.jpg"):
             sql.execute("INSERT INTO alias (name, image_id) VALUES (?, 2)", [alias])
         sql.execute("UPDATE file SET path = 'far/na\u0308h.jpg' WHERE image_id = 4")
-    preview, _ = bring(db, [Item(name, 1, [Given("fox", 1)])])
+    preview, _ = bring(db, [Item(name, 1, [ImportedLabel("fox", 1)])])
     assert db.tuples("SELECT image_id FROM label") == ([(NAMES[name],)] if NAMES[name] else [])
     assert preview.images_unknown.count == (NAMES[name] is None)
 
@@ -334,13 +334,13 @@ def test_a_name_that_could_be_several_images_or_of_another_content_names_none(tm
         sql.execute("UPDATE image SET name = 'a/same.jpg' WHERE id = 3")
         sql.execute("UPDATE image SET name = 'b/same.jpg' WHERE id = 4")
         sql.execute("DELETE FROM file")
-    assert "several images have this name" in wrong(db, [Item("same.jpg", 7, [Given("fox", 1)])])[0]
-    both = wrong(db, [Item("x/1/1.jpg", 1, [Given("fox", 1)]), Item("y/1/1.jpg", 2, [Given("fox", 1)])])
+    assert "several images have this name" in wrong(db, [Item("same.jpg", 7, [ImportedLabel("fox", 1)])])[0]
+    both = wrong(db, [Item("x/1/1.jpg", 1, [ImportedLabel("fox", 1)]), Item("y/1/1.jpg", 2, [ImportedLabel("fox", 1)])])
     assert both == ["line 2: 'y/1/1.jpg' and 'x/1/1.jpg' (line 1) could both be the image '1/1.jpg'; give names that "
                     "tell them apart, or only exact ones (--match name)"]  # fmt: skip
     other = [
-        Item("1/1.jpg", 1, [Given("fox", 1)], sha256="f" * 64),
-        Item("no.jpg", 2, [Given("fox", 1)], sha256=f"{2:064X}"),
+        Item("1/1.jpg", 1, [ImportedLabel("fox", 1)], sha256="f" * 64),
+        Item("no.jpg", 2, [ImportedLabel("fox", 1)], sha256=f"{2:064X}"),
     ]
     preview, _ = bring(db, other)
     assert "another content" in preview.images_unknown.examples[0]
@@ -351,43 +351,46 @@ def test_classes_are_found_by_map_synonym_case_and_blanks_and_each_way_is_said(t
     db = small(tmp_path)
     class_changes.edit(db, "Ann", {2: {"synonyms": ["egret"]}})
     class_changes.archive(db, "Ann", [3])
-    items = [Item("1.jpg", 1, [Given(name, 1) for name in ("FOX ", "egret", "Reh", "noise")])]
-    preview, _ = bring(db, items, (), Rules({"Reh": "roe deer", "noise": ""}))
+    items = [Item("1.jpg", 1, [ImportedLabel(name, 1) for name in ("FOX ", "egret", "Reh", "noise")])]
+    preview, _ = bring(db, items, (), NameRules({"Reh": "roe deer", "noise": ""}))
     assert [(one.target, one.how) for one in preview.classes] == [
         ("fox", "alike"), ("heron", "synonym"), ("roe deer", "mapped"), ("", "left out"),
     ]  # fmt: skip
     assert preview.left_out == 1 and len(db.tuples("SELECT * FROM label")) == 3
-    unclear = [Item("1.jpg", 5, [Given("deer", 1), Given("a|b", 1), Given("fox", -1)])]
+    unclear = [Item("1.jpg", 5, [ImportedLabel("deer", 1), ImportedLabel("a|b", 1), ImportedLabel("fox", -1)])]
     assert wrong(db, unclear, strict=True, listed=["a|b"])[0].startswith("the class 'deer' is archived")
     preview, _ = bring(db, unclear)
     assert preview.unclear.keys() == {"deer", "a|b"} and preview.left_out == 2, (
         "no answer until it is said what they are"
     )
     assert preview.unclear["a|b"].startswith("line 5: not usable as a class: 'a|b' contains")
-    mapped = Rules({"a": "fox", "b": "fox"})
-    bring(db, [Item("3.jpg", 1, [Given("a", -1), Given("b", 1)])], (), mapped)
-    assert (3, 1, 1) in decisions.label_cells(db)[0], "of several classes mapped to one, present holds"
+    mapped = NameRules({"a": "fox", "b": "fox"})
+    bring(db, [Item("3.jpg", 1, [ImportedLabel("a", -1), ImportedLabel("b", 1)])], (), mapped)
+    assert (3, 1, 1) in decisions.load_label_cells(db)[0], "of several classes mapped to one, present holds"
 
 
 def test_a_source_that_contradicts_itself_is_refused_unless_times_say_what_is_newer(tmp_path):
     db = small(tmp_path)
-    twice = [Item("1.jpg", 3, [Given("fox", 1)]), Item("1/1.jpg", 9, [Given("fox", -1)])]
+    twice = [Item("1.jpg", 3, [ImportedLabel("fox", 1)]), Item("1/1.jpg", 9, [ImportedLabel("fox", -1)])]
     told = "line 9: 'fox' is absent on '1/1.jpg', but present on '1.jpg' (line 3), which is the same picture"
     assert told in wrong(db, twice)
-    timed = [Item("2.jpg", 1, [Given("fox", 1, "Ann", 9.0)]), Item("2.jpg", 2, [Given("fox", -1, "Bob", 8.0)])]
+    timed = [
+        Item("2.jpg", 1, [ImportedLabel("fox", 1, "Ann", 9.0)]),
+        Item("2.jpg", 2, [ImportedLabel("fox", -1, "Bob", 8.0)]),
+    ]
     bring(db, timed)
-    assert decisions.label_cells(db)[0] == [(2, 1, 1)]
+    assert decisions.load_label_cells(db)[0] == [(2, 1, 1)]
 
 
 def test_cells_that_a_model_filled_in_are_no_answers_and_neither_is_what_follows_from_them(tmp_path):
     db = small(tmp_path)
     items = [
-        Item("1.jpg", 1, [Given("fox", 1)], exhaustive=True),
-        Item("1.jpg", 2, [Given("heron", -1, source="assumed"), Given("fox", 1, "Bob", 1.0, "click")]),
+        Item("1.jpg", 1, [ImportedLabel("fox", 1)], exhaustive=True),
+        Item("1.jpg", 2, [ImportedLabel("heron", -1, source="assumed"), ImportedLabel("fox", 1, "Bob", 1.0, "click")]),
     ]
     preview, _ = bring(db, items)
     assert preview.filled == 1
-    assert sorted(decisions.label_cells(db)[0]) == [(1, 1, 1), (1, 3, -1)]
+    assert sorted(decisions.load_label_cells(db)[0]) == [(1, 1, 1), (1, 3, -1)]
 
 
 BAD = {
@@ -396,9 +399,11 @@ BAD = {
     "outside": Item("a.jpg", 1, file="../../etc/passwd"),
     "absolute": Item("a.jpg", 1, file="/etc/passwd"),
     "drive": Item("a.jpg", 1, file="C:\\a.jpg"),
-    "state": Item("1.jpg", 1, [Given("fox", 7)]),
-    "time": Item("1.jpg", 1, [Given("fox", 1, "Ann", float("nan"))]),
-    "milliseconds": Item("1.jpg", 1, [Given("fox", 1, "Ann", 1.7e12)]),  # of the year 55840, which no file can hold
+    "state": Item("1.jpg", 1, [ImportedLabel("fox", 7)]),
+    "time": Item("1.jpg", 1, [ImportedLabel("fox", 1, "Ann", float("nan"))]),
+    "milliseconds": Item(
+        "1.jpg", 1, [ImportedLabel("fox", 1, "Ann", 1.7e12)]
+    ),  # of the year 55840, which no file can hold
     "score": Item("1.jpg", 1, scores={"fox": float("inf")}),
     "attribute": Item("1.jpg", 1, attributes={"x" * 300: "y"}),
     "comment": Item("1.jpg", 1, remarks=[Remark("comment", "x" * 3000)]),
@@ -410,7 +415,7 @@ BAD = {
 @over(kind=list(BAD))
 def test_an_item_that_cannot_be_stored_is_named_with_its_place(tmp_path_factory, kind):
     db = small(tmp_path_factory.mktemp("bad"))
-    sentences = wrong(db, [BAD[kind], Item("1.jpg", 2, [Given("fox", 1)])])
+    sentences = wrong(db, [BAD[kind], Item("1.jpg", 2, [ImportedLabel("fox", 1)])])
     assert len(sentences) == 1 and sentences[0].startswith("line 1: "), sentences
 
 
@@ -419,15 +424,15 @@ def test_the_file_is_private_and_gone_after_use_and_what_a_kill_left_is_swept(tm
     left.touch()
     with Staging(tmp_path, print) as staged:
         assert not left.exists() and staged.path.stat().st_mode & 0o777 == 0o600
-        staging.sweep(tmp_path)
+        staging.remove_stale_files(tmp_path)
         assert staged.path.exists(), "one that is in use stays"
     assert not list(tmp_path.iterdir())
 
 
 def test_images_that_came_with_an_import_and_nobody_answered_are_asked_about_no_more(tmp_path):
     db = small(tmp_path)
-    _, done = bring(db, [Item("1.jpg", 1, [Given("fox", 1)])], new_images=[1, 2, 3])
-    decisions.decide(db, [Decision("answer-two", "label", "Ann", "click", 2, 1, 1)])
-    undone = imports.undo(db, done.id, "Ann")
+    _, done = bring(db, [Item("1.jpg", 1, [ImportedLabel("fox", 1)])], new_images=[1, 2, 3])
+    decisions.save(db, [Decision("answer-two", "label", "Ann", "click", 2, 1, 1)])
+    undone = past_imports.undo(db, done.id, "Ann")
     assert (undone.images, undone.images_kept) == (2, 1)
-    assert images_of.missing_ids(db) == {1: "taken back with import 1", 3: "taken back with import 1"}
+    assert load_missing_reasons(db) == {1: "taken back with import 1", 3: "taken back with import 1"}

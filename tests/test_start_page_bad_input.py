@@ -13,11 +13,11 @@ from test_dropping import all_below, send
 from test_home import at_home
 from test_new_project import Asking, made
 
-from annotator.benchmark.harness.processes import free_port
+from annotator.benchmark.harness.child_processes import free_port
 from annotator.store.database.database import Database
-from annotator.store.labels import answering
+from annotator.store.labels import answer_mode
 from annotator.store.upkeep import consistency
-from annotator.ui.home.making import Making, Wanted
+from annotator.ui.home.project_creator import NewProjectOptions, ProjectCreator
 
 pytestmark = pytest.mark.process
 
@@ -30,46 +30,46 @@ def person(tmp_path: Path) -> Path:
     return tmp_path / "ann"
 
 
-class Vanishing(Making):
+class Vanishing(ProjectCreator):
     """Whoever owns the photos deletes them once the first one was read."""
 
     def __init__(self, photos: Path, one: bool):
         super().__init__(lambda project, by: "")
         self._photos, self._one = photos, one
 
-    def _note(self, done: int, of: int) -> None:
+    def _report_progress(self, done: int, of: int) -> None:
         if self._one:
             (self._photos / "11.jpg").unlink(missing_ok=True)
         else:
             shutil.rmtree(self._photos, ignore_errors=True)
-        super()._note(done, of)
+        super()._report_progress(done, of)
 
 
 @pytest.mark.parametrize("one", [True, False], ids=["one image", "all of them"])
 def test_photos_that_vanish_while_they_are_read_leave_a_whole_project_of_the_others_or_none(tmp_path, person, one):
     project, photos = tmp_path / "birds", person / "birds"
     making = Vanishing(photos, one)
-    making.start(Wanted(project, photos, "fox", "split", None, answering.ONE), "")
+    making.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ONE), "")
     until(lambda: not making.state.is_at_work, 30)
     if making.state.error:
         assert str(photos) in making.state.error and not project.exists()
         return
     db = Database(project)
-    assert db.value("SELECT count(*) FROM image") >= 1 and consistency.problems(db) == []
+    assert db.value("SELECT count(*) FROM image") >= 1 and consistency.find_problems(db) == []
 
 
 def test_two_who_make_the_same_project_at_once_have_it_once_and_whole(tmp_path, person):
     project, photos = tmp_path / "all" / "birds", person / "birds"
-    makers = [Making(lambda project, by: "made") for _ in range(2)]  # as two start pages of one folder
+    makers = [ProjectCreator(lambda project, by: "made") for _ in range(2)]  # as two start pages of one folder
     for maker in makers:
-        maker.start(Wanted(project, photos, "fox", "split", None, answering.ALL), "")
+        maker.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ALL), "")
     until(lambda: not any(maker.state.is_at_work for maker in makers), 30)
     assert sorted(maker.state.link for maker in makers) == ["", "made"]
     [error] = [maker.state.error for maker in makers if maker.state.error]
     assert "making" in error or "was made by another process" in error or "is a project already" in error
     db = Database(project)
     assert db.value("SELECT count(*) FROM image") == 12 and db.value("SELECT count(*) FROM class") == 1
-    assert consistency.problems(db) == [] and not list(project.glob("*unfinished*"))
+    assert consistency.find_problems(db) == [] and not list(project.glob("*unfinished*"))
 
 
 def test_a_full_disk_is_told_on_the_start_page_and_leaves_nothing_half(person):

@@ -20,17 +20,17 @@ from test_home import answers, at_home, served_by
 from test_new_project import Asking
 from test_worker import say
 
-from annotator.benchmark.harness.processes import free_port
+from annotator.benchmark.harness.child_processes import free_port
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.labels import answering
+from annotator.store.labels import answer_mode
 from annotator.store.upkeep import consistency
 from annotator.store.upkeep.restoring import restore
 from annotator.ui.export import last_export
-from annotator.ui.export.running import Order, exporting
-from annotator.ui.home import projects
-from annotator.ui.home.making import Making, Wanted
+from annotator.ui.export.export_runner import ExportRequest, get_export_runner
+from annotator.ui.home import hosted_projects
+from annotator.ui.home.project_creator import NewProjectOptions, ProjectCreator
 
 pytestmark = pytest.mark.process
 
@@ -80,18 +80,18 @@ MAKES = """
 import os, sys
 from pathlib import Path
 from annotator.store.images import registration
-from annotator.store.labels import answering
-from annotator.ui.home.making import Making, Wanted
+from annotator.store.labels import answer_mode as answering
+from annotator.ui.home.project_creator import ProjectCreator, NewProjectOptions
 
-registration.BATCH = 5
+registration.FILES_PER_TRANSACTION = 5
 
-class Dying(Making):
-    def _note(self, done, of):
+class Dying(ProjectCreator):
+    def _report_progress(self, done, of):
         if done == 13:
             os.kill(os.getpid(), 9)
 
 making = Dying(lambda project, by: "")
-making.start(Wanted(Path(sys.argv[1]), Path(sys.argv[2]), "fox", "split", None, answering.ONE), "")
+making.start(NewProjectOptions(Path(sys.argv[1]), Path(sys.argv[2]), "fox", "split", None, answering.MODE_ONE), "")
 making._thread.join()
 """
 
@@ -101,8 +101,8 @@ def test_a_project_whose_making_was_killed_is_told_and_goes_on_or_is_removed(per
     for name in ("birds", "other", "cancelled"):
         killed = subprocess.run([sys.executable, "-P", "-c", MAKES, folder / name, photos], check=False)
         assert killed.returncode == -signal.SIGKILL and (folder / name).is_dir()
-    making = Making(lambda project, by: "")
-    making.start(Wanted(folder / "cancelled", photos, "fox", "split", None, answering.ONE), "")
+    making = ProjectCreator(lambda project, by: "")
+    making.start(NewProjectOptions(folder / "cancelled", photos, "fox", "split", None, answer_mode.MODE_ONE), "")
     making.stop()
     assert "Cancelled" in making.state.error and not (folder / "cancelled").exists()
     with start_page(person) as (_, asking):
@@ -117,8 +117,8 @@ def test_a_project_whose_making_was_killed_is_told_and_goes_on_or_is_removed(per
         assert state["error"] == "" and "not finished" not in asking.get(f"{asking.address}/")[1]
         assert asking.ask("remove_unfinished", name="birds")["status"] == 409
     db = Database(folder / "birds")
-    assert db.value("SELECT count(*) FROM image") == 24 and answering.chosen(db) == answering.ALL
-    assert consistency.problems(db) == [] and not list((folder / "birds").glob("*unfinished*"))
+    assert db.value("SELECT count(*) FROM image") == 24 and answer_mode.get_project_mode(db) == answer_mode.MODE_ALL
+    assert consistency.find_problems(db) == [] and not list((folder / "birds").glob("*unfinished*"))
 
 
 # Forks a process for each line of its input, which does what the line says of a project, and kills itself before the
@@ -126,9 +126,9 @@ def test_a_project_whose_making_was_killed_is_told_and_goes_on_or_is_removed(per
 KEEPS = """
 import json, os, sys
 from pathlib import Path
-from annotator.ui.home.children import Children, How
-from annotator.ui.home.keeping import Keeping
-from annotator.ui.home.running import ready
+from annotator.ui.home.project_servers import ProjectServers, ServingOptions
+from annotator.ui.home.project_page import ProjectPage
+from annotator.ui.home.home_server import prepare_projects
 from annotator.ui.home.visitors import Visitors
 
 folder, port = Path(sys.argv[1]), int(sys.argv[2])
@@ -146,11 +146,11 @@ for line in sys.stdin:
     told, tell = os.pipe()
     pid = os.fork()
     if not pid:
-        places, how = ready([folder], port), How("local", f"http://127.0.0.1:{port}")
+        places, how = prepare_projects([folder], port), ServingOptions("local", f"http://127.0.0.1:{port}")
         visitors = Visitors(places, False)
-        keeping = Keeping(places, Children([], how), how, port, visitors)
+        keeping = ProjectPage(places, ProjectServers([], how), how, port, visitors)
         sys.addaudithook(watch)
-        getattr(keeping, "_" + what)(json.dumps(body).encode(), visitors.of({}))
+        getattr(keeping, what)(json.dumps(body).encode(), visitors.identify({}))
         os.write(tell, str(steps).encode())
         os._exit(0)
     os.close(tell)
@@ -182,31 +182,31 @@ def test_a_project_is_at_no_moment_of_its_renaming_or_moving_to_the_trash_lost_o
     tmp_path, photos, class_file, keep
 ):
     folder = tmp_path / "all"
-    set_up(folder / "birds", images_folder=photos, class_file=class_file)
+    set_up_project(folder / "birds", images_folder=photos, class_file=class_file)
     db = Database(folder / "birds")
-    db.set_setting(projects.ARCHIVED, True)
+    db.set_setting(hosted_projects.ARCHIVED_SETTING, True)
     say(db, 1, 1)
     db.close()
     renames = {"project": "birds", "name": "aves"}
-    steps = keep("rename", renames)
-    assert keep("rename", {"project": "aves", "name": "birds"})
+    steps = keep("_rename_project", renames)
+    assert keep("_rename_project", {"project": "aves", "name": "birds"})
     names: set[str] = set()
     for step in range(1, steps + 1, max(1, steps // 6)):
-        keep("rename", renames, killed_at=step)
-        [place] = projects.find([folder]).all
+        keep("_rename_project", renames, killed_at=step)
+        [place] = hosted_projects.find_projects([folder]).all
         names.add(place.name)
-        assert place.name in ("birds", "aves") and place.db is not None and projects.is_archived(place)
-        assert place.db.value("SELECT count(*) FROM decision") == 1 and consistency.problems(place.db) == []
+        assert place.name in ("birds", "aves") and place.db is not None and hosted_projects.is_archived(place)
+        assert place.db.value("SELECT count(*) FROM decision") == 1 and consistency.find_problems(place.db) == []
         if place.name == "aves":
-            keep("rename", {"project": "aves", "name": "birds"})
+            keep("_rename_project", {"project": "aves", "name": "birds"})
     assert names == {"birds", "aves"}, "some were killed before it had its name, some after"
     trash = {"project": "birds", "typed": "birds"}
     for step in range(1, steps + 1, max(1, steps // 6)):
-        keep("trash", trash, killed_at=step)
+        keep("_trash_project", trash, killed_at=step)
         kept = list((folder / ".trash").glob("birds-*"))
-        assert len(projects.find([folder]).all) + len(kept) == 1
+        assert len(hosted_projects.find_projects([folder]).all) + len(kept) == 1
         if kept:
-            assert consistency.problems(Database(kept[0])) == []
+            assert consistency.find_problems(Database(kept[0])) == []
             kept[0].rename(folder / "birds")
     assert [path.name for path in folder.iterdir()] in (["birds", ".trash"], [".trash", "birds"])
 
@@ -214,12 +214,12 @@ def test_a_project_is_at_no_moment_of_its_renaming_or_moving_to_the_trash_lost_o
 def test_a_start_page_killed_while_it_backs_up_and_renames_goes_on_with_one_whole_project(person, tmp_path):
     folder = person / "annotator-projects"
     (tmp_path / "classes.txt").write_text("fox\n")
-    set_up(folder / "birds", images_folder=person / "birds", class_file=tmp_path / "classes.txt")
+    set_up_project(folder / "birds", images_folder=person / "birds", class_file=tmp_path / "classes.txt")
     say(Database(folder / "birds"), 1, 1)
     backups, page_port = folder / ".backups" / "birds", free_port()
     # At one port, as people start it: a project keeps its own from start to start only above that of the start page.
     with start_page(person, page_port) as (home, asking):
-        port = Database(folder / "birds").setting(projects.PORT)
+        port = Database(folder / "birds").get_setting(hosted_projects.PORT_SETTING)
         asking.take_pass("/start/project/birds")
         assert asking.ask("backup", project="birds")["status"] == 200
         until(backups.exists)
@@ -245,7 +245,7 @@ def test_a_start_page_killed_while_it_backs_up_and_renames_goes_on_with_one_whol
     restore(backups, tmp_path / "again")
     for project in (folder / "aves", tmp_path / "again"):
         db = Database(project)
-        assert db.value("SELECT count(*) FROM decision") == 1 and consistency.problems(db) == []
+        assert db.value("SELECT count(*) FROM decision") == 1 and consistency.find_problems(db) == []
 
 
 def renamed_until_killed(asking: Asking) -> None:
@@ -268,9 +268,9 @@ def workers_of(folder: Path) -> list[str]:
 
 def test_an_export_that_was_killed_leaves_nothing_and_is_the_same_press_again(project, processes):
     db = Database(project)
-    last_export.start(db, Order("csv", Choices(), "labels", by="Ann"))
-    exporting(db).wait()
-    exporting(db).stop()
+    last_export.start_and_save(db, ExportRequest("csv", Choices(), "labels", by="Ann"))
+    get_export_runner(db).wait()
+    get_export_runner(db).stop()
     served = Served(project, processes, python=PAGES_ALONE)
     for _ in range(3):
         served.post("/api/export", {})

@@ -12,7 +12,7 @@ from streamlit import config
 
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.ui.serving.streamlit_options import LOOK, PINNED
+from annotator.ui.serving.streamlit_options import PINNED_OPTIONS, THEME_OPTIONS
 
 
 def words(text: str) -> list[str]:
@@ -77,11 +77,11 @@ level = "debug"
 """
 EFFECTIVE = """
 import json
-from annotator.ui.access.serving_modes import local
-from annotator.ui.serving.streamlit_options import options
+from annotator.ui.access.serving_modes import build_local_access
+from annotator.ui.serving.streamlit_options import build_options
 from streamlit import config
 from streamlit.web import bootstrap
-bootstrap.load_config_options(options(local(8501)))
+bootstrap.load_config_options(build_options(build_local_access(8501)))
 from streamlit.runtime.secrets import secrets_singleton
 found = {name: config.get_option(name) for name in config._config_options_template if name != "server.cookieSecret"}
 print(json.dumps(found | {"secrets": secrets_singleton.load_if_toml_exists()}))
@@ -119,10 +119,18 @@ def effective(folder: Path, **variables: str) -> dict:
 
 def test_every_option_of_streamlit_is_pinned_or_has_been_judged_harmless():
     theme = [f"theme.{section}{name}" for section in SECTIONS for name in THEME]
-    judged = {*PINNED, *LOOK, *HARMLESS, *READ_FROM_NOWHERE, *theme, "server.port", "browser.serverPort"}
+    judged = {
+        *PINNED_OPTIONS,
+        *THEME_OPTIONS,
+        *HARMLESS,
+        *READ_FROM_NOWHERE,
+        *theme,
+        "server.port",
+        "browser.serverPort",
+    }
     new = set(config._config_options_template) - judged
     assert not new, f"Streamlit has options that nobody has judged: pin them, or say that they are harmless: {new}"
-    gone = {*PINNED, *LOOK} - set(config._config_options_template)
+    gone = {*PINNED_OPTIONS, *THEME_OPTIONS} - set(config._config_options_template)
     assert not gone, f"Streamlit has these no more: {gone}"
 
 
@@ -130,7 +138,7 @@ def test_every_option_of_streamlit_is_pinned_or_has_been_judged_harmless():
 def test_no_file_and_no_variable_changes_any_option(tmp_path):
     (tmp_path / "clean").mkdir()
     clean = effective(tmp_path / "clean")
-    assert {name: clean[name] for name in PINNED} == PINNED and not clean["secrets"]
+    assert {name: clean[name] for name in PINNED_OPTIONS} == PINNED_OPTIONS and not clean["secrets"]
     variables = {"STREAMLIT_SERVER_ENABLE_CORS": "false", "STREAMLIT_SERVER_COOKIE_SECRET": "known"}
     assert effective(hostile(tmp_path / "hostile"), **variables) == clean
     assert effective(hostile(tmp_path / "broken", "this is [[ no TOML")) == clean
@@ -141,13 +149,13 @@ def test_no_command_runs_code_from_the_folder_it_is_called_in(project, tmp_path,
     """`serve` with its worker, and a server of a measurement, as the benchmarks start them."""
     folder = hostile(tmp_path / "dataset")
     served = Served(project, processes, cwd=folder, env=os.environ | {"HOME": str(folder)})
-    until(lambda: heartbeat.worker_state(Database(project)).alive)
+    until(lambda: heartbeat.load_worker_state(Database(project)).alive)
     assert served.get("/api/image/1")[0] == 200
     for path in ("/_stcore/agent", "/_stcore/agent/sessions", "/_stcore/script-health-check", "/app/static/x"):
         assert served.get(path)[0] in (403, 404) or b"<!doctype html>" in served.get(path)[1].lower(), path
     measurement = (
-        "from annotator.benchmark.harness.processes import server\n"
-        f"with server('annotator.benchmark.harness.page_alone', {str(project)!r}): print('answers')\n"
+        "from annotator.benchmark.harness.child_processes import run_server\nwith "
+        f"run_server('annotator.benchmark.harness.page_alone', {str(project)!r}): print('answers')\n"
     )
     command = [sys.executable, "-P", "-c", measurement]
     assert subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout == "answers\n"

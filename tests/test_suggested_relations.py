@@ -8,14 +8,14 @@ import pytest
 from conftest import draw
 from in_events import in_events
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.quality import suggested_relations
 from annotator.records import ABSENT, PRESENT, Batch
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.relations import relations
-from annotator.store.relations.edits import AT_MOST_ONE, IS_A
+from annotator.store.relations import declared_relations
+from annotator.store.relations.relation_edits import AT_MOST_ONE, IS_A
 
 NAMES = ("animal", "dog", "spaniel", "day", "night", "blue")
 IMAGES = 240
@@ -42,22 +42,22 @@ def many_photos(tmp_path_factory) -> Path:
 @pytest.fixture
 def told(tmp_path, many_photos) -> Database:
     """All images, answered in every class as they are."""
-    set_up(tmp_path / "pets", images_folder=many_photos, class_text="\n".join(NAMES))
+    set_up_project(tmp_path / "pets", images_folder=many_photos, class_text="\n".join(NAMES))
     db = Database(tmp_path / "pets")
     answer(db, shown())
     return db
 
 
 def answer(db: Database, truth: np.ndarray, source: str = "random") -> None:
-    ids = [classes.by_name(db)[name].id for name in NAMES]
+    ids = [classes.load_classes_by_name(db)[name].id for name in NAMES]
     for image, row in enumerate(truth, start=1):
         cells = [(image, id_, PRESENT if is_ else ABSENT, None) for id_, is_ in zip(ids, row, strict=True)]
-        assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", source, cells)]).refused
+        assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ann", source, cells)]).refused
 
 
 def found(db: Database) -> set[tuple[str, ...]]:
-    names = classes.names(db)
-    declared = [one.declared for one in suggested_relations.suggested(db)]
+    names = classes.load_class_names(db)
+    declared = [one.declared for one in suggested_relations.suggest_relations(db)]
     return {(one.kind, *(names[id_] for id_ in one.class_ids)) for one in declared}
 
 
@@ -65,23 +65,23 @@ def test_what_holds_is_suggested_with_its_images_and_what_was_declared_no_more(t
     truth = shown()
     wanted = {(IS_A, "spaniel", "dog"), (IS_A, "dog", "animal"), (AT_MOST_ONE, "day", "night")}
     assert found(told) == wanted
-    [spaniel] = [one for one in suggested_relations.suggested(told) if one.declared.class_ids == (3, 2)]
+    [spaniel] = [one for one in suggested_relations.suggest_relations(told) if one.declared.class_ids == (3, 2)]
     assert spaniel.images == truth[:, 2].sum() and spaniel.at_most == pytest.approx(1 - 0.05 ** (1 / spaniel.images))
-    relations.declare(told, [one.declared for one in suggested_relations.suggested(told)], "Ann")
+    declared_relations.declare(told, [one.declared for one in suggested_relations.suggest_relations(told)], "Ann")
     assert found(told) == set()
 
 
 def test_one_counter_example_is_enough_and_frames_of_an_event_count_once(told):
     [spaniel] = [int(row) + 1 for row in np.flatnonzero(shown()[:, 2])[:1]]
-    dog = classes.by_name(told)["dog"].id
-    decisions.decide(told, [Batch(str(uuid.uuid4()), "Ann", "random", [(spaniel, dog, ABSENT, None)])])
+    dog = classes.load_classes_by_name(told)["dog"].id
+    decisions.save(told, [Batch(str(uuid.uuid4()), "Ann", "random", [(spaniel, dog, ABSENT, None)])])
     assert (IS_A, "spaniel", "dog") not in found(told)
     in_events(told, 12)  # 20 events: too few
     assert found(told) == set()
 
 
 def test_answers_that_were_chosen_for_what_is_on_them_suggest_nothing(tmp_path, many_photos):
-    set_up(tmp_path / "pets", images_folder=many_photos, class_text="\n".join([*NAMES, "red"]))
+    set_up_project(tmp_path / "pets", images_folder=many_photos, class_text="\n".join([*NAMES, "red"]))
     db = Database(tmp_path / "pets")
     answer(db, shown(), "click")
     assert found(db) == set()

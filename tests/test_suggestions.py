@@ -11,13 +11,13 @@ import pytest
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.exports.export import export
+from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.exports.export_writer import export_data_set
 from annotator.exchange.exports.thresholds import Limits
-from annotator.queues import annotate, review
-from annotator.records import Decision, Wanted
+from annotator.queues import image_queue, review_queue
+from annotator.records import Decision, WantedImages
 from annotator.snapshot import suggestions
-from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.classes import classes
 from annotator.store.database import arrays
 from annotator.store.images import images
@@ -27,7 +27,7 @@ from annotator.store.runs import runs
 
 def answer(db, image_id: int, class_id: int, state: int, source: str = "click") -> None:
     one = Decision(str(uuid.uuid4()), "label", "Ann", source, image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 @pytest.fixture
@@ -44,49 +44,50 @@ def predicted(db) -> np.ndarray:
 
 
 def test_before_the_first_run_there_is_nothing_to_suggest(db):
-    assert suggestions.missing_positives(db) == []
+    assert suggestions.find_missing_positives(db) == []
 
 
 def test_suggestions_are_likeliest_first_and_leave_out_what_was_answered_in_any_way(db, predicted):
-    best = suggestions.missing_positives(db, limit=4)
+    best = suggestions.find_missing_positives(db, limit=4)
     assert [(one.image_id, one.class_id) for one in best] == [(24, 2), (24, 1), (23, 2), (23, 1)]
     for (image_id, class_id), state in zip([(24, 2), (24, 1), (23, 2)], (1, -1, 0), strict=True):
         answer(db, image_id, class_id, state)
-    assert [(one.image_id, one.class_id) for one in suggestions.missing_positives(db, limit=1)] == [(23, 1)]
-    everything = suggestions.missing_positives(db, limit=None)
+    assert [(one.image_id, one.class_id) for one in suggestions.find_missing_positives(db, limit=1)] == [(23, 1)]
+    everything = suggestions.find_missing_positives(db, limit=None)
     assert len(everything) == 48 - 3
     assert all(one.class_id != 3 for one in everything), "a class without a model has no suggestions"
 
 
 def test_one_class_can_be_asked_for(db, predicted):
-    assert {one.class_id for one in suggestions.missing_positives(db, class_id=1, limit=None)} == {1}
+    assert {one.class_id for one in suggestions.find_missing_positives(db, class_id=1, limit=None)} == {1}
 
 
 def test_review_shows_first_the_likeliest_suggestion_and_never_an_answered_cell(db, predicted):
     answer(db, 24, 1, 1)
     answer(db, 24, 2, 1)
     answer(db, 23, 2, 1)
-    work = annotate.next_work(db, Wanted("review", "tab", "Ann", (), 3))
+    work = image_queue.lease_next_work(db, WantedImages("review", "tab", "Ann", (), 3))
     assert [item.image.id for item in work.items] == [23, 22, 21]
     assert [[chip.class_id for chip in item.suggestions] for item in work.items] == [[1], [2, 1], [2, 1]]
-    work = annotate.next_work(db, Wanted("review", "tab-2", "Bob", (), 1))
+    work = image_queue.lease_next_work(db, WantedImages("review", "tab-2", "Bob", (), 1))
     assert [item.image.id for item in work.items] == [20], "the first three are open elsewhere"
-    chips = annotate.next_work(db, Wanted("review", "tab-3", "Cy", [19, 18, 17], 9)).items
+    chips = image_queue.lease_next_work(db, WantedImages("review", "tab-3", "Cy", [19, 18, 17], 9)).items
     assert 24 not in [item.image.id for item in chips], "everything the model knows there is answered"
     assert all(chip.probability >= 0.5 for item in chips for chip in item.suggestions)
 
 
 def test_an_answer_in_another_tab_takes_the_suggestion_out_of_the_queue(db, predicted):
-    review.next_to_review(db, Wanted("review", "tab", "Ann", (), 1), 0.5)  # the order is now remembered for this run
+    # the order is now remembered for this run
+    review_queue.lease_next_images(db, WantedImages("review", "tab", "Ann", (), 1), 0.5)
     answer(db, 23, 1, -1)
     answer(db, 23, 2, -1)
-    chosen = review.next_to_review(db, Wanted("review", "tab", "Ann", (), 24), 0.5)
+    chosen = review_queue.lease_next_images(db, WantedImages("review", "tab", "Ann", (), 24), 0.5)
     assert 23 not in [image_id for image_id, _ in chosen]
 
 
 def test_an_image_registered_after_the_run_has_no_suggestions_and_breaks_nothing(db, predicted):
     predictions = read_predictions(db)
-    assert suggestions.suggestions_of(predictions, {}, [24, 99], 0.5).keys() == {24}
+    assert suggestions.find_suggestions(predictions, {}, [24, 99], 0.5).keys() == {24}
 
 
 def read_csv(path) -> list[dict]:
@@ -98,10 +99,10 @@ def test_export_keeps_unknown_cells_empty_and_says_where_each_label_came_from(db
     answer(db, 1, 1, 1)
     answer(db, 1, 2, 0)
     answer(db, 2, 1, -1, source="suggestion")
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "done", "Bob", "click", image_id=2)])
-    export(db, tmp_path / "out.csv", "csv")
+    decisions.save(db, [Decision(str(uuid.uuid4()), "done", "Bob", "click", image_id=2)])
+    export_data_set(db, tmp_path / "out.csv", "csv")
     rows = {row["image"]: row for row in read_csv(tmp_path / "out.csv")}
-    names = {image.id: image.name for image in images.all_images(db)}
+    names = {image.id: image.name for image in images.load_all_images(db)}
     assert len(rows) == 24
     assert rows[names[1]] == {"image": names[1], "fox": "1", "heron": "", "deer": ""}
     assert rows[names[2]] == {"image": names[2], "fox": "0", "heron": "0", "deer": "0"}
@@ -117,11 +118,11 @@ def test_export_keeps_unknown_cells_empty_and_says_where_each_label_came_from(db
 def test_the_model_fills_only_unknown_cells_and_is_never_named_a_person(db, predicted, tmp_path):
     answer(db, 24, 2, -1)
     answer(db, 24, 1, 0)
-    export(
+    export_data_set(
         db, tmp_path / "out.jsonl", "jsonl", Choices(unknown="model", limits=Limits(present_from=0.5, absent_to=0.5))
     )
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    last = next(line for line in lines if line["image"] == images.images(db, [24])[24].name)
+    last = next(line for line in lines if line["image"] == images.load_images(db, [24])[24].name)
     assert last["labels"] == {"fox": None, "heron": 0, "deer": None}
     assert last["provenance"]["heron"]["source"] == "click"
     assert last["provenance"]["fox"]["state"] == "unsure"
@@ -133,30 +134,36 @@ def test_the_model_fills_only_unknown_cells_and_is_never_named_a_person(db, pred
 
 def test_assumed_absences_are_marked_as_assumed(db, tmp_path):
     answer(db, 1, 1, 1)
-    with data_set(db, Choices(unknown="absent")) as data:
+    with open_data_set(db, Choices(unknown="absent")) as data:
         [block] = data.view.blocks()
     sources = [data.view.sources[source] for source in block.sources.ravel()]
     assert set(zip(block.values.ravel().tolist(), sources, strict=True)) == {(0, "assumed"), (1, "click")}
 
 
 def test_exported_provenance_can_be_read_back_as_labels(db, tmp_path, photos, class_file):
-    from annotator.exchange.setup import set_up
+    from annotator.exchange.project_setup import set_up_project
     from annotator.store.database.database import Database
-    from annotator.store.labels import counts as overview
+    from annotator.store.labels import project_counts
 
     answer(db, 1, 1, 1)
     answer(db, 1, 2, 0)
     answer(db, 2, 3, -1)
-    export(db, tmp_path / "out.csv", "csv")
-    set_up(tmp_path / "second", images_folder=photos, class_file=class_file, label_file=tmp_path / "out.provenance.csv")
-    assert overview.labels_by_state(Database(tmp_path / "second")) == {"present": 1, "absent": 1, "unsure": 1}
+    export_data_set(db, tmp_path / "out.csv", "csv")
+    set_up_project(
+        tmp_path / "second", images_folder=photos, class_file=class_file, label_file=tmp_path / "out.provenance.csv"
+    )
+    assert project_counts.count_labels_by_state(Database(tmp_path / "second")) == {
+        "present": 1,
+        "absent": 1,
+        "unsure": 1,
+    }
 
 
 def test_names_that_csv_would_trip_over_survive_the_way_out_and_in(db, tmp_path):
     awkward = 'grey "heron", young\u00e9'
     classes.add_classes(db, [(awkward, "")])
     answer(db, 1, 4, 1)
-    export(db, tmp_path / "out.csv", "csv")
+    export_data_set(db, tmp_path / "out.csv", "csv")
     assert next(row for row in read_csv(tmp_path / "out.csv") if row[awkward])["fox"] == ""
 
 
@@ -174,14 +181,14 @@ def test_names_that_csv_would_trip_over_survive_the_way_out_and_in(db, tmp_path)
 def test_an_export_that_cannot_be_made_says_why(db, tmp_path, arguments, expected):
     target, *rest = arguments
     with pytest.raises(AnnotatorError, match=expected):
-        export(db, tmp_path / target, *rest)
+        export_data_set(db, tmp_path / target, *rest)
 
 
 @pytest.mark.process
 def test_a_full_disk_leaves_the_older_export_as_it_was(db, tmp_path):
     target = tmp_path / "out" / "out.csv"
     target.parent.mkdir()
-    export(db, target, "csv")
+    export_data_set(db, target, "csv")
     before = {path.name: path.read_bytes() for path in target.parent.iterdir()}
     child = os.fork()
     if child == 0:  # a limit on file size is for the whole process, so the export runs in one of its own
@@ -190,7 +197,7 @@ def test_a_full_disk_leaves_the_older_export_as_it_was(db, tmp_path):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
         try:
-            export(db, target, "csv", Choices(unknown="absent"))
+            export_data_set(db, target, "csv", Choices(unknown="absent"))
         except AnnotatorError as error:
             os._exit(0 if "Free some space" in str(error) else 1)
         os._exit(2)
@@ -206,13 +213,13 @@ def test_what_a_killed_export_left_is_swept_by_a_later_one(db, tmp_path):
         path.write_text("half a")
     for path in (old, other):
         os.utime(path, (0, 0))
-    export(db, tmp_path / "out.csv", "csv")
+    export_data_set(db, tmp_path / "out.csv", "csv")
     assert not old.exists() and fresh.exists() and other.exists()
 
 
 def test_building_the_table_reads_labels_as_they_are_now(db, predicted):
     for present in (0, 1):
-        with data_set(db) as data:
+        with open_data_set(db) as data:
             counted = data.tallies.present, sum(int((block.values == 1).sum()) for block in data.view.blocks())
         assert counted == (present, present)
         answer(db, 3, 3, 1)

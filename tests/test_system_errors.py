@@ -150,5 +150,7 @@ def test_no_path_ends_a_command_with_a_traceback(project, tmp_path):
 
 
 def test_a_mistake_of_this_program_stays_one():
-    assert system_errors.in_words(KeyError("x")) is None and system_errors.in_words(ValueError("x")) is None
-    assert system_errors.in_words(FileNotFoundError(2, "No such file", "/x")) is None
+    assert (
+        system_errors.translate_error(KeyError("x")) is None and system_errors.translate_error(ValueError("x")) is None
+    )
+    assert system_errors.translate_error(FileNotFoundError(2, "No such file", "/x")) is None

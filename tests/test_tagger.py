@@ -14,24 +14,24 @@ import numpy as np
 import pytest
 from PIL import Image
 from served import until
-from tagger_server import COLOURS, Model, served_model
+from tagger_server import COLORS, Model, served_model
 from test_certificate_page import fine, shown, words
 
 from annotator.errors import AnnotatorError
-from annotator.exchange import setup
-from annotator.exchange.tagging import tagging
-from annotator.exchange.tagging.questions import Group, read_answer
-from annotator.exchange.tagging.server import Server
-from annotator.exchange.tagging.tagging import Options, tag
+from annotator.exchange import project_setup
+from annotator.exchange.tagging import tagging_run
+from annotator.exchange.tagging.chat_server import ChatServer
+from annotator.exchange.tagging.questions import ClassGroup, parse_answer
+from annotator.exchange.tagging.tagging_run import TaggingOptions, tag_images
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import counts, decisions
+from annotator.store.labels import decisions, project_counts
 from annotator.store.runs import prediction_sources, tagging_state
-from annotator.store.runs.source_record import source_records
-from annotator.store.runs.tagging_state import Wanted
-from annotator.worker.duties.tagging import TaggerStarter
-from annotator.worker.features.context import Context
+from annotator.store.runs.source_record import load_source_records
+from annotator.store.runs.tagging_state import TaggingRequest
+from annotator.worker.duties.tagger_starter import TaggerStarter
+from annotator.worker.features.worker_context import WorkerContext
 
 CLASSES = ("red thing", "green thing", "blue thing", "dark red or black")
 
@@ -43,78 +43,79 @@ def model() -> Iterator[tuple[str, Model]]:
 
 
 @pytest.fixture
-def coloured(tmp_path: Path) -> Database:
+def colored(tmp_path: Path) -> Database:
     """A project of twelve pictures, each of one colour."""
     folder = tmp_path / "photos"
     folder.mkdir()
     for number in range(12):
         name = ("red", "green", "blue")[number % 3]
-        pixels = np.full((40, 60, 3), COLOURS[name], np.uint8)
+        pixels = np.full((40, 60, 3), COLORS[name], np.uint8)
         pixels[0, 0] = number  # so that no two are the same content
         Image.fromarray(pixels).save(folder / f"{number}-{name}.png")
-    setup.set_up(tmp_path / "project", images_folder=folder, class_text="\n".join(CLASSES))
+    project_setup.set_up_project(tmp_path / "project", images_folder=folder, class_text="\n".join(CLASSES))
     return Database(tmp_path / "project")
 
 
 def scores(db: Database, name: str = "seer") -> dict[str, list[float]]:
     """Name of an image -> its scores, in the order of CLASSES; nan where the source says nothing."""
-    [source] = [one for one in prediction_sources.opened(db) if one.source.name == name]
-    ids = images.names_to_ids(db)
-    found = prediction_sources.aligned(db, source, np.array(list(ids.values())), [1, 2, 3, 4]).astype(float)
+    [source] = [one for one in prediction_sources.open_scores(db) if one.source.name == name]
+    ids = images.load_ids_by_name(db)
+    found = prediction_sources.load_aligned_scores(db, source, np.array(list(ids.values())), [1, 2, 3, 4]).astype(float)
     return dict(zip(ids, np.round(found, 3).tolist(), strict=True))
 
 
-def options(**changed) -> Options:
-    return Options(**({"model": "seer", "name": "seer"} | changed))
+def options(**changed) -> TaggingOptions:
+    return TaggingOptions(**({"model": "seer", "name": "seer"} | changed))
 
 
-def test_every_image_gets_what_the_model_sees_and_no_label(coloured, model):
+def test_every_image_gets_what_the_model_sees_and_no_label(colored, model):
     url, seer = model
-    done = tag(coloured, Server(url), options(), "ann")
+    done = tag_images(colored, ChatServer(url), options(), "ann")
     assert (done.images, done.without, done.error) == (12, 0, "")
-    for name, found in scores(coloured).items():
+    for name, found in scores(colored).items():
         colour = name.removesuffix(".png").partition("-")[2]
         assert found == [0.9 if colour in class_name else 0.1 for class_name in CLASSES], name
-    assert counts.labels_by_state(coloured)["present"] == 0
+    assert project_counts.count_labels_by_state(colored)["present"] == 0
     sent = seer.asked[0]
     assert sent["response_format"]["json_schema"]["schema"]["required"] == list(CLASSES)
-    assert tagging_state.running(coloured) is None
+    assert tagging_state.get_running(colored) is None
 
 
-def test_a_second_run_asks_only_about_what_is_new(coloured, model, tmp_path):
+def test_a_second_run_asks_only_about_what_is_new(colored, model, tmp_path):
     url, seer = model
-    tag(coloured, Server(url), options(limit=5), "ann")
+    tag_images(colored, ChatServer(url), options(limit=5), "ann")
     assert len(seer.asked) == 5
-    done = tag(coloured, Server(url), options(), "ann")
+    done = tag_images(colored, ChatServer(url), options(), "ann")
     assert (done.images, done.had, len(seer.asked)) == (7, 5, 12)
-    setup.set_up(coloured.paths.project, images_folder=None, class_text="yellow thing")
-    tag(coloured, Server(url), options(group=4), "ann")  # the new class is in a question of its own
+    project_setup.set_up_project(colored.paths.project, images_folder=None, class_text="yellow thing")
+    # the new class is in a question of its own
+    tag_images(colored, ChatServer(url), options(classes_per_question=4), "ann")
     assert len(seer.asked) == 24
     assert all("yellow thing" in asked["messages"][1]["content"][0]["text"] for asked in seer.asked[12:])
-    tag(coloured, Server(url), options(limit=2, again=True), "ann")
+    tag_images(colored, ChatServer(url), options(limit=2, include_scored=True), "ann")
     assert len(seer.asked) == 26
 
 
-def test_log_probabilities_of_tokens_become_probabilities(coloured, model):
+def test_log_probabilities_of_tokens_become_probabilities(colored, model):
     url, seer = model
     seer.tokens = True
-    tag(coloured, Server(url), options(), "ann")
-    found = scores(coloured)
+    tag_images(colored, ChatServer(url), options(), "ann")
+    found = scores(colored)
     assert found["0-red.png"] == [0.7, 0.2, 0.2, 0.7] and found["1-green.png"] == [0.2, 0.7, 0.2, 0.2]
 
 
 @pytest.mark.parametrize("refuses", [("logprobs",), ("json_schema", "logprobs"), ("response_format", "logprobs")])
-def test_a_server_that_can_less_is_asked_for_less(coloured, model, refuses):
+def test_a_server_that_can_less_is_asked_for_less(colored, model, refuses):
     url, seer = model
     seer.refuses = refuses
-    done = tag(coloured, Server(url), options(limit=3), "ann")
+    done = tag_images(colored, ChatServer(url), options(limit=3), "ann")
     assert done.images == 3
     [form] = {asked.get("response_format", {}).get("type", "") for asked in seer.asked}
     assert form == {1: "json_schema", 2: "json_object"}.get(len(refuses) if "json_schema" in refuses else 1 + 2 * (
         "response_format" in refuses), "")  # fmt: skip
 
 
-def test_prose_half_an_answer_and_classes_that_do_not_exist_are_no_answer_and_asked_again(coloured, model):
+def test_prose_half_an_answer_and_classes_that_do_not_exist_are_no_answer_and_asked_again(colored, model):
     url, seer = model
     wrong = [
         "It is a nice picture.",
@@ -123,37 +124,37 @@ def test_prose_half_an_answer_and_classes_that_do_not_exist_are_no_answer_and_as
         '{"red thing": 7, "green thing": null}',
     ]
     seer.does = lambda number: wrong[number % 5] if number % 5 < 4 else None
-    done = tag(coloured, Server(url), options(jobs=1, limit=6), "ann")
+    done = tag_images(colored, ChatServer(url), options(jobs=1, limit=6), "ann")
     repeated = [asked for asked in seer.asked if len(asked["messages"]) == 4]
     assert repeated and "no answer" in repeated[0]["messages"][3]["content"]
     assert done.images + done.without == 6 and done.without > 0
-    for found in scores(coloured).values():
+    for found in scores(colored).values():
         assert all(np.isnan(value) or value in (0.1, 0.9) for value in found)  # nothing is guessed
 
 
-def test_busy_failing_and_cut_servers_are_asked_again(coloured, model):
+def test_busy_failing_and_cut_servers_are_asked_again(colored, model):
     url, seer = model
     wrong = [429, 503, "cut", 500]
     seer.does = lambda number: wrong[number] if number < 4 else None
-    done = tag(coloured, Server(url), options(jobs=1), "ann")
+    done = tag_images(colored, ChatServer(url), options(jobs=1), "ann")
     assert (done.images, done.without) == (12, 0)
 
 
-def test_a_stalled_server_is_given_up_in_the_end_with_what_was_said_stored(coloured, model, monkeypatch):
+def test_a_stalled_server_is_given_up_in_the_end_with_what_was_said_stored(colored, model, monkeypatch):
     url, seer = model
-    monkeypatch.setattr(tagging, "TRIES", 1)
-    monkeypatch.setattr(tagging, "FAILED_IN_A_ROW", 3)
+    monkeypatch.setattr(tagging_run, "MAX_TRIES", 1)
+    monkeypatch.setattr(tagging_run, "MAX_FAILURES_IN_A_ROW", 3)
     seer.does = lambda number: "stall" if number >= 4 else None
-    done = tag(coloured, Server(url, timeout=0.3), options(jobs=1), "ann")
+    done = tag_images(colored, ChatServer(url, timeout=0.3), options(jobs=1), "ann")
     assert (
         done.images == 4 and "images in a row stayed without an answer" in done.error and "within 0.3 s" in done.error
     )
-    assert sum(not np.isnan(found[0]) for found in scores(coloured).values()) == 4
+    assert sum(not np.isnan(found[0]) for found in scores(colored).values()) == 4
     seer.does = lambda number: None
-    assert tag(coloured, Server(url), options(), "ann").images == 8
+    assert tag_images(colored, ChatServer(url), options(), "ann").images == 8
 
 
-def test_what_is_no_server_no_model_or_blind_is_one_clear_error_and_stores_nothing(coloured, model):
+def test_what_is_no_server_no_model_or_blind_is_one_clear_error_and_stores_nothing(colored, model):
     url, seer = model
     for asked, changed, said in (
         ("http://127.0.0.1:9/v1", {}, "Is the server running"),
@@ -162,20 +163,20 @@ def test_what_is_no_server_no_model_or_blind_is_one_clear_error_and_stores_nothi
         ("http://me:secret@127.0.0.1:9/v1", {}, "no address of a server"),
     ):
         with pytest.raises(AnnotatorError, match=said.replace("(", ".")) as error:
-            tag(coloured, Server(asked), options(**changed), "ann")
+            tag_images(colored, ChatServer(asked), options(**changed), "ann")
         assert "secret" not in str(error.value)
     seer.key = "k-1"
     with pytest.raises(AnnotatorError, match="--key-from"):
-        tag(coloured, Server(url), options(), "ann")
-    assert tag(coloured, Server(url, "k-1"), options(limit=1), "ann").images == 1
+        tag_images(colored, ChatServer(url), options(), "ann")
+    assert tag_images(colored, ChatServer(url, "k-1"), options(limit=1), "ann").images == 1
     seer.key, seer.sees = "", False
     with pytest.raises(AnnotatorError, match="does not seem to see images"):
-        tag(coloured, Server(url), options(name="blind"), "ann")
-    assert [source.name for source in prediction_sources.sources(coloured)] == ["seer"]
+        tag_images(colored, ChatServer(url), options(name="blind"), "ann")
+    assert [source.name for source in prediction_sources.load_sources(colored)] == ["seer"]
 
 
-def test_images_leave_this_machine_only_where_somebody_says_so(coloured, annotator):
-    words = ("tag", coloured.paths.project, "--model", "seer", "--url")
+def test_images_leave_this_machine_only_where_somebody_says_so(colored, annotator):
+    words = ("tag", colored.paths.project, "--model", "seer", "--url")
     assert "images would leave it" in annotator(*words, "http://192.0.2.1:9/v1", code=1).stderr
     assert "no variable MY_KEY" in annotator(*words, "http://127.0.0.1:9/v1", "--key-from", "MY_KEY", code=1).stderr
     with pytest.MonkeyPatch.context() as patch:
@@ -183,46 +184,47 @@ def test_images_leave_this_machine_only_where_somebody_says_so(coloured, annotat
         told = annotator(*words, "http://192.0.2.1:9/v1", "--images-may-leave", code=1).stderr
     assert "not encrypted" in told and "k-2" not in told
     for here in ("http://127.0.0.1/v1", "http://localhost:1/v1", "http://[::1]:1/v1"):
-        assert Server(here).is_here
+        assert ChatServer(here).is_local
     for elsewhere in ("http://127.0.0.1.example.org/v1", "https://localhost.example.org/v1", "http://10.0.0.1/v1"):
-        assert not Server(elsewhere).is_here
+        assert not ChatServer(elsewhere).is_local
 
 
-def test_two_taggers_do_not_work_on_one_project(coloured, model):
+def test_two_taggers_do_not_work_on_one_project(colored, model):
     url, seer = model
     go_on = threading.Event()
     seer.does = lambda number: go_on.wait(20) and None
-    first = threading.Thread(target=tag, args=(coloured, Server(url), options(), "ann"))
+    first = threading.Thread(target=tag_images, args=(colored, ChatServer(url), options(), "ann"))
     first.start()
     until(lambda: seer.asked)
     with pytest.raises(AnnotatorError, match="Another tagger"):
-        tag(coloured, Server(url), options(name="two"), "ann")
+        tag_images(colored, ChatServer(url), options(name="two"), "ann")
     go_on.set()
     first.join()
-    assert len(scores(coloured)) == 12
+    assert len(scores(colored)) == 12
 
 
 @pytest.mark.process
-def test_a_killed_run_goes_on_with_nothing_doubled_or_lost(coloured, model):
+def test_a_killed_run_goes_on_with_nothing_doubled_or_lost(colored, model):
     url, seer = model
     seer.does = lambda number: time.sleep(0.05)
-    words = [sys.executable, "-P", "-c", "import annotator.exchange.tagging.tagging as t; t.FLUSH = t.REST = 0.01\n"
-             "import sys; sys.argv[0] = 'annotator'; from annotator.__main__ import main; main()",
-             "tag", str(coloured.paths.project), "--url", url, "--model", "seer", "--jobs", "1"]  # fmt: skip
+    words = [sys.executable, "-P", "-c", "from annotator.exchange.tagging import tagging_run as t\nt.FLUSH_SECONDS = "
+             "t.FLUSH_REST_FACTOR = 0.01\nimport sys; sys.argv[0] = 'annotator'; from annotator.__main__ import main; "
+             "main()",
+             "tag", str(colored.paths.project), "--url", url, "--model", "seer", "--jobs", "1"]  # fmt: skip
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until(lambda: any(source.images >= 3 for source in prediction_sources.sources(coloured)), 60)
+    until(lambda: any(source.images >= 3 for source in prediction_sources.load_sources(colored)), 60)
     process.kill()
     process.wait()
-    before = {name: found for name, found in scores(coloured).items() if not np.isnan(found[0])}
+    before = {name: found for name, found in scores(colored).items() if not np.isnan(found[0])}
     asked, seer.does = len(seer.asked), lambda number: None
-    done = tag(coloured, Server(url), options(), "ann")  # although the killed one has left its claim
+    done = tag_images(colored, ChatServer(url), options(), "ann")  # although the killed one has left its claim
     assert done.had == len(before) >= 3 and done.images == 12 - done.had and len(seer.asked) - asked == done.images
-    after = scores(coloured)
+    after = scores(colored)
     assert all(after[name] == found for name, found in before.items()) and not np.isnan(list(after.values())).any()
 
 
 @pytest.mark.process
-def test_ctrl_c_stores_what_was_said_and_says_how_to_go_on(coloured, model):
+def test_ctrl_c_stores_what_was_said_and_says_how_to_go_on(colored, model):
     url, seer = model
     seer.does = lambda number: "stall" if number >= 3 else None  # for half a minute, which is not waited for
     words = [
@@ -231,7 +233,7 @@ def test_ctrl_c_stores_what_was_said_and_says_how_to_go_on(coloured, model):
         "-m",
         "annotator",
         "tag",
-        str(coloured.paths.project),
+        str(colored.paths.project),
         "--url",
         url,
         "--model",
@@ -243,23 +245,23 @@ def test_ctrl_c_stores_what_was_said_and_says_how_to_go_on(coloured, model):
     printed, told = process.communicate(timeout=20)
     assert process.returncode == 130, told
     assert "goes on from there" in printed
-    assert sum(not np.isnan(found[0]) for found in scores(coloured).values()) >= 2
+    assert sum(not np.isnan(found[0]) for found in scores(colored).values()) >= 2
 
 
 def test_ten_thousand_classes_are_asked_about_in_groups(model, tmp_path):
     url, seer = model
     (tmp_path / "photos").mkdir()
-    Image.new("RGB", (30, 30), COLOURS["blue"]).save(tmp_path / "photos" / "a.png")
+    Image.new("RGB", (30, 30), COLORS["blue"]).save(tmp_path / "photos" / "a.png")
     names = [f"class {number}" for number in range(9999)] + ["blue thing"]
-    setup.set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_text="\n".join(names))
+    project_setup.set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_text="\n".join(names))
     db = Database(tmp_path / "project")
-    done = tag(db, Server(url), options(group=1000), "ann")
+    done = tag_images(db, ChatServer(url), options(classes_per_question=1000), "ann")
     assert (done.images, len(seer.asked)) == (1, 10)
-    [source] = prediction_sources.sources(db)
+    [source] = prediction_sources.load_sources(db)
     assert source.cells == 10_000
 
 
-GROUP = Group((7, 8, 9), ("fox", "Red Kite", 'a "b"'), ("", "", ""))
+GROUP = ClassGroup((7, 8, 9), ("fox", "Red Kite", 'a "b"'), ("", "", ""))
 
 
 @pytest.mark.parametrize(
@@ -276,69 +278,69 @@ GROUP = Group((7, 8, 9), ("fox", "Red Kite", 'a "b"'), ("", "", ""))
     ],
 )  # fmt: skip
 def test_an_answer_is_read_strictly(text, found):
-    assert read_answer(text, GROUP) == found
+    assert parse_answer(text, GROUP) == found
 
 
-def test_what_settings_ask_for_is_kept_until_it_is_done(coloured):
-    tagging_state.want(coloured, Wanted("http://127.0.0.1:1/v1", "seer", False, "ann"))
-    assert tagging_state.wanted(coloured) == Wanted("http://127.0.0.1:1/v1", "seer", False, "ann")
-    coloured.set_setting("tagging_wanted", {"url": 3})
-    assert tagging_state.wanted(coloured) is None
-    tagging_state.note_result(coloured, {"error": "", "images": 3})
-    assert tagging_state.result(coloured)["images"] == 3
-    assert json.dumps(tagging_state.result(coloured))
+def test_what_settings_ask_for_is_kept_until_it_is_done(colored):
+    tagging_state.set_request(colored, TaggingRequest("http://127.0.0.1:1/v1", "seer", False, "ann"))
+    assert tagging_state.get_request(colored) == TaggingRequest("http://127.0.0.1:1/v1", "seer", False, "ann")
+    colored.set_setting("tagging_wanted", {"url": 3})
+    assert tagging_state.get_request(colored) is None
+    tagging_state.set_result(colored, {"error": "", "images": 3})
+    assert tagging_state.get_result(colored)["images"] == 3
+    assert json.dumps(tagging_state.get_result(colored))
 
 
 @pytest.mark.process
-def test_settings_ask_for_it_and_the_worker_starts_it(coloured, model):
+def test_settings_ask_for_it_and_the_worker_starts_it(colored, model):
     url, _ = model
-    test = shown(coloured, "settings")
+    test = shown(colored, "settings")
     test.text_input(key="tagger_url").set_value("http://192.0.2.1/v1")
     fine(test.text_input(key="tagger_model").set_value("seer").run())
     fine(test.button(key="tagger_start").click().run())
-    assert "Images would leave this machine" in words(test) and tagging_state.wanted(coloured) is None
+    assert "Images would leave this machine" in words(test) and tagging_state.get_request(colored) is None
     fine(test.text_input(key="tagger_url").set_value(url).run())
     fine(test.button(key="tagger_start").click().run())
     assert "Waiting for the worker" in words(test)
-    starter = TaggerStarter(Context(coloured))
+    starter = TaggerStarter(WorkerContext(colored))
     try:
-        until(lambda: starter.start_if_wanted() or tagging_state.wanted(coloured) is None, 60)
+        until(lambda: starter.start_if_requested() or tagging_state.get_request(colored) is None, 60)
     finally:
-        starter.close()
-    assert tagging_state.result(coloured)["images"] == 12 and tagging_state.result(coloured)["error"] == ""
-    assert scores(coloured)["0-red.png"][0] == 0.9
-    assert "The last time seer said something of 12 images" in words(fine(shown(coloured, "settings")))
+        starter.stop_process()
+    assert tagging_state.get_result(colored)["images"] == 12 and tagging_state.get_result(colored)["error"] == ""
+    assert scores(colored)["0-red.png"][0] == 0.9
+    assert "The last time seer said something of 12 images" in words(fine(shown(colored, "settings")))
 
 
 @pytest.mark.process
-def test_stop_on_the_settings_page_ends_the_process_and_what_was_said_stays(coloured, model):
+def test_stop_on_the_settings_page_ends_the_process_and_what_was_said_stays(colored, model):
     url, seer = model
     seer.does = lambda number: time.sleep(0.2)
-    tagging_state.want(coloured, Wanted(url, "seer", False, "ann"))
-    starter = TaggerStarter(Context(coloured))
+    tagging_state.set_request(colored, TaggingRequest(url, "seer", False, "ann"))
+    starter = TaggerStarter(WorkerContext(colored))
     try:
-        until(lambda: starter.start_if_wanted() or len(seer.asked) >= 3, 60)
-        test = shown(coloured, "settings")
+        until(lambda: starter.start_if_requested() or len(seer.asked) >= 3, 60)
+        test = shown(colored, "settings")
         assert "of 12 images" in test.get("progress")[0].proto.text
         fine(test.button(key="tagger_stop").click().run())
-        until(lambda: tagging_state.running(coloured) is None, 60)
+        until(lambda: tagging_state.get_running(colored) is None, 60)
     finally:
-        starter.close()
-    assert tagging_state.wanted(coloured) is None and len(seer.asked) < 12
-    assert 2 <= sum(not np.isnan(found[0]) for found in scores(coloured).values()) < 12
+        starter.stop_process()
+    assert tagging_state.get_request(colored) is None and len(seer.asked) < 12
+    assert 2 <= sum(not np.isnan(found[0]) for found in scores(colored).values()) < 12
 
 
-def test_the_page_says_how_often_it_was_right(coloured, model):
+def test_the_page_says_how_often_it_was_right(colored, model):
     url, seer = model
     seer.does = lambda number: json.dumps(dict.fromkeys(CLASSES, "yes"))  # which is wrong for most
-    tag(coloured, Server(url), options(), "ann")
-    ids = images.names_to_ids(coloured)
+    tag_images(colored, ChatServer(url), options(), "ann")
+    ids = images.load_ids_by_name(colored)
     for number, (name, image_id) in enumerate(ids.items()):
         state = 1 if "-red" in name else -1
         for class_id, source in ((1, "grid"), (2, "click")):  # a click is chosen by its answer
-            decisions.decide(coloured, [Decision(uuid=f"d{number}-{class_id}", action="label", image_id=image_id,
+            decisions.save(colored, [Decision(uuid=f"d{number}-{class_id}", action="label", image_id=image_id,
                 class_id=class_id, state=state, source=source, annotator="ann")])  # fmt: skip
-    [record] = source_records(coloured)
+    [record] = load_source_records(colored)
     assert (record.said_present, record.present_right, record.said_absent) == (12, 4, 0)
-    [table] = [one for one in shown(coloured, "settings").get("html") if "Said present" in one.proto.body]
+    [table] = [one for one in shown(colored, "settings").get("html") if "Said present" in one.proto.body]
     assert "33 % of 12" in table.proto.body

@@ -9,36 +9,35 @@ from test_export_choices import answer, rows_of
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.export import export
+from annotator.exchange.exports.export_writer import export_data_set
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.store.classes import class_changes, classes
 from annotator.store.images import images
-from annotator.store.labels import tagged_exports as tags
+from annotator.store.labels import tagged_exports
 
 
 def test_a_tag_keeps_the_cells_of_its_export_readable_by_safetensors(db, tmp_path):
     answer(db, 1, 1, PRESENT)
     answer(db, 2, 2, UNSURE)
-    export(db, tmp_path / "x.csv", "csv", Choices(classes=("heron", "fox")), tag="v1", by="Ann")
-    [tag] = tags.all_tags(db)
+    export_data_set(db, tmp_path / "x.csv", "csv", Choices(classes=("heron", "fox")), tag="v1", by="Ann")
+    [tag] = tagged_exports.load_tags(db)
     assert (tag.name, tag.annotator, tag.format, tag.last_decision) == ("v1", "Ann", "csv", 2)
     assert Choices.from_json(tag.choices) == Choices(classes=("heron", "fox"))
-    stored = load_file(tags.path_of(db, tag.id))
+    stored = load_file(tagged_exports.get_cells_path(db, tag.id))
     assert stored["image_ids"].tolist() == list(range(1, 25))
     assert stored["values"][:2].tolist() == [[-1, 1], [-1, -1]] and stored["states"][:2].tolist() == [[0, 1], [3, 0]]
     with pytest.raises(AnnotatorError, match="is tagged 'v1' already"):
-        export(db, tmp_path / "y.csv", "csv", tag="v1")
+        export_data_set(db, tmp_path / "y.csv", "csv", tag="v1")
     assert not (tmp_path / "y.csv").exists() and len(list(db.paths.tags.iterdir())) == 1
     with pytest.raises(AnnotatorError, match="letters, digits"):
-        export(db, tmp_path / "y.csv", "csv", tag="a\nb")
+        export_data_set(db, tmp_path / "y.csv", "csv", tag="a\nb")
 
 
 def test_an_export_that_fails_is_not_tagged(db, tmp_path, monkeypatch):
-    monkeypatch.setattr("annotator.exchange.exports.data_card.markdown", lambda card: 1 / 0)
+    monkeypatch.setattr("annotator.exchange.exports.data_card.format_markdown", lambda card: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        export(db, tmp_path / "x.csv", "csv", tag="v1")
-    assert not tags.all_tags(db) and not [*tmp_path.glob("x*"), *tmp_path.glob(".*")]
+        export_data_set(db, tmp_path / "x.csv", "csv", tag="v1")
+    assert not tagged_exports.load_tags(db) and not [*tmp_path.glob("x*"), *tmp_path.glob(".*")]
 
 
 def test_the_difference_of_two_tags_names_images_classes_and_pairs(db, tmp_path, annotator):
@@ -52,7 +51,7 @@ def test_the_difference_of_two_tags_names_images_classes_and_pairs(db, tmp_path,
     classes.add_classes(db, [("wolf", "")])
     annotator("export", project, "two.csv", "--tag", "v2", "--only-labeled")
     said = annotator("diff", project, "v1", "v2", "--csv", "changes.csv").stdout
-    names = {key: image.name for key, image in images.images(db, [1, 2, 3]).items()}
+    names = {key: image.name for key, image in images.load_images(db, [1, 2, 3]).items()}
     assert "Class 'fox' is called 'vixen' now." in said
     assert "0 added, 23 removed, 1 in both" in said and "2 classes added: deer, wolf" in said
     assert f"heron: unknown -> present: 1 (such as {names[3]})" in said
@@ -79,16 +78,16 @@ def test_a_tag_is_compared_with_the_labels_of_now_and_leaves_no_file(db, annotat
     said = annotator("diff", db.paths.project, "v1").stdout
     assert "1 pair of 1 image changed" in said and "deer: absent -> present: 1" in said
     assert [path.name for path in db.paths.tags.iterdir()] == ["1.safetensors"]
-    tags.path_of(db, 1).write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
+    tagged_exports.get_cells_path(db, 1).write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
     assert "cannot be read" in annotator("diff", db.paths.project, "v1", code=1).stderr
 
 
 def test_cells_written_in_blocks_are_those_that_are_read(db):
     rng = np.random.default_rng(0)
     states = rng.integers(0, 4, (24, 3)).astype(np.int8)
-    with tags.new_cells(db, np.arange(1, 25), classes.all_classes(db)) as (writer, path):
+    with tagged_exports.open_cell_writer(db, np.arange(1, 25), classes.load_active_classes(db)) as (writer, path):
         for start in range(0, 24, 7):
             writer.add(-states[start : start + 7], states[start : start + 7])
-    cells = tags.read_cells(path)
+    cells = tagged_exports.read_cells(path)
     assert (cells.states == states).all() and (cells.values == -states).all()
     assert cells.classes == [(1, "fox"), (2, "heron"), (3, "deer")]

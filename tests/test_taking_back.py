@@ -34,34 +34,34 @@ def undone(db: Database) -> int:
 def test_a_member_takes_back_their_own_decisions_and_reviewers_those_of_others(db, acts, what, role, may):
     given, named = OF_ANN[what]
     ben = members.add(db, "Ben", role, "test")
-    assert decisions.decide(db, [given]).saved
+    assert decisions.save(db, [given]).saved
     acts(ben)
-    said = decisions.decide(db, [Decision("of-ben", "undo", "Ben", "click", undoes=named)])
+    said = decisions.save(db, [Decision("of-ben", "undo", "Ben", "click", undoes=named)])
     acts(None)
     if may:
         assert said.saved and undone(db)
     else:
         assert "is Ann's, and Ben has the role annotator" in said.refused["of-ben"] and not undone(db)
-    assert consistency.problems(db) == []
+    assert consistency.find_problems(db) == []
 
 
 @pytest.mark.parametrize("what", OF_ANN)
 def test_everybody_takes_back_what_is_theirs(db, acts, what):
     given, named = OF_ANN[what]
     ann = members.add(db, "Ann", "annotator", "test")
-    assert decisions.decide(db, [given]).saved  # a settlement is of the time when she was a reviewer
+    assert decisions.save(db, [given]).saved  # a settlement is of the time when she was a reviewer
     acts(ann)
-    assert decisions.decide(db, [Decision("u", "undo", "Ann", "click", undoes=named)]).saved
+    assert decisions.save(db, [Decision("u", "undo", "Ann", "click", undoes=named)]).saved
     assert undone(db)
 
 
 def test_nobody_can_keep_a_batch_from_being_taken_back_by_giving_theirs_its_name(db, acts):
     ann, ben = members.add(db, "Ann", "annotator", "test"), members.add(db, "Ben", "annotator", "test")
     acts(ben)
-    assert decisions.decide(db, [Decision("of-ben", "label", "Ben", "click", 2, 2, 1, batch="guessed")]).saved
+    assert decisions.save(db, [Decision("of-ben", "label", "Ben", "click", 2, 2, 1, batch="guessed")]).saved
     acts(ann)
-    assert decisions.decide(db, [Decision("of-ann", "label", "Ann", "click", 1, 1, 1, batch="guessed")]).saved
-    assert decisions.decide(db, [Decision("u", "undo", "Ann", "click", undoes="guessed")]).saved
-    assert decisions.decide(db, [Decision("v", "comment", "Ann", "click", 1, note="mine")]).saved
-    assert [(one.image_id, one.annotator) for one in decisions.all_labels(db)] == [(2, "Ben")]
-    assert [one["note"] for one in comments.comments(db)] == ["mine"]
+    assert decisions.save(db, [Decision("of-ann", "label", "Ann", "click", 1, 1, 1, batch="guessed")]).saved
+    assert decisions.save(db, [Decision("u", "undo", "Ann", "click", undoes="guessed")]).saved
+    assert decisions.save(db, [Decision("v", "comment", "Ann", "click", 1, note="mine")]).saved
+    assert [(one.image_id, one.annotator) for one in decisions.load_all_labels(db)] == [(2, "Ben")]
+    assert [one["note"] for one in comments.load_comments(db)] == ["mine"]

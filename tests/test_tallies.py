@@ -6,11 +6,10 @@ import uuid
 
 import pytest
 
-from annotator.records import SOURCES, STATE_NAMES, Batch, Decision, sources
+from annotator.records import SOURCES, STATE_NAMES, Batch, Decision, list_sources
 from annotator.store.classes import classes
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
-from annotator.store.labels.sources import counted_view
+from annotator.store.labels import decisions, project_counts
+from annotator.store.labels.sources import build_counted_view
 from annotator.store.runs import runs
 
 SHOWN = ("suggestion", "grid", "audit", "random", "exploration")
@@ -80,8 +79,8 @@ def anything(chance: random.Random, given: list[str]) -> Decision | Batch:
 
 def test_the_view_of_the_tallies_is_made_from_the_table_of_sources(db):
     """A source that is added needs a step that makes the view anew."""
-    assert set(SHOWN) == set(sources(scored=True))
-    assert db.value("SELECT sql FROM sqlite_master WHERE name = 'counted'") == counted_view()
+    assert set(SHOWN) == set(list_sources(scored=True))
+    assert db.value("SELECT sql FROM sqlite_master WHERE name = 'counted'") == build_counted_view()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -90,7 +89,7 @@ def test_after_anything_that_people_do_the_tallies_are_what_counting_finds(db, s
     for turn in range(120):
         some = [anything(chance, given) for _ in range(chance.randint(1, 5))]
         given += [f"{one.uuid}:0" if isinstance(one, Batch) else one.uuid for one in some]
-        decisions.decide(db, [*some, chance.choice(some)])
+        decisions.save(db, [*some, chance.choice(some)])
         if turn == 60:
             classes.add_classes(db, [("boar", "")])
     assert kept(db) == counted(db)
@@ -104,7 +103,7 @@ def test_labels_are_what_their_decisions_say_after_any_undo(db):
     for _ in range(60):
         image, one = chance.randint(1, 3), chance.randint(1, 3)
         state = chance.choice([1, -1, 0])
-        decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", image, one, state)])
+        decisions.save(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", image, one, state)])
         if chance.random() < 0.4:
             decisions.undo(db)
     newest: dict[tuple[int, int], int] = {}
@@ -118,7 +117,7 @@ def test_labels_are_what_their_decisions_say_after_any_undo(db):
 
 def test_the_pages_figures_come_from_the_tallies(db):
     grid = [(1, 1, 1, 0.97), (2, 1, -1, 0.93), (3, 1, 0, 0.31)]
-    decisions.decide(
+    decisions.save(
         db,
         [
             Batch("grid-one", "Ann", "grid", grid, run_id=3, milliseconds=10),
@@ -127,28 +126,28 @@ def test_the_pages_figures_come_from_the_tallies(db):
             Decision("import-one", "label", "import", "import", 6, 1, 1),
         ],
     )
-    assert overview.class_counts(db) == {1: (2, 2, 1), 2: (0, 1, 0), 3: (0, 1, 0)}
-    assert overview.labels_by_class(db)[0] == {"class": "fox", "present": 2, "absent": 2, "unsure": 1}
-    assert overview.labels_by_state(db) == {"present": 2, "absent": 4, "unsure": 1}
-    assert overview.annotators(db) == ["Ann", "Bob", "import"]
-    assert runs.suggestion_fates(db) == [{"run": 3, "accepted": 1, "rejected": 1, "unsure": 1}]
-    bins = overview.answers_by_score(db)
+    assert project_counts.count_labels_by_class(db) == {1: (2, 2, 1), 2: (0, 1, 0), 3: (0, 1, 0)}
+    assert project_counts.list_label_counts_by_class(db)[0] == {"class": "fox", "present": 2, "absent": 2, "unsure": 1}
+    assert project_counts.count_labels_by_state(db) == {"present": 2, "absent": 4, "unsure": 1}
+    assert project_counts.list_annotators(db) == ["Ann", "Bob", "import"]
+    assert runs.count_suggestion_answers(db) == [{"run": 3, "accepted": 1, "rejected": 1, "unsure": 1}]
+    bins = project_counts.count_answers_by_score(db)
     assert [one["low"] for one in bins] == [step / 20 for step in range(20)] and bins[-1]["high"] == 1
     assert [bins[19][name] for name in STATE_NAMES.values()] == [1, 0, 0]
     assert [bins[18][name] for name in STATE_NAMES.values()] == [0, 1, 0]
     assert bins[6]["unsure"] == 1
-    assert overview.decisions_newer_than(db, 2) == 4
+    assert project_counts.count_decisions_after(db, 2) == 4
 
 
 @pytest.mark.parametrize("seconds", [60, 3600])
 def test_decisions_over_time_leave_out_imports_and_what_was_taken_back(db, seconds):
-    assert overview.decisions_over_time(db, seconds) == []
+    assert project_counts.count_decisions_over_time(db, seconds) == []
     before = time.time()
     some = [Decision(str(uuid.uuid4()), "label", "Ann", "click", image, 1, 1) for image in (1, 2, 3)]
     skip = Decision(str(uuid.uuid4()), "skip", "Ann", "click", 4)
-    decisions.decide(db, [*some, skip, Decision("import-one", "label", "import", "import", 6, 1, 1)])
-    decisions.decide(db, [Decision("undo-one", "undo", "Ann", "click", undoes=some[0].uuid)])
-    rows = overview.decisions_over_time(db, seconds)
+    decisions.save(db, [*some, skip, Decision("import-one", "label", "import", "import", 6, 1, 1)])
+    decisions.save(db, [Decision("undo-one", "undo", "Ann", "click", undoes=some[0].uuid)])
+    rows = project_counts.count_decisions_over_time(db, seconds)
     assert {row["source"]: row["decisions"] for row in rows} == {"click": 2, "skip": 1}
     assert all(row["at"] % seconds == 0 and before - seconds < row["at"] <= time.time() for row in rows)
-    assert overview.time_step(db) == 60
+    assert project_counts.get_chart_time_step(db) == 60

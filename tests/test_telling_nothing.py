@@ -19,17 +19,16 @@ from test_readings import CLASSES, name_of, say, waiting
 from annotator.benchmark.harness import projects
 from annotator.records import SOURCES, Batch, Decision
 from annotator.snapshot import image_map
-from annotator.store.database import authorization as acting
+from annotator.store.database import authorization
 from annotator.store.database.database import Database
-from annotator.store.events import events
-from annotator.store.images import selections, twins
-from annotator.store.labels import decisions
-from annotator.store.labels import overlap as readings
+from annotator.store.events import project_events
+from annotator.store.images import near_duplicate_groups, selections
+from annotator.store.labels import decisions, image_overlap
 from annotator.store.networks import configuration, search_examples
-from annotator.store.networks.search_examples import Answer
-from annotator.store.people import blindness, known_answers, leases, members
-from annotator.ui.access import context, sessions
-from annotator.ui.access.middleware import MEMBER
+from annotator.store.networks.search_examples import ExampleAnswer
+from annotator.store.people import blindness, leases, members, reference_answers
+from annotator.ui.access import served_project, sessions
+from annotator.ui.access.middleware import MEMBER_SCOPE_KEY
 from annotator.ui.access.serving_modes import Access
 from annotator.ui.routes import ROUTES
 from models.query_strategies import STRATEGIES
@@ -71,7 +70,7 @@ class Team:
 
     def ask(self, path: str, body: object = None) -> tuple[int, str]:
         self.paths.add(path.partition("?")[0])
-        headers = {"x-annotator-token": context.tokens().mint(self.as_)}
+        headers = {"x-annotator-token": served_project.tokens().mint(self.as_)}
         method = "GET" if body is None else "POST"
         answer = self.client.request(method, path, json=body, headers=headers)
         return answer.status_code, answer.content.decode("latin-1")
@@ -89,36 +88,36 @@ def team(db) -> Iterator[Team]:
     chance = np.random.default_rng(3).random((24, 3))
     for image_id in (*KNOWN, 3, 4):
         say(db, image_id, KNOWER, (image_id % 3 + 1,), "suggestion")
-    publish(db, chance, decisions.newest_decision(db))
+    publish(db, chance, decisions.get_newest_decision_id(db))
     places = np.random.default_rng(4).random((24, 2)).astype(np.float32)
-    image_map.save_map(db.paths.map(configuration.backbone(db)), np.arange(1, 25), places)
-    twins.keep(db, np.arange(1, 25), np.ones(24, np.int64))
+    image_map.save_map(db.paths.map(configuration.get_backbone(db)), np.arange(1, 25), places)
+    near_duplicate_groups.save_groups(db, np.arange(1, 25), np.ones(24, np.int64))
     with db.writing() as sql:
         sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id + 100 * ((id - 1) / 3), camera = 'Trap'")
         sql.execute("INSERT INTO attribute SELECT id, 'animals', id % 4, NULL FROM image")
-    events.find(db)
-    known_answers.choose(db, [name_of(db, image_id) for image_id in KNOWN], 0.5)
-    readings.choose(db, 3, 0.6)
+    project_events.find_and_save(db)
+    reference_answers.choose_images(db, [name_of(db, image_id) for image_id in KNOWN], 0.5)
+    image_overlap.set_overlap(db, 3, 0.6)
     projects.save_features(db, np.random.default_rng(5).random((24, 16)).astype(np.float16))
-    example = search_examples.ask_words(db, "a fox")
-    found = Answer(configuration.backbone(db), None, np.arange(1, 25), chance[:, 0].astype(np.float32))
-    search_examples.answer(db, search_examples.waiting(db)[0], found)
-    served = list(context._served)
-    context.open_project(db.paths.project)
-    sessions_ = context.reach(Access("invitation", "127.0.0.1", 1, "http://127.0.0.1:1"))
+    example = search_examples.request_words(db, "a fox")
+    found = ExampleAnswer(configuration.get_backbone(db), None, np.arange(1, 25), chance[:, 0].astype(np.float32))
+    search_examples.save_answer(db, search_examples.load_waiting(db)[0], found)
+    served = list(served_project._open_project)
+    served_project.open_project(db.paths.project)
+    sessions_ = served_project.configure_access(Access("invitation", "127.0.0.1", 1, "http://127.0.0.1:1"))
     inner = Starlette(routes=ROUTES)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            sessions_.look_up(anew=True)
-            scope[MEMBER] = next(member for member in members.members(db) if member.name == team_.as_)
-            sessions.set_asking_member(scope[MEMBER].id)
+            sessions_.refresh(force=True)
+            scope[MEMBER_SCOPE_KEY] = next(member for member in members.load_members(db) if member.name == team_.as_)
+            sessions.set_asking_member(scope[MEMBER_SCOPE_KEY].id)
         await inner(scope, receive, send)
 
     team_ = Team(db, TestClient(app), example=example)
     yield team_
-    context._served[:], context._reached[:] = served, []
-    acting._sources.clear()
+    served_project._open_project[:], served_project._configured_access[:] = served, []
+    authorization._member_sources.clear()
 
 
 def everything(team: Team) -> dict[str, tuple[int, str]]:
@@ -225,15 +224,15 @@ def _same_each_time(answer: Any) -> Any:
 
 
 def hidden(team: Team) -> set[int]:
-    return blindness.hidden_from(team.db, team.as_, [*IMAGES])
+    return blindness.find_hidden_images(team.db, team.as_, [*IMAGES])
 
 
 def as_program(team: Team, act: Callable[[], object]) -> None:
     """Do something as the program itself, in a thread that acts for nobody."""
-    sources = list(acting._sources)
-    acting._sources.clear()
+    sources = list(authorization._member_sources)
+    authorization._member_sources.clear()
     act()
-    acting._sources[:] = sources
+    authorization._member_sources[:] = sources
 
 
 def differences(before: dict[str, tuple[int, str]], after: dict[str, tuple[int, str]]) -> list[str]:
@@ -246,15 +245,15 @@ def answer_blind(team: Team) -> None:
         say(db, image_id, OTHER, (image_id % 3 + 1,))
         for kind in ("flag", "comment"):
             note = Decision(f"{kind} {image_id}", kind, OTHER, "click", image_id, note=f"{OTHER} says so")
-            assert not decisions.decide(db, [note]).refused
+            assert not decisions.save(db, [note]).refused
 
 
 def differ(team: Team) -> None:
     for image_id in sorted(waiting(team.db)):
         say(team.db, image_id, "Yolanda", (3,))
-        leases.take_reading(team.db, "a page of Yolanda", "Yolanda", image_id)
+        leases.lease_overlap_image(team.db, "a page of Yolanda", "Yolanda", image_id)
     assert team.db.value("SELECT count(*) FROM contradiction")
-    leases.hold(team.db, "a page of Yolanda", "Yolanda", ())
+    leases.renew_images(team.db, "a page of Yolanda", "Yolanda", ())
 
 
 def correct(team: Team) -> None:
@@ -262,7 +261,7 @@ def correct(team: Team) -> None:
     for image_id in KNOWN:
         rows = team.db.tuples("SELECT class_id, state FROM label WHERE image_id = ?", [image_id])
         cells = [(image_id, class_id, -state, None) for class_id, state in rows]
-        assert not decisions.decide(team.db, [Batch(f"turned {image_id}", KNOWER, "grid", cells)]).refused
+        assert not decisions.save(team.db, [Batch(f"turned {image_id}", KNOWER, "grid", cells)]).refused
 
 
 @pytest.mark.parametrize("who", ["Ben", "Gus"])
@@ -359,7 +358,7 @@ def test_what_is_refused_or_sent_back_does_not_tell_known_answers_from_others(te
     assert {one["source"] for one in team.json("/api/recent", {})["decisions"]} == {"reading"}
     stored = dict(team.db.tuples("SELECT image_id, source FROM decision WHERE annotator = 'Ben'"))
     assert stored == {waits: "reading", known: "known"}
-    assert [one.annotator for one in known_answers.results(team.db)] == ["Ben"]
+    assert [one.annotator for one in reference_answers.load_results(team.db)] == ["Ben"]
     team.as_ = "Rea"
     events = team.json("/api/history", {"image": known})["decisions"]
     assert {event["source"] for event in events if event["annotator"] == "Ben"} == {"known"}, "reviewers are told"
@@ -367,8 +366,8 @@ def test_what_is_refused_or_sent_back_does_not_tell_known_answers_from_others(te
 
 def test_nobody_is_told_who_has_an_image_open_that_they_are_to_answer_blind(team):
     image, plain = min(waiting(team.db)), next(i for i in IMAGES if i not in hidden(team))
-    as_program(team, lambda: leases.take_reading(team.db, "page", OTHER, image))
-    as_program(team, lambda: leases.take_reading(team.db, "page", OTHER, plain))
+    as_program(team, lambda: leases.lease_overlap_image(team.db, "page", OTHER, image))
+    as_program(team, lambda: leases.lease_overlap_image(team.db, "page", OTHER, plain))
     items = {item["id"]: item["with"] for item in team.json("/api/items", {"images": [image, plain]})["items"]}
     assert items == {image: "", plain: OTHER}
     team.as_ = "Rea"
@@ -388,7 +387,7 @@ def test_whoever_answers_blind_is_shown_all_at_once_and_undo_hides_nothing_again
     copied = {"decisions": [sent("copied-from-others", image, "reading")]}
     assert team.json("/api/decisions", copied)["saved"]
     people = [OTHER, "Ben"]
-    said = np.concatenate([*readings.answers(team.db, people)])
+    said = np.concatenate([*image_overlap.iterate_first_answers(team.db, people)])
     assert set(said[said[:, 0] == image][:, 2].tolist()) == {0}, "what was copied is no blind answer"
 
 

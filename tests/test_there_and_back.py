@@ -9,24 +9,23 @@ import pytest
 from conftest import CLASSES, draw
 
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.export import export
+from annotator.exchange.exports.export_writer import export_data_set
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.formats.shared.times import iso_time
-from annotator.exchange.imports import importing
+from annotator.exchange.formats.shared.times import format_iso_time
+from annotator.exchange.imports import import_plan
 from annotator.records import ABSENT, PRESENT, UNSURE, Decision
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.store.classes import class_changes, classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.imports import imports
+from annotator.store.imports import past_imports
 from annotator.store.labels import decisions
 
 OUT_AND_IN = [name for name, format_ in FORMATS.items() if format_.read and format_.write]
 
 
-def bring(project, source, **choices) -> importing.Plan:
+def bring(project, source, **choices) -> import_plan.ImportPlan:
     """Import a source; the plan with what was previewed and done."""
-    with importing.prepare(project, source, importing.Choices(**choices), by="Ann") as plan:
+    with import_plan.prepare_import(project, source, import_plan.ImportOptions(**choices), by="Ann") as plan:
         plan.apply()
     return plan
 
@@ -58,7 +57,7 @@ def test_a_single_label_data_set_becomes_a_project_whose_other_labels_are_unknow
     assert plan.done
     assert plan.done.imported.answers == plan.preview.answers_new == 7
     db = Database(tmp_path / "project")
-    assert [class_.name for class_ in classes.all_classes(db)] == sorted(CLASSES)
+    assert [class_.name for class_ in classes.load_active_classes(db)] == sorted(CLASSES)
     labels = labels_of(db.paths.project)
     assert len(labels) == 7
     assert set(labels.values()) == {PRESENT}
@@ -70,8 +69,8 @@ def test_a_single_label_data_set_becomes_a_project_whose_other_labels_are_unknow
     assert {"fox", "heron"} in of_image.values()
     facts = db.tuples("SELECT value, count(*) FROM attribute WHERE name = 'split' GROUP BY value")
     assert [tuple(row) for row in facts] == [("train", 4), ("val", 2)]
-    assert not bring(db.paths.project, folders).preview.changes
-    imports.undo(db, plan.done.imported.id, "Ann")
+    assert not bring(db.paths.project, folders).preview.has_changes
+    past_imports.undo(db, plan.done.imported.id, "Ann")
     assert not labels_of(db.paths.project)
 
 
@@ -80,7 +79,7 @@ def answered(tmp_path, folders):
     """The project of these folders, with answers of every kind."""
     bring(tmp_path / "project", folders)
     db = Database(tmp_path / "project")
-    ids, named = sorted(images.names_to_ids(db).values()), classes.by_name(db)
+    ids, named = sorted(images.load_ids_by_name(db).values()), classes.load_classes_by_name(db)
     for number, (image_id, class_, state) in enumerate(
         [(ids[0], "deer", ABSENT), (ids[1], "fox", UNSURE), (ids[2], "deer", PRESENT), (ids[3], "fox", ABSENT)]
     ):
@@ -93,7 +92,7 @@ def answered(tmp_path, folders):
             class_id=named[class_].id,
             state=state,
         )
-        decisions.decide(db, [decision])
+        decisions.save(db, [decision])
     return db
 
 
@@ -101,7 +100,7 @@ def answered(tmp_path, folders):
 def test_out_and_into_a_new_project_the_answers_are_the_same(tmp_path, folders, answered, name):
     target = tmp_path / "out" / f"labels{FORMATS[name].ending}"
     target.parent.mkdir()
-    export(answered, target, name, lossy=True)
+    export_data_set(answered, target, name, lossy=True)
     lost = FORMATS[name].lost
     gone = {state for state, is_lost in ((UNSURE, lost.unsure), (ABSENT, lost.absent)) if is_lost}
     expected = {cell: state for cell, state in labels_of(answered.paths.project).items() if state not in gone}
@@ -121,18 +120,18 @@ def test_out_and_into_a_new_project_the_answers_are_the_same(tmp_path, folders, 
 def rich(answered):
     """The same with answers of several people and sources, notes, facts, and classes that people have changed."""
     classes.add_classes(answered, [("class", "a word of tables"), ("state", ""), ('labels, "x"', ""), ("=Fox", "")])
-    ids, named = sorted({*images.names_to_ids(answered).values()}), classes.by_name(answered)
+    ids, named = sorted({*images.load_ids_by_name(answered).values()}), classes.load_classes_by_name(answered)
     notes = [("Bob, Jr.", "audit", "label", "", "class", PRESENT), ("\U0001f98a", "grid", "label", "", "=Fox", UNSURE)]
     notes += [("Ann", "click", "flag", "dark,\n|", "", None), ("=Cy", "click", "comment", "=1", "", None)]
     for number, image_id in enumerate(ids):
         for place, (by, source, action, note, class_, state) in enumerate(notes):
             class_id = named[class_].id if class_ else None
             one = Decision(str(uuid.UUID(int=100 + 10 * number + place)), action, by, source, image_id, class_id, state)
-            assert not decisions.decide(answered, [replace(one, note=note)]).refused
+            assert not decisions.save(answered, [replace(one, note=note)]).refused
     with answered.writing() as sql:
         for name, value in (("location", "place | 1"), ("=odd", "a,b")):
             sql.execute("INSERT INTO attribute (image_id, name, value) SELECT id, ?, ? FROM image", [name, value])
-    decisions.decide(answered, [Decision(str(uuid.UUID(int=99)), "done", "Bob, Jr.", "done", image_id=ids[0])])
+    decisions.save(answered, [Decision(str(uuid.UUID(int=99)), "done", "Bob, Jr.", "done", image_id=ids[0])])
     fox = {"synonyms": ["vulpes", "a, b"], "key": "z", "heading": "Mammals", "colour": "#112233", "description": "red"}
     class_changes.edit(answered, "Ann", {named["fox"].id: fox | {"examples": ids[:2]}})
     class_changes.reorder(answered, "Ann", [named["=Fox"].id, named["deer"].id])
@@ -147,12 +146,12 @@ def everything(project) -> dict[str, object]:
     cells = f"""SELECT i.sha256, c.name, l.state, {who} JOIN label l ON l.decision_id = d.id
         JOIN class c ON c.id = l.class_id"""
     notes = f"SELECT i.sha256, d.action, d.note, {who} WHERE d.action IN ('flag', 'comment')"
-    known, sha256 = classes.in_order(db), dict(db.tuples("SELECT id, sha256 FROM image"))
+    known, sha256 = classes.load_ordered_classes(db), dict(db.tuples("SELECT id, sha256 FROM image"))
     return {
-        "cells": {row[:2]: (*row[2:-1], iso_time(row[-1])) for row in db.tuples(cells)},
-        "notes": Counter((*row[:3], *row[4:-1], iso_time(row[-1])) for row in db.tuples(notes)),
+        "cells": {row[:2]: (*row[2:-1], format_iso_time(row[-1])) for row in db.tuples(cells)},
+        "notes": Counter((*row[:3], *row[4:-1], format_iso_time(row[-1])) for row in db.tuples(notes)),
         "facts": set(db.tuples("SELECT i.sha256, a.name, a.value FROM attribute a JOIN image i ON i.id = a.image_id")),
-        "columns": [class_.name for class_ in classes.all_classes(db)],
+        "columns": [class_.name for class_ in classes.load_active_classes(db)],
         "classes": [
             (one.name, one.description, one.key, one.heading, one.colour, one.synonyms, *map(sha256.get, one.examples))
             for one in known
@@ -166,7 +165,7 @@ def test_an_export_is_read_back_whole_with_what_lies_beside_it(tmp_path, folders
     target.parent.mkdir()
     with_images = not FORMATS[name].ending  # then they are all that the new project has, under other names
     chosen = Choices(images="copy" if with_images else "", splits="existing")
-    export(rich, target, name, chosen, lossy=True)
+    export_data_set(rich, target, name, chosen, lossy=True)
     bring(tmp_path / "again", target, images=None if with_images else folders)
     assert everything(tmp_path / "again") == everything(rich.paths.project)
     bring(rich.paths.project, target)

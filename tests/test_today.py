@@ -6,16 +6,16 @@ import time
 import pytest
 from test_tallies import anything
 
-from annotator.records import Batch, Decision, sources
+from annotator.records import Batch, Decision, list_sources
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.labels.answer_times import LONGEST
-from annotator.store.people.daily_activity import Today, today
+from annotator.store.labels.answer_times import MAX_ANSWER_MILLISECONDS
+from annotator.store.people.daily_activity import DailyActivity, load_daily_activity
 
 PEOPLE = ("Ann", "Bob", "5", "nobody")
 
 
-def counted(db: Database, annotator: str, midnight: float) -> Today:
+def counted(db: Database, annotator: str, midnight: float) -> DailyActivity:
     """The same, counted one by one."""
     rows = {row["id"]: row for row in db.rows("SELECT * FROM decision")}
     undone = {row["undoes"] for row in rows.values()}
@@ -24,15 +24,15 @@ def counted(db: Database, annotator: str, midnight: float) -> Today:
         for id_, row in rows.items()
         if row["annotator"] == annotator
         and row["decided_at"] >= midnight
-        and row["source"] in sources(claimable=True)
+        and row["source"] in list_sources(claimable=True)
         and row["action"] != "undo"
         and id_ not in undone
     }
     times: dict[str, int] = {}
     for row in own.values():
         times[row["batch"] or row["uuid"]] = times.get(row["batch"] or row["uuid"], 0) + (row["milliseconds"] or 0)
-    return Today(
-        sum(taken for taken in times.values() if taken <= LONGEST),
+    return DailyActivity(
+        sum(taken for taken in times.values() if taken <= MAX_ANSWER_MILLISECONDS),
         len({row["image_id"] for row in own.values() if row["action"] in ("label", "clear", "done")}),
         sum(row["decision_id"] in own for row in db.rows("SELECT decision_id FROM label WHERE state = 1")),
     )
@@ -46,30 +46,37 @@ def test_the_day_grows_and_shrinks_with_what_holds(db, seed):
         some += [
             Decision(f"more-{seed}-{len(given)}", "clear", "Ann", "click", chance.randint(1, 24), chance.randint(1, 3)),
             Decision(f"slow-{seed}-{len(given)}", "label", "Ann", "click", chance.randint(1, 24), 1, 1,
-                     milliseconds=chance.choice([0, 700, LONGEST, LONGEST + 1])),
+                     milliseconds=chance.choice([0, 700, MAX_ANSWER_MILLISECONDS, MAX_ANSWER_MILLISECONDS + 1])),
         ]  # fmt: skip
         given += [f"{one.uuid}:0" if isinstance(one, Batch) else one.uuid for one in some]
-        decisions.decide(db, some)
+        decisions.save(db, some)
         if chance.random() < 0.2:
             decisions.undo(db, "Ann", by="Bob")
         for name in PEOPLE:
             if chance.random() < 0.6:  # one who has not asked for a while catches up with several at once
-                assert today(db, name, begun) == counted(db, name, begun), name
+                assert load_daily_activity(db, name, begun) == counted(db, name, begun), name
     for name in PEOPLE:
-        assert today(db, name, begun) == today(Database(db.paths.project), name, begun) == counted(db, name, begun)
-    assert today(db, "Ann", begun).milliseconds > LONGEST and today(db, "Ann", begun).images > 3
+        assert (
+            load_daily_activity(db, name, begun)
+            == load_daily_activity(Database(db.paths.project), name, begun)
+            == counted(db, name, begun)
+        )
+    assert (
+        load_daily_activity(db, "Ann", begun).milliseconds > MAX_ANSWER_MILLISECONDS
+        and load_daily_activity(db, "Ann", begun).images > 3
+    )
 
 
 def test_yesterday_does_not_count(db):
     for number, image_id in enumerate((1, 2, 3)):
-        decisions.decide(db, [Decision(f"one-{number}", "label", "Ann", "click", image_id, 1, 1, milliseconds=900)])
+        decisions.save(db, [Decision(f"one-{number}", "label", "Ann", "click", image_id, 1, 1, milliseconds=900)])
     with db.writing() as sql:
         sql.execute("UPDATE decision SET decided_at = decided_at - 86400 WHERE image_id < 3")
-    assert today(db, "Ann") == Today(900, 1, 1)
-    decisions.decide(db, [Decision("back", "undo", "Ann", "click", undoes="one-0")])  # of yesterday
-    assert today(db, "Ann") == Today(900, 1, 1)
-    decisions.decide(db, [Decision("back-2", "undo", "Bob", "click", undoes="one-2")])
-    assert today(db, "Ann") == Today(0, 0, 0)
+    assert load_daily_activity(db, "Ann") == DailyActivity(900, 1, 1)
+    decisions.save(db, [Decision("back", "undo", "Ann", "click", undoes="one-0")])  # of yesterday
+    assert load_daily_activity(db, "Ann") == DailyActivity(900, 1, 1)
+    decisions.save(db, [Decision("back-2", "undo", "Bob", "click", undoes="one-2")])
+    assert load_daily_activity(db, "Ann") == DailyActivity(0, 0, 0)
 
 
 def test_a_day_is_found_by_the_index_of_its_person_and_later_by_what_is_newer(db):
@@ -84,11 +91,11 @@ def test_a_day_is_found_by_the_index_of_its_person_and_later_by_what_is_newer(db
             sql.set_trace_callback(explained)
 
     sql.set_trace_callback(explained)
-    today(db, "Ann", 0.0)
-    decisions.decide(db, [Decision("one-label", "label", "Ann", "click", 1, 1, 1, milliseconds=900)])
+    load_daily_activity(db, "Ann", 0.0)
+    decisions.save(db, [Decision("one-label", "label", "Ann", "click", 1, 1, 1, milliseconds=900)])
     plans.clear()
-    today(db, "Ann", 0.0)
-    today(db, "Ann", 1.0)
+    load_daily_activity(db, "Ann", 0.0)
+    load_daily_activity(db, "Ann", 1.0)
     sql.set_trace_callback(None)
     scans = [plan for plan in plans if plan.startswith(("SCAN d", "SCAN u", "SCAN l"))]
     assert any("decision_annotator" in plan for plan in plans) and not scans, scans

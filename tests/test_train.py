@@ -8,15 +8,16 @@ import torch
 from made_features import add_features, add_shard, read_made
 from PIL import Image as Picture
 from test_audit import say as answer_audited
-from test_worker import BACKBONE, say, shown
+from test_worker import say, shown
 
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import data_set
+from annotator.exchange.exports.data_set import open_data_set
 from annotator.records import UNSURE
-from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.status import status
+from annotator.settings import DEFAULT_BACKBONE
+from annotator.snapshot.project_status import collect_status
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.classes import classes
-from annotator.store.features.cache import open_features
+from annotator.store.features.feature_cache import open_features
 from annotator.store.networks import configuration
 from annotator.store.runs import runs
 from annotator.worker.duties.explain import Explainer
@@ -24,9 +25,9 @@ from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.process import Worker
 from annotator.worker.training import calibrate
 from annotator.worker.training.train import train
-from models.backbones.cam import heat_map
-from models.backbones.networks import load_backbone
-from models.ensemble.regions import encode
+from models.backbones.cam import compute_heat_map
+from models.backbones.frozen_backbone import load_backbone
+from models.ensemble.regions import encode_regions
 from models.linear.training import Head
 
 pytestmark = pytest.mark.training
@@ -35,7 +36,7 @@ DIMENSIONS = 12
 
 
 def filled(db):
-    with data_set(db, Choices(unknown="model")) as data:
+    with open_data_set(db, Choices(unknown="model")) as data:
         return data.fill
 
 
@@ -62,62 +63,62 @@ def same(parts, others):
 
 def test_only_new_images_are_read_when_some_have_come(cache):
     memory, told = RegionCache(), []
-    first = memory.codes_for(cache, lambda: told.append(None))
+    first = memory.get_codes(cache, lambda: told.append(None))
     assert len(first) == 20 and told
     told.clear()
-    assert memory.codes_for(cache, lambda: told.append(None)) is first and not told
+    assert memory.get_codes(cache, lambda: told.append(None)) is first and not told
     old_shard = next(cache.folder.iterdir())
     grown(cache.folder, 21, 15)
     cache.refresh()
     old_shard.rename(old_shard.with_suffix(".away"))  # nothing of it may be read again
-    second = memory.codes_for(cache, lambda: told.append(None))
+    second = memory.get_codes(cache, lambda: told.append(None))
     old_shard.with_suffix(".away").rename(old_shard)
     assert len(second) == 35 and second.basis is first.basis and told
     assert same(second[:20], first)
-    from_scratch = encode(first.basis, cache.regions)
+    from_scratch = encode_regions(first.basis, cache.regions)
     assert (second.codes.int() - from_scratch.codes.int()).abs().max() <= 1
     assert torch.allclose(second.lengths, from_scratch.lengths, rtol=1e-5)
 
 
 def test_what_the_codes_mean_is_settled_anew_once_there_are_more_than_twice_as_many(cache):
     memory = RegionCache()
-    first = memory.codes_for(cache)
+    first = memory.get_codes(cache)
     grown(cache.folder, 21, 21)
     cache.refresh()
-    second = memory.codes_for(cache)
+    second = memory.get_codes(cache)
     assert len(second) == 41 and second.basis is not first.basis
-    assert same(second, RegionCache().codes_for(cache))
+    assert same(second, RegionCache().get_codes(cache))
 
 
 def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
     grown(tmp_path, 1, 1000)
     cache, memory = read_made(tmp_path), RegionCache()
-    first = memory.codes_for(cache)
+    first = memory.get_codes(cache)
     grown(tmp_path, 1001, 1500)
     cache.refresh()
-    second = memory.codes_for(cache)
+    second = memory.get_codes(cache)
     assert torch.equal(second.basis.axes, first.basis.axes) and len(second) == 2500
     again = read_made(tmp_path)
-    assert not again.uncoded(), "settled on the disk"
+    assert not again.list_uncoded_parts(), "settled on the disk"
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2500 * 9 * DIMENSIONS * 2, (
         "regions are no longer there"
     )
     grown(tmp_path, 1, 1000)  # as if the worker had been killed before it deleted these
     again.refresh()
     left = set(tmp_path.iterdir())
-    RegionCache().codes_for(again)
+    RegionCache().get_codes(again)
     assert len(left - set(tmp_path.iterdir())) == 1 and len(again) == 2500
     some, rows = np.argsort(cache.image_ids)[::97], np.argsort(again.image_ids)[::97]
-    assert same(RegionCache().codes_for(again)[rows], second[some])
+    assert same(RegionCache().get_codes(again)[rows], second[some])
     assert np.array_equal(again.features[rows], cache.features[some])
 
 
 def test_another_cache_begins_anew(cache, tmp_path):
     memory = RegionCache()
-    first = memory.codes_for(cache)
+    first = memory.get_codes(cache)
     grown(tmp_path / "other", 1, 20, seed=1)
     other = read_made(tmp_path / "other")
-    second = memory.codes_for(other)
+    second = memory.get_codes(other)
     assert len(second) == 20 and second.basis is not first.basis and not same(first, second)
 
 
@@ -128,8 +129,8 @@ def test_parts_are_in_the_order_of_the_cache_and_not_of_the_image_ids(tmp_path):
     grown(tmp_path, 0, 1)
     cache.refresh()
     assert cache.image_ids[-1] == 0
-    parts = RegionCache().codes_for(cache)
-    one = encode(parts.basis, cache.regions[np.array([9, 2])])
+    parts = RegionCache().get_codes(cache)
+    one = encode_regions(parts.basis, cache.regions[np.array([9, 2])])
     assert torch.allclose(parts.lengths[[9, 2]], one.lengths, rtol=1e-5)
 
 
@@ -141,7 +142,7 @@ def labelled(db):
     for image_id in range(1, 25):
         for class_id in shown(image_id):
             regions[image_id - 1, rng.integers(9), class_id] += 6
-    add_features(db, BACKBONE, np.arange(1, 25), regions.mean(1), regions)
+    add_features(db, DEFAULT_BACKBONE, np.arange(1, 25), regions.mean(1), regions)
     for image_id in range(1, 13):
         if shown(image_id):
             say(db, image_id, shown(image_id)[0])
@@ -149,12 +150,12 @@ def labelled(db):
 
 
 def read(db):
-    return open_features(db, BACKBONE)
+    return open_features(db, DEFAULT_BACKBONE)
 
 
 def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_draws(labelled):
     told, cache = [], read(labelled)
-    run = train(labelled, cache, "auto", {}, BACKBONE, between=lambda *one: told.append(one))
+    run = train(labelled, cache, "auto", {}, DEFAULT_BACKBONE, on_step=lambda *one: told.append(one))
     found = read_predictions(labelled)
     assert found.probabilities.shape == (24, 3) and np.isfinite(found.probabilities).all()
     assert (run.method, run.epochs, len(run.loss), run.threshold) == ("auto", 12, 12, 0.3)
@@ -165,27 +166,27 @@ def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_dra
     head = Head.load(labelled.paths.run(run.id) / "head.safetensors", 1280, 3)
     given = head.probabilities(cache.features)
     assert np.corrcoef(given.ravel(), found.probabilities[:].astype(float).ravel())[0, 1] > 0.9
-    backbone = load_backbone(BACKBONE)
+    backbone = load_backbone(DEFAULT_BACKBONE)
     picture = backbone.preprocess(Picture.new("RGB", (300, 300), (20, 200, 90)))
-    heats = heat_map(backbone, head.weight, head.bias, picture, [0, 2])
+    heats = compute_heat_map(backbone, head.weight, head.bias, picture, [0, 2])
     assert len(heats) == 2 and all(np.isfinite(heat).all() for heat in heats)
 
 
 def test_a_class_without_a_positive_has_no_suggestions_and_no_heat_map_weights(labelled):
     classes.add_classes(labelled, [("lynx", "")])
-    run = train(labelled, read(labelled), "auto", {}, BACKBONE)
+    run = train(labelled, read(labelled), "auto", {}, DEFAULT_BACKBONE)
     found = read_predictions(labelled)
     assert np.isnan(found.probabilities[:, 3].astype(float)).all() and np.isfinite(found.probabilities[:, :3]).all()
-    assert Head.load(labelled.paths.run(run.id) / "head.safetensors").modelled.tolist() == [True] * 3 + [False]
+    assert Head.load(labelled.paths.run(run.id) / "head.safetensors").modeled_classes.tolist() == [True] * 3 + [False]
 
 
 def test_parts_are_kept_between_runs_and_the_parameters_of_each_count(labelled):
     memory, cache = RegionCache(), read(labelled)
     say(labelled, 1, 2, UNSURE)
-    first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, BACKBONE, regions=memory)
-    kept = memory.codes_for(cache)
-    second = train(labelled, cache, "auto", {"parts_of_ridge": 0.0}, BACKBONE, regions=memory)
-    assert memory.codes_for(cache) is kept
+    first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, DEFAULT_BACKBONE, regions=memory)
+    kept = memory.get_codes(cache)
+    second = train(labelled, cache, "auto", {"parts_of_ridge": 0.0}, DEFAULT_BACKBONE, regions=memory)
+    assert memory.get_codes(cache) is kept
     assert (first.parameters["parts_of_ridge"], second.parameters["parts_of_ridge"]) == (0.3, 0.0)
     one, two = (np.load(labelled.paths.run(run.id) / "probabilities.npy") for run in (first, second))
     assert not np.array_equal(one, two)
@@ -200,8 +201,8 @@ def test_a_stop_is_heard_in_the_middle_of_a_training(labelled):
             raise Stopped
 
     with pytest.raises(Stopped):
-        train(labelled, read(labelled), "auto", {}, BACKBONE, between=stop)
-    assert runs.current_run(labelled) is None
+        train(labelled, read(labelled), "auto", {}, DEFAULT_BACKBONE, on_step=stop)
+    assert runs.load_current_run(labelled) is None
 
 
 def test_the_worker_trains_again_with_the_parts_it_has_when_labels_come(labelled):
@@ -218,8 +219,8 @@ def test_the_worker_trains_again_with_the_parts_it_has_when_labels_come(labelled
 
 
 def test_a_parameter_that_is_none_is_told_with_those_there_are(labelled):
-    assert train(labelled, read(labelled), "auto", {"sharpnes": 2.0}, BACKBONE).parameters["sharpness"] != 2.0
-    assert "Did you mean 'sharpness'" in status(labelled)["left_out"][0]
+    assert train(labelled, read(labelled), "auto", {"sharpnes": 2.0}, DEFAULT_BACKBONE).parameters["sharpness"] != 2.0
+    assert "Did you mean 'sharpness'" in collect_status(labelled)["left_out"][0]
 
 
 @pytest.mark.process
@@ -228,12 +229,12 @@ def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project,
         if shown(image_id):
             say(db, image_id, shown(image_id)[0])
     told = annotator("train", project, "--method", "auto", "--set", "rounds=1").stdout
-    assert "Run 1: auto" in told and configuration.parameters(db) == {"rounds": 1}
+    assert "Run 1: auto" in told and configuration.get_parameters(db) == {"rounds": 1}
     say(db, 14, 2)
     assert "Run 2: auto" in annotator("worker", project, "--once").stdout
     found = read_predictions(db)
     assert found.run.id == 2 and np.isfinite(found.probabilities).all()
-    Explainer(db, load_backbone(BACKBONE)).draw(2, 20, [1, 3])
+    Explainer(db, load_backbone(DEFAULT_BACKBONE)).draw(2, 20, [1, 3])
     with Picture.open(db.paths.heatmap(2, 20, 3)) as picture:
         assert max(picture.size) <= 160 and picture.mode == "RGBA"
     status = json.loads(annotator("status", project, "--json").stdout)
@@ -242,16 +243,16 @@ def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project,
 
 def test_an_export_knows_which_runs_have_been_calibrated_by_their_own_training(db):
     regions = drawn(1, 24)
-    add_features(db, configuration.backbone(db), np.arange(1, 25), regions.mean(1), regions)
-    found = open_features(db, configuration.backbone(db))
+    add_features(db, configuration.get_backbone(db), np.arange(1, 25), regions.mean(1), regions)
+    found = open_features(db, configuration.get_backbone(db))
     answers = [(image_id, class_id) for image_id in range(1, 19) for class_id in (1, 2, 3)]
     answer_audited(db, answers[:12], "grid")
-    run = train(db, found, "auto", {}, configuration.backbone(db))
+    run = train(db, found, "auto", {}, configuration.get_backbone(db))
     assert run.calibration is None and not filled(db).calibrated, "too few answers"
     answer_audited(db, answers[12:], "grid")
-    run = train(db, found, "auto", {}, configuration.backbone(db))
+    run = train(db, found, "auto", {}, configuration.get_backbone(db))
     assert run.calibration["kind"] == "stacked" and filled(db).calibrated
     before = read_predictions(db).probabilities
-    logged = calibrate.answered_before(db, "auto", configuration.backbone(db), run.class_ids)
+    logged = calibrate.load_logged_answers(db, "auto", configuration.get_backbone(db), run.class_ids)
     assert not logged.left_out and np.isfinite(before).any()
-    assert train(db, found, "auto", {}, configuration.backbone(db)).calibration == run.calibration
+    assert train(db, found, "auto", {}, configuration.get_backbone(db)).calibration == run.calibration

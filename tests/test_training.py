@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from tables import over
 
-from models.linear.training import CHUNK, Adam, Epoch, Head, fit
+from models.linear.training import ROWS_PER_CHUNK, Adam, Epoch, Head, fit
 from models.methods import METHODS, make_method
 from models.methods.published.loss_only import AN
 from models.statistics.metrics import hidden_average_precision
@@ -96,7 +96,7 @@ def test_epochs_are_numbered_timed_and_get_better():
     head = Head(features.shape[1], labels.shape[1])
     epochs = list(fit(head, features, labels, make_method("an"), epochs=6, lr=0.01))
     assert all(isinstance(epoch, Epoch) for epoch in epochs)
-    assert [(epoch.number, epoch.of) for epoch in epochs] == [(number, 6) for number in range(1, 7)]
+    assert [(epoch.number, epoch.total) for epoch in epochs] == [(number, 6) for number in range(1, 7)]
     assert epochs[-1].loss < epochs[0].loss
     assert all(epoch.seconds > 0 for epoch in epochs)
 
@@ -131,7 +131,7 @@ def test_a_stop_is_heard_within_a_batch():
     assert len(asked) == 5
 
 
-def test_the_standardisation_is_worked_into_the_head():
+def test_the_standardization_is_worked_into_the_head():
     # Far from 0 and of very different size: without standardising, nothing could be learned at this rate.
     features, labels, truth = photos()
     size = np.logspace(-3, 3, features.shape[1], dtype=np.float32)
@@ -160,7 +160,7 @@ def test_a_class_nobody_marked_has_no_probability_and_the_others_do():
     features, labels, _ = photos()
     labels[:, 2] = np.where(labels[:, 2] == 1, -1, 0)
     head = trained(features, labels, epochs=2)
-    assert head.modelled.tolist() == [True, True, False, True]
+    assert head.modeled_classes.tolist() == [True, True, False, True]
     assert np.isnan(head.probabilities(features)).any(0).tolist() == [False, False, True, False]
     assert not head.weight[2].any()
 
@@ -169,7 +169,7 @@ def test_a_class_marked_only_where_the_mask_forbids_has_no_model():
     features, labels, _ = photos()
     mask = np.ones(labels.shape, bool)
     mask[:, 1] = labels[:, 1] != 1
-    assert trained(features, labels, mask=mask, epochs=1).modelled.tolist() == [True, False, True, True]
+    assert trained(features, labels, mask=mask, epochs=1).modeled_classes.tolist() == [True, False, True, True]
 
 
 @pytest.mark.training
@@ -269,7 +269,7 @@ def test_a_loss_that_is_not_finite_ends_the_training_and_is_not_published():
     head = Head(12, 4)
     with pytest.raises(ValueError, match=r"loss of an in epoch . is (nan|inf)"):
         list(fit(head, features, labels, make_method("an"), lr=1e36, batch=2))
-    assert not head.modelled.any()
+    assert not head.modeled_classes.any()
 
 
 def test_labels_other_than_the_three_are_refused():
@@ -288,7 +288,7 @@ def test_a_method_may_learn_something_of_its_own_beside_the_head():
             super().begin(labels, mask, epochs, generator)
             self.estimate = torch.zeros(labels.shape, requires_grad=True)
 
-        def learned(self):
+        def parameter_groups(self):
             return [{"params": [self.estimate], "lr_scale": 10.0}]
 
         def loss(self, logits, rows):
@@ -304,8 +304,8 @@ def test_a_method_may_learn_something_of_its_own_beside_the_head():
 def test_probabilities_do_not_depend_on_how_the_rows_are_cut():
     features, labels, _ = photos()
     head = trained(features, labels, epochs=2)
-    many = np.tile(features, (CHUNK // len(features) + 1, 1))
-    assert len(many) > CHUNK
+    many = np.tile(features, (ROWS_PER_CHUNK // len(features) + 1, 1))
+    assert len(many) > ROWS_PER_CHUNK
     np.testing.assert_allclose(head.probabilities(many)[-len(features) :], head.probabilities(features), rtol=1e-5)
     assert head.probabilities(features[:0]).shape == (0, 4)
 
@@ -328,7 +328,7 @@ def test_a_head_comes_back_from_disk_as_it_was(tmp_path):
     head.save(tmp_path / "head.safetensors")
     back = Head.load(tmp_path / "head.safetensors", dimensions=12, classes=4)
     np.testing.assert_array_equal(back.probabilities(features), head.probabilities(features))
-    assert back.modelled.tolist() == [True, False, True, True]
+    assert back.modeled_classes.tolist() == [True, False, True, True]
 
 
 def test_a_head_of_another_size_is_refused_with_everything_that_is_wrong(tmp_path):
@@ -366,7 +366,7 @@ def test_half_a_file_and_no_file_are_told_apart(tmp_path):
 def test_our_adam_takes_the_steps_of_torchs():
     ours, theirs = (torch.tensor([1.0, -2.0, 0.0], requires_grad=True) for _ in range(2))
     adam, reference = Adam(), torch.optim.Adam([theirs], lr=0.1, weight_decay=0.01)
-    adam.add([ours], lr=0.1, weight_decay=0.01)
+    adam.add_parameters([ours], lr=0.1, weight_decay=0.01)
     for target in (3.0, 3.0, -1.0, 0.5, 0.5):
         for p, step in ((ours, adam.step), (theirs, reference.step)):
             p.grad = None

@@ -12,17 +12,17 @@ from made_features import add_features
 from PIL import Image
 from test_appearance import noise
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
-from annotator.snapshot import gallery
+from annotator.snapshot import gallery_listing
 from annotator.snapshot.filters import GalleryFilter
-from annotator.snapshot.gallery import Sorting
+from annotator.snapshot.gallery_listing import Sorting
 from annotator.store.database.database import Database
-from annotator.store.images import twins
+from annotator.store.images import near_duplicate_groups
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
 from annotator.worker.process import Worker
-from models.near_duplicates import confirmed, similar
+from models.near_duplicates import group_similar_hashes, split_groups_by_features
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def doubled(tmp_path: Path) -> Database:
     made = {
         "1.png": scene,
         "4 large.png": scene.resize((640, 480), Image.Resampling.BICUBIC),
-        "6 pale.png": scene.point(lambda grey: grey * 0.8 + 40),
+        "6 pale.png": scene.point(lambda gray: gray * 0.8 + 40),
         "2.png": other,
         "5.jpg": other,
         "3 alone.png": noise((320, 240), seed=3, patch=40),
@@ -41,7 +41,7 @@ def doubled(tmp_path: Path) -> Database:
     (tmp_path / "classes.txt").write_text("fox\nheron\n")
     for name, picture in made.items():
         picture.save(tmp_path / "photos" / name)
-    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
     return Database(tmp_path / "project")
 
 
@@ -49,16 +49,16 @@ def find(db: Database) -> None:
     """Have the worker measure what is not, and find twins."""
     worker = Worker(db.paths.project)
     try:
-        while worker.appearances.measure_some():
+        while worker.appearance_measurer.measure_batch():
             pass
-        worker.twins.find_if_due()
-        assert not worker.twins.find_if_due(), "nothing has changed since"
+        worker.near_duplicate_finder.find_if_due()
+        assert not worker.near_duplicate_finder.find_if_due(), "nothing has changed since"
     finally:
         worker.close()
 
 
 def names(db: Database, sorting: Sorting | None = None, **filter_: object) -> list[str]:
-    ids = gallery.listing(db, GalleryFilter.build(**filter_), sorting or Sorting()).ids(0, 100)
+    ids = gallery_listing.get_listing(db, GalleryFilter.build(**filter_), sorting or Sorting()).get_ids(0, 100)
     known = dict(db.tuples("SELECT id, name FROM image"))
     return [known[image_id] for image_id in ids]
 
@@ -74,17 +74,17 @@ def id_of(db: Database, name: str) -> int:
 def test_hashes_that_differ_in_three_bits_are_similar_and_the_order_does_not_matter(seeds, bits, chance):
     close = [value ^ sum(1 << bit for bit in chance.sample(range(64), bits)) for value in seeds]
     hashes = np.array([*seeds, *close], np.uint64)
-    groups = similar(hashes)
+    groups = group_similar_hashes(hashes)
     assert (groups[: len(seeds)] == groups[len(seeds) :]).all()
-    turned = similar(hashes[::-1])[::-1]
+    turned = group_similar_hashes(hashes[::-1])[::-1]
     assert (np.equal.outer(groups, groups) == np.equal.outer(turned, turned)).all()
 
 
 def test_features_part_pictures_of_equal_hashes_and_images_without_features_stay():
     features = np.eye(3)[[0, 1, 0, 1, 2, 0]]
     has = np.array([True, True, True, True, True, False])
-    assert confirmed(np.zeros(6, np.int64), has, features.__getitem__).tolist() == [0, 1, 0, 1, 4, 0]
-    assert confirmed(np.arange(6), has, features.__getitem__).tolist() == list(range(6))
+    assert split_groups_by_features(np.zeros(6, np.int64), has, features.__getitem__).tolist() == [0, 1, 0, 1, 4, 0]
+    assert split_groups_by_features(np.arange(6), has, features.__getitem__).tolist() == list(range(6))
 
 
 def test_twins_are_found_by_their_pictures_alone_and_stand_side_by_side(doubled):
@@ -101,21 +101,23 @@ def test_features_that_differ_part_twins_and_a_new_copy_joins_its_group(doubled,
     ids = np.array([row[0] for row in db.tuples("SELECT id FROM image ORDER BY id")])
     features = np.ones((6, 4))
     features[ids == id_of(db, "5.jpg")] = [1, -1, 1, -1]
-    add_features(db, configuration.backbone(db), ids, features, np.zeros((6, 9, 4)))
+    add_features(db, configuration.get_backbone(db), ids, features, np.zeros((6, 9, 4)))
     find(db)
     assert names(db, twins="has") == ["1.png", "4 large.png", "6 pale.png"]
     noise((320, 240), seed=3, patch=40).save(tmp_path / "photos" / "7.jpg", quality=90)
-    set_up(db.paths.project, images_folder=tmp_path / "photos")
+    set_up_project(db.paths.project, images_folder=tmp_path / "photos")
     find(db)
     assert names(db, twins="further") == ["4 large.png", "6 pale.png", "7.jpg"]
-    assert twins.of(db, id_of(db, "7.jpg")) == [id_of(db, "3 alone.png")]
+    assert near_duplicate_groups.find_near_duplicates(db, id_of(db, "7.jpg")) == [id_of(db, "3 alone.png")]
 
 
 def test_an_image_that_lost_its_twins_has_none(doubled):
     find(doubled)
     ids = np.array([row[0] for row in doubled.tuples("SELECT id FROM image ORDER BY id")])
-    assert twins.keep(doubled, ids, ids) == 3
-    assert names(doubled, twins="has") == [] and all(twins.of(doubled, image_id) == [] for image_id in ids.tolist())
+    assert near_duplicate_groups.save_groups(doubled, ids, ids) == 3
+    assert names(doubled, twins="has") == [] and all(
+        near_duplicate_groups.find_near_duplicates(doubled, image_id) == [] for image_id in ids.tolist()
+    )
 
 
 def test_the_route_tells_twins_and_ones_own_answers(doubled):
@@ -126,7 +128,7 @@ def test_the_route_tells_twins_and_ones_own_answers(doubled):
         Decision(str(uuid.uuid4()), "label", person, "click", image, class_id, 1)
         for person, image, class_id in (("Ann", first, 1), ("Ben", first, 2), ("Ben", pale, 1))
     ]
-    assert not decisions.decide(db, given).refused
+    assert not decisions.save(db, given).refused
     with asked(db.paths.project) as app:
         told = app.post("/api/twins", {"image": first})[1]
         assert told["answers"] == [[1, 1]] and told["more"] == 0
@@ -140,7 +142,7 @@ def test_flags_of_one_batch_are_one_step_to_take_back(doubled):
         Decision(str(uuid.uuid4()), "flag", "Ann", "gallery", image, note="twin of 1.png", batch="a-batch-of-flags")
         for image in (2, 3)
     ]
-    assert not decisions.decide(doubled, given).refused
-    [step] = decisions.undoable(doubled, "Ann", 10, 10)
-    decisions.decide(doubled, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=step.uuid)])
-    assert names(doubled, flagged=True) == [] and decisions.undoable(doubled, "Ann", 10, 10) == []
+    assert not decisions.save(doubled, given).refused
+    [step] = decisions.load_undoable(doubled, "Ann", 10, 10)
+    decisions.save(doubled, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=step.uuid)])
+    assert names(doubled, flagged=True) == [] and decisions.load_undoable(doubled, "Ann", 10, 10) == []

@@ -8,27 +8,27 @@ import pytest
 from conftest import draw
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.images import images
 
 
 def names(db: Database) -> dict[int, str]:
-    return {image.id: image.name for image in images.all_images(db)}
+    return {image.id: image.name for image in images.load_all_images(db)}
 
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.classes import classes
 from annotator.store.images import registration
-registration.BATCH = 5
+registration.FILES_PER_TRANSACTION = 5
 project, photos, listed, when = sys.argv[1:]
 end = lambda *_: os.kill(os.getpid(), 9)
 if when == "classes":
-    classes.name_warnings = end
-set_up(Path(project), images_folder=Path(photos), class_file=Path(listed),
+    classes.find_name_warnings = end
+set_up_project(Path(project), images_folder=Path(photos), class_file=Path(listed),
     progress=lambda number, of: number == int(when) and end() if when.isdigit() else None)
 """
 
@@ -44,7 +44,7 @@ def test_a_kill_in_the_middle_of_init_leaves_no_project_and_the_next_one_makes_a
     with pytest.raises(AnnotatorError, match="no project"):
         Database(project)
     (tmp_path / "other.txt").write_text("owl\n")
-    done = set_up(project, images_folder=photos, class_file=tmp_path / "other.txt")
+    done = set_up_project(project, images_folder=photos, class_file=tmp_path / "other.txt")
     db = Database(project)
     assert done.registered.added + done.registered.known == len(names(db)) == 24
     assert done.registered.known == {"1": 0, "13": 10}.get(when, 20 if when == "24" else 24), "looked into once"
@@ -57,16 +57,16 @@ def test_a_killed_attempt_with_another_folder_leaves_nothing_in_the_project(tmp_
     project = tmp_path / "project"
     subprocess.run([sys.executable, "-c", KILLED, project, photos, class_file, "13"], check=False)
     draw(tmp_path / "few" / "one.jpg", seed=70)
-    set_up(project, images_folder=tmp_path / "few")
+    set_up_project(project, images_folder=tmp_path / "few")
     assert set(names(Database(project)).values()) == {"one.jpg"}
 
 
 FULL = """
 import resource, sys
 from pathlib import Path
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
-set_up(Path(sys.argv[1]), images_folder=Path(sys.argv[2]))
+set_up_project(Path(sys.argv[1]), images_folder=Path(sys.argv[2]))
 """
 
 
@@ -77,11 +77,11 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, photos):
     )
     assert "DiskFull" in full.stderr
     assert not (tmp_path / "project").exists()
-    assert set_up(tmp_path / "project", images_folder=photos).registered.added == 24
+    assert set_up_project(tmp_path / "project", images_folder=photos).registered.added == 24
 
 
 def test_a_project_that_an_older_version_left_half_made_is_completed(tmp_path, photos, class_file):
     project = tmp_path / "project"
     Database(project, create=True)
-    done = set_up(project, images_folder=photos, class_file=class_file)
+    done = set_up_project(project, images_folder=photos, class_file=class_file)
     assert (done.registered.added, len(done.classes_added)) == (24, 3)

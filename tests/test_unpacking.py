@@ -19,12 +19,12 @@ from PIL import Image
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files import page_headers, tables
+from annotator.exchange.files import arrow_tables, parquet_pages
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.yaml_text import read_yaml
+from annotator.exchange.files.yaml_text import parse_yaml
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.predictions.score_tables import read_scores
-from annotator.exchange.sources import fetch
+from annotator.exchange.predictions.score_files import read_scores
+from annotator.exchange.sources import fetch_source
 
 pytestmark = pytest.mark.process
 
@@ -94,7 +94,7 @@ BOMBS: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 def read(path: Path, kind: str, project: Path) -> None:
     if kind == "images":
-        fetch(path, project)
+        fetch_source(path, project)
         return
     if kind == "scores":
         for _ in read_scores(path, Problems(), path.suffix.strip(".")).blocks:
@@ -168,20 +168,24 @@ def test_what_repeats_and_does_not_grow_beyond_that_is_read_as_it_is(tmp_path):
     for number, options in enumerate(several):
         path = tmp_path / f"{number}.parquet"
         pq.write_table(table, path, **options)
-        found = [row for batch in tables.parquet_batches(path) for row in batch.to_pylist()]
+        found = [row for batch in arrow_tables.read_parquet_batches(path) for row in batch.to_pylist()]
         assert found == table.to_pylist(), options
-        some = [row for batch in tables.parquet_batches(path, {"view", "dotted.name"}, 7) for row in batch.to_pylist()]
+        some = [
+            row
+            for batch in arrow_tables.read_parquet_batches(path, {"view", "dotted.name"}, 7)
+            for row in batch.to_pylist()
+        ]
         assert some == table.select(["view", "dotted.name"]).to_pylist(), options
     plain = table.drop_columns(["view"])
     with pa.ipc.new_stream(tmp_path / "a.arrow", plain.schema) as stream:
         stream.write_table(plain)
-    assert [row for batch in tables.arrow_batches(tmp_path / "a.arrow") for row in batch.to_pylist()] == (
+    assert [row for batch in arrow_tables.read_arrow_batches(tmp_path / "a.arrow") for row in batch.to_pylist()] == (
         plain.to_pylist()
     )
     with pa.ipc.new_stream(tmp_path / "v.arrow", table.schema) as stream:
         stream.write_table(table)
     with pytest.raises(AnnotatorError, match="string_view, which is not read"):
-        list(tables.arrow_batches(tmp_path / "v.arrow"))
+        list(arrow_tables.read_arrow_batches(tmp_path / "v.arrow"))
 
 
 def test_pages_add_up_to_what_the_footer_says(tmp_path):
@@ -192,11 +196,11 @@ def test_pages_add_up_to_what_the_footer_says(tmp_path):
         for number in range(2):
             column = group.column(number)
             start = column.dictionary_page_offset or column.data_page_offset
-            found = list(page_headers.pages(file, start, column.total_compressed_size))
+            found = list(parquet_pages.read_pages(file, start, column.total_compressed_size))
             assert sum(page.values for page in found) == 3000 and len(found) > 2
             assert 0 < sum(page.unpacked for page in found) <= column.total_uncompressed_size
         with pytest.raises(ValueError):
-            list(page_headers.pages(file, 4, 3))
+            list(parquet_pages.read_pages(file, 4, 3))
 
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -217,17 +221,17 @@ def test_yaml_stands_for_no_more_than_fits(tmp_path):
         with pytest.raises(AnnotatorError, match="aliases"):
             read(tmp_path, "huggingface", tmp_path)
     with pytest.raises(ValueError, match="contains itself"):
-        read_yaml("a: &a [*a]")
+        parse_yaml("a: &a [*a]")
     with pytest.raises(ValueError, match="nested too deep"):
-        read_yaml("[" * 10_000)
-    assert read_yaml("a: &a [1, no]\nb: *a\nc: {<<: {d: 2}}") == {"a": [1, False], "b": [1, False], "c": {"d": 2}}
-    assert read_yaml("a: &a [1, no]\nb: *a", only_texts=True) == {"a": ["1", "no"], "b": ["1", "no"]}
+        parse_yaml("[" * 10_000)
+    assert parse_yaml("a: &a [1, no]\nb: *a\nc: {<<: {d: 2}}") == {"a": [1, False], "b": [1, False], "c": {"d": 2}}
+    assert parse_yaml("a: &a [1, no]\nb: *a", only_texts=True) == {"a": ["1", "no"], "b": ["1", "no"]}
 
 
 @over(kind=["csv", "scores"])
 def test_a_table_of_very_many_columns_is_refused_before_it_takes_minutes(tmp_path_factory, kind):
     folder = tmp_path_factory.mktemp("wide")
-    names = [f"c{number}" for number in range(tables.MOST_COLUMNS + 1)]
+    names = [f"c{number}" for number in range(arrow_tables.MAX_COLUMNS + 1)]
     (folder / "a.csv").write_text(f"image,{','.join(names)}\n00.jpg{',1' * len(names)}\n")
     with pytest.raises(AnnotatorError, match="100,002 columns; 100,000 are read at most"):
         read(folder / "a.csv", kind, folder)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from annotator.benchmark.variants import measure, passes, small_objects, variants
+from annotator.benchmark.variants import passes, small_objects, variant_measurement, variants
 
 
 def test_made_up_collections_are_the_same_each_time_and_show_what_they_say(tmp_path):
-    for name, things in small_objects.COLLECTIONS.items():
+    for name, things in small_objects.SMALL_OBJECT_COLLECTIONS.items():
         for folder in ("first", "second"):
             small_objects.draw_collection(tmp_path / folder / name, name, 30)
         first, second = (tmp_path / folder / name for folder in ("first", "second"))
@@ -19,13 +19,16 @@ def test_made_up_collections_are_the_same_each_time_and_show_what_they_say(tmp_p
         assert {label for row in rows for label in row["labels"].split("|")} == set(things)
         for row in rows:
             assert (first / "images" / row["image"]).read_bytes() == (second / "images" / row["image"]).read_bytes()
-            assert Image.open(first / "images" / row["image"]).size == (small_objects.SIDE, small_objects.SIDE)
+            assert Image.open(first / "images" / row["image"]).size == (
+                small_objects.IMAGE_SIDE_PIXELS,
+                small_objects.IMAGE_SIDE_PIXELS,
+            )
 
 
 def test_joined_vectors_weigh_alike_and_whitening_makes_variances_more_alike():
     random = np.random.default_rng(0)
     small, large = random.random((6, 10, 4)).astype(np.float16), 100 * random.random((6, 10, 4)).astype(np.float16)
-    joined = variants.side_by_side([small, large]).astype(float)
+    joined = variants.join_vectors([small, large]).astype(float)
     assert np.allclose(np.linalg.norm(joined[:, :, :4], axis=2), np.linalg.norm(joined[:, :, 4:], axis=2), rtol=0.01)
     rows = np.abs(random.normal(0, np.linspace(0.1, 3, 8), (50, 10, 8)))
     given = np.concatenate([rows, rows, rows], 2).astype(np.float16)
@@ -37,7 +40,7 @@ def test_joined_vectors_weigh_alike_and_whitening_makes_variances_more_alike():
 
     plain, some, more = (
         spread(make([given]))
-        for make in (variants.pooled_by("average"), variants.whitened(0.25), variants.whitened(0.5))
+        for make in (variants.build_pooling("average"), variants.build_whitening(0.25), variants.build_whitening(0.5))
     )
     assert plain > some > more > 1
 
@@ -46,18 +49,18 @@ def test_joined_vectors_weigh_alike_and_whitening_makes_variances_more_alike():
 @pytest.mark.slow
 def test_variants_are_compared_on_the_same_images_and_vectors_are_kept(tmp_path):
     chosen = (
-        variants.DEFAULT,
-        variants.Variant("small", (passes.Pass(variants.SMALLER, 128),), lambda parts: parts[0]),
+        variants.DEFAULT_VARIANT,
+        variants.Variant("small", (passes.Pass(variants.SMALLER_NETWORK, 128),), lambda parts: parts[0]),
     )
-    result = measure.measure(most=24, drawn=24, seeds=1, work=tmp_path, variants=chosen)
+    result = variant_measurement.measure(most=24, drawn=24, seeds=1, work=tmp_path, variants=chosen)
     assert result["setting"]["images"] == {"sample_data": 24, "from_above": 24, "on_a_table": 24}
     default, small = result["rows"]
     assert default["times"] == 1 and small["times"] < 1
     assert default["mean"] == pytest.approx(np.mean([default[name] for name in result["setting"]["images"]]))
     kept = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(kept) == 6
-    again = measure.measure(most=24, drawn=24, seeds=1, work=tmp_path, variants=chosen)
+    again = variant_measurement.measure(most=24, drawn=24, seeds=1, work=tmp_path, variants=chosen)
     assert kept == {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert [row["mean"] for row in again["rows"]] == [row["mean"] for row in result["rows"]]
-    headings, rows = measure.text(result)
+    headings, rows = variant_measurement.build_table(result)
     assert len(headings) == len(rows[0]) and rows[0][1] == "1.00"

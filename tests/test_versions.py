@@ -12,15 +12,15 @@ from served import until
 from test_worker import say, shown
 
 from annotator.errors import DiskFull
-from annotator.queues import annotate, grid
-from annotator.records import ABSENT, PRESENT, Decision, Filter, Wanted, WantedGrids
-from annotator.settings import DEFAULT_BACKBONE as BACKBONE
+from annotator.queues import grid_queue, image_queue
+from annotator.records import ABSENT, PRESENT, Decision, SuggestionFilter, WantedGrids, WantedImages
+from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot import rankings, suggestions
-from annotator.snapshot.predictions import arrays_of, rankings_of, read_predictions
+from annotator.snapshot.run_predictions import load_rankings, open_arrays, read_predictions
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store.classes import classes
 from annotator.store.database import heartbeat, jobs
-from annotator.store.features.cache import FeatureCache, open_features
+from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.images import selections
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
@@ -39,11 +39,11 @@ def trained(db):
     features = np.stack([signs[[c - 1 for c in shown(image_id)]].sum(0) for image_id in ids])
     features = np.maximum(features + rng.normal(scale=0.7, size=features.shape), 0).astype(np.float16)
     order = rng.permutation(24)  # the cache's order is not that of the ids
-    add_features(db, BACKBONE, ids[order], features[order], np.zeros((24, 9, 40)))
+    add_features(db, DEFAULT_BACKBONE, ids[order], features[order], np.zeros((24, 9, 40)))
     for image_id in range(1, 13):
         for class_id in shown(image_id)[:1]:
             say(db, image_id, class_id)
-    configuration.choose_method(db, "an", {})
+    configuration.set_method(db, "an", {})
     worker = Worker(db.paths.project)
     worker.train()
     worker.close()
@@ -51,11 +51,11 @@ def trained(db):
 
 
 def cache_of(db) -> FeatureCache:
-    return open_features(db, BACKBONE)
+    return open_features(db, DEFAULT_BACKBONE)
 
 
 def undo(db) -> None:
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click")])
+    decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click")])
 
 
 def test_a_version_has_seen_the_newest_decisions_and_changes_only_the_classes_they_are_about(trained):
@@ -63,7 +63,7 @@ def test_a_version_has_seen_the_newest_decisions_and_changes_only_the_classes_th
     say(trained, 20, 1, ABSENT)
     say(trained, 22, 1, ABSENT)
     run = Updater().update(trained, cache_of(trained))
-    assert (run.id, run.version, run.last_decision_id) == (1, 1, decisions.newest_decision(trained))
+    assert (run.id, run.version, run.last_decision_id) == (1, 1, decisions.get_newest_decision_id(trained))
     assert run.trained_decision_id == run.last_decision_id - 2
     predictions = read_predictions(trained)
     assert (predictions.probabilities[[19, 21], 0] < before[[19, 21], 0]).all()
@@ -77,7 +77,7 @@ def test_a_version_is_the_same_in_one_step_or_several_and_its_rankings_are_those
         say(trained, image_id, class_id, state)
         one.update(trained, cache)
     stepwise = np.array(read_predictions(trained).probabilities)
-    decisions.decide(trained, [Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=18)])
+    decisions.save(trained, [Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=18)])
     undo(trained)
     run = Updater().update(trained, cache)
     predictions = read_predictions(trained)
@@ -85,7 +85,7 @@ def test_a_version_is_the_same_in_one_step_or_several_and_its_rankings_are_those
     again = rankings.build(
         trained, run.last_decision_id, predictions.image_ids, predictions.class_ids, predictions.probabilities
     )
-    for name, kept in vars(rankings_of(trained, predictions)).items():
+    for name, kept in vars(load_rankings(trained, predictions)).items():
         assert np.array_equal(kept, getattr(again, name)), name
     kept = {place.name for place in trained.paths.run(1).iterdir() if place.is_dir()}
     assert {"v5", "v6"} <= kept and not kept & {"v1", "v2", "v3", "v4"}
@@ -99,24 +99,29 @@ def test_an_answer_that_is_taken_back_leaves_no_trace_and_what_changes_no_label_
     undo(trained)
     assert updater.update(trained, cache).version == 2
     assert np.abs(read_predictions(trained).probabilities.astype(float) - first.astype(float)).max() < 1e-3
-    decisions.decide(trained, [Decision(str(uuid.uuid4()), "skip", "Ann", "click", image_id=22)])
+    decisions.save(trained, [Decision(str(uuid.uuid4()), "skip", "Ann", "click", image_id=22)])
     run = updater.update(trained, cache)
-    assert run.version == 2 and run.last_decision_id == decisions.newest_decision(trained)
+    assert run.version == 2 and run.last_decision_id == decisions.get_newest_decision_id(trained)
 
 
 def queues(db, *, selection: str) -> dict[str, set[tuple[int, int]]]:
     """The cells that every queue offers to somebody who has just come, by its name."""
-    everything = Wanted("review", uuid.uuid4().hex, "Bob", (), 24, Filter(low=0.0))
-    review = annotate.next_work(db, everything)
+    everything = WantedImages("review", uuid.uuid4().hex, "Bob", (), 24, SuggestionFilter(low=0.0))
+    review = image_queue.lease_next_work(db, everything)
     offered = {"review": {(one.image_id, one.class_id) for item in review.items for one in item.suggestions}}
-    annotate.next_work(db, Wanted("review", everything.holder, "Bob", (), 0))  # lets go of them
+    image_queue.lease_next_work(db, WantedImages("review", everything.holder, "Bob", (), 0))  # lets go of them
     for name, chosen in (("grid", ""), ("selection", selection)):
         for class_id in (1, 2, 3):
             wanted = WantedGrids(uuid.uuid4().hex, "Bob", class_id, 24, (), 1, selection=chosen)
-            tiles = [tile for one in grid.next_grids(db, wanted).items for tile in one.tiles if tile.state is None]
+            tiles = [
+                tile
+                for one in grid_queue.lease_next_grids(db, wanted).items
+                for tile in one.tiles
+                if tile.state is None
+            ]
             offered.setdefault(name, set()).update((tile.image.id, class_id) for tile in tiles)
-            grid.next_grids(db, WantedGrids(wanted.holder, "Bob", class_id, 24, (), 0))
-    offered["likeliest"] = {(one.image_id, one.class_id) for one in suggestions.missing_positives(db)}
+            grid_queue.lease_next_grids(db, WantedGrids(wanted.holder, "Bob", class_id, 24, (), 0))
+    offered["likeliest"] = {(one.image_id, one.class_id) for one in suggestions.find_missing_positives(db)}
     return offered
 
 
@@ -124,26 +129,26 @@ def test_an_answered_suggestion_is_in_no_queue_before_or_after_the_update(traine
     cache, updater = cache_of(trained), Updater()
     picked = selections.save(trained, np.arange(1, 25))
     for step, state in enumerate((PRESENT, ABSENT, 0)):
-        cell = suggestions.missing_positives(trained)[0]
+        cell = suggestions.find_missing_positives(trained)[0]
         cell = (cell.image_id, cell.class_id)
         assert all(cell in offered for offered in queues(trained, selection=picked).values())
         say(trained, *cell, state)
         assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
         assert updater.update(trained, cache).version == step + 1
         assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
-        assert not read_snapshot(trained).delta.changed_images, "the rankings know by themselves"
+        assert not read_snapshot(trained).delta.changed_image_count, "the rankings know by themselves"
     undo(trained)
     updater.update(trained, cache)
     assert all(cell in offered for offered in queues(trained, selection=picked).values()), "it is open again"
 
 
 def test_pages_are_told_of_every_version(trained):
-    wanted = Wanted("review", "tab", "Ann", (), 0)
-    assert annotate.next_work(trained, wanted).fresh == "1.0"
+    wanted = WantedImages("review", "tab", "Ann", (), 0)
+    assert image_queue.lease_next_work(trained, wanted).model_version == "1.0"
     say(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
-    assert annotate.next_work(trained, wanted).fresh == "1.1"
-    assert grid.next_grids(trained, WantedGrids("tab", "Ann", 1, 6, (), 0)).fresh == "1.1"
+    assert image_queue.lease_next_work(trained, wanted).model_version == "1.1"
+    assert grid_queue.lease_next_grids(trained, WantedGrids("tab", "Ann", 1, 6, (), 0)).model_version == "1.1"
 
 
 class Interrupted(Worker):
@@ -151,31 +156,31 @@ class Interrupted(Worker):
 
     seen: list
 
-    def _between(self, state, done, of):
-        super()._between(state, done, of)
+    def _report_and_serve(self, state, done, of):
+        super()._report_and_serve(state, done, of)
         if state == "training" and len(self.seen) < 4:
             say(self.db, 15 + len(self.seen), 1, PRESENT)
-            newest = decisions.newest_decision(self.db)
-            run = until(lambda: (run := runs.current_run(self.db)).last_decision_id >= newest and run)
+            newest = decisions.get_newest_decision_id(self.db)
+            run = until(lambda: (run := runs.load_current_run(self.db)).last_decision_id >= newest and run)
             self.seen.append((run.id, run.version))
 
 
 def test_a_training_gives_way_to_updates_of_the_run_before_and_is_not_begun_again(trained):
     say(trained, 14, 2)
     worker = Interrupted(trained.paths.project)
-    worker.seen, updates = [], UpdateThread(trained, worker.context.features)
+    worker.seen, updates = [], UpdateThread(trained, worker.context.get_features)
     updates.start()
     try:
-        worker.training.train_or_note()
+        worker.training.train_or_record_error()
         assert [run for run, _ in worker.seen] == [1] * 4 and len(set(worker.seen)) == 4, "one training, four versions"
-        newest = decisions.newest_decision(trained)
-        run = until(lambda: (run := runs.current_run(trained)).last_decision_id >= newest and run)
+        newest = decisions.get_newest_decision_id(trained)
+        run = until(lambda: (run := runs.load_current_run(trained)).last_decision_id >= newest and run)
         assert (run.id, run.version) == (2, 1)
         assert run.trained_decision_id == run.last_decision_id - 4 < run.last_decision_id
-        assert not worker.training.due(), "four answers are no reason for another one at once"
-        jobs.ask_training(trained)
-        worker.training.schedule.ended = 0.0
-        assert worker.training.due()
+        assert not worker.training.is_due(), "four answers are no reason for another one at once"
+        jobs.request_training(trained)
+        worker.training.schedule.last_end = 0.0
+        assert worker.training.is_due()
     finally:
         updates.close()
         worker.close()
@@ -186,17 +191,17 @@ def test_twenty_decisions_or_a_first_positive_of_a_class_are_a_reason_to_train_a
     worker = Worker(trained.paths.project)
     try:
         worker.train()
-        worker.training.schedule.ended = 0.0
+        worker.training.schedule.last_end = 0.0
         for number in range(19):
             say(trained, 13 + number % 12, 1 + number % 3, ABSENT if number % 2 else PRESENT)
-            assert not worker.training.due()
+            assert not worker.training.is_due()
         say(trained, 1, 4, ABSENT)
-        assert worker.training.due()
+        assert worker.training.is_due()
         worker.train()
-        worker.training.schedule.ended = 0.0
-        assert not worker.training.due()
+        worker.training.schedule.last_end = 0.0
+        assert not worker.training.is_due()
         say(trained, 2, 4, PRESENT)
-        assert worker.training.due(), "updates can say nothing of a class without a model"
+        assert worker.training.is_due(), "updates can say nothing of a class without a model"
     finally:
         worker.close()
 
@@ -210,14 +215,14 @@ def test_a_version_that_cannot_be_written_is_told_and_the_one_before_stays_until
         Updater().update(trained, cache)
     assert (
         updates.publish_pending_update() is None
-        and "could not be written" in heartbeat.worker_state(trained).last_error
+        and "could not be written" in heartbeat.load_worker_state(trained).last_error
     )
-    assert runs.current_run(trained).version == 0 and suggestions.missing_positives(trained)
+    assert runs.load_current_run(trained).version == 0 and suggestions.find_missing_positives(trained)
     way.unlink()
     assert updates.publish_pending_update() is None, "twenty times a second would be no help"
     say(trained, 21, 1)
-    assert updates.publish_pending_update().version == 1 and np.isfinite(arrays_of(trained, 1, 1)[1]).all()
-    assert not heartbeat.worker_state(trained).last_error
+    assert updates.publish_pending_update().version == 1 and np.isfinite(open_arrays(trained, 1, 1)[1]).all()
+    assert not heartbeat.load_worker_state(trained).last_error
 
 
 KILLED = """
@@ -233,7 +238,7 @@ def kill_at_rename(event, _):
         if not left:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(kill_at_rename)
-UpdateThread(worker.db, worker.context.features).publish_pending_update()
+UpdateThread(worker.db, worker.context.get_features).publish_pending_update()
 """
 
 
@@ -246,14 +251,14 @@ def test_killed_in_the_middle_of_an_update_the_version_before_is_read_and_the_ne
     say(trained, 21, 1, ABSENT)
     words = [sys.executable, "-c", KILLED, str(trained.paths.project), str(files)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
-    assert runs.current_run(trained).version == 1
+    assert runs.load_current_run(trained).version == 1
     assert len(list(trained.paths.run(1, 2).glob("*.npy"))) == files - 1, "it was in the middle"
     predictions = read_predictions(trained)
-    assert np.array_equal(predictions.probabilities, before) and rankings_of(trained, predictions) is not None
-    assert (21, 1) not in {(one.image_id, one.class_id) for one in suggestions.missing_positives(trained)}
+    assert np.array_equal(predictions.probabilities, before) and load_rankings(trained, predictions) is not None
+    assert (21, 1) not in {(one.image_id, one.class_id) for one in suggestions.find_missing_positives(trained)}
     worker = Worker(trained.paths.project)
     try:
-        assert UpdateThread(trained, worker.context.features).publish_pending_update().version == 2
+        assert UpdateThread(trained, worker.context.get_features).publish_pending_update().version == 2
         assert not list(trained.paths.run(1).rglob(".*.part"))
     finally:
         worker.close()

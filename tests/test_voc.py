@@ -20,7 +20,7 @@ from tables import over
 from torchvision.datasets import VOCDetection
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.xml_text import _IMPOSSIBLE
+from annotator.exchange.files.xml_text import _INVALID_XML_CHARS
 from annotator.exchange.formats.voc import VOC
 from annotator.records import STATE_NAMES
 
@@ -61,7 +61,7 @@ def test_written_by_us_torchvision_a_devkit_and_we_read_the_same_cells(tmp_path_
     files = [f"a b{row}.jpg" for row in range(len(names))]
     view = view_of(cells, classes, names, files=files, block=block)
     folder = tmp_path_factory.mktemp("export")
-    if any(_IMPOSSIBLE.search(name) for name in (*classes, *names)):
+    if any(_INVALID_XML_CHARS.search(name) for name in (*classes, *names)):
         with pytest.raises(AnnotatorError, match="XML cannot hold"):
             write(VOC, view, folder)
         return
@@ -103,7 +103,7 @@ def test_torchvision_loads_an_export_with_images_and_splits(tmp_path):
     assert [target["annotation"]["filename"] for _, target in train] == ["a.jpg", "c.jpg"]
     assert [object_["name"] for object_ in val[0][1]["annotation"]["object"]] == ["class 0", "class 1", "class 2"]
     for place in (path, path.parent, tmp_path):
-        assert VOC.recognise(place)
+        assert VOC.recognize(place)
         contents, problems = read(VOC, place)
         items = {item.image[-5:]: item for item in contents.items}
         assert [items[f"{row}.jpg"].attributes["split"] for row in range(3)] == ["train", "val", "train"]

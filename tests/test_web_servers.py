@@ -14,10 +14,10 @@ from PIL import Image
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.sources import fetch
-from annotator.store.locations import addresses, file_systems, web
-from annotator.store.locations.addresses import Address, check_place
-from annotator.store.locations.objects import Objects
+from annotator.exchange.sources import fetch_source
+from annotator.store.locations import addresses, file_systems, web_servers
+from annotator.store.locations.addresses import Address, check_ip_address
+from annotator.store.locations.remote_files import RemoteFiles
 
 pytest.importorskip("aiohttp")
 pytestmark = pytest.mark.process
@@ -90,8 +90,8 @@ def servers():
 @pytest.fixture
 def pair(servers, monkeypatch):
     """(the web server, the service): the service is where a cloud answers its machines about themselves."""
-    monkeypatch.setattr(addresses, "METADATA", (*addresses.METADATA, SERVICE))
-    monkeypatch.setattr(file_systems, "WAIT_SECONDS", 0)
+    monkeypatch.setattr(addresses, "METADATA_ADDRESSES", (*addresses.METADATA_ADDRESSES, SERVICE))
+    monkeypatch.setattr(file_systems, "RETRY_WAIT_SECONDS", 0)
     for server in servers:
         server.asked.clear()
         server.answers.clear()
@@ -131,9 +131,9 @@ def test_no_header_and_no_spelling_of_an_address_leads_to_a_service_of_this_mach
     outside.answers = {"/a.png": (status, {header: value}), "/b.png": (status, {"Location": "/a.png"})}
     for name in ("a.png", "b.png"):
         with pytest.raises(AnnotatorError):
-            fetch(Address.parse(f"{outside.address}/{name}"), tmp_path / "p")
+            fetch_source(Address.parse(f"{outside.address}/{name}"), tmp_path / "p")
         with pytest.raises(AnnotatorError):
-            Objects(Address.parse(outside.address)).read(name)
+            RemoteFiles(Address.parse(outside.address)).read(name)
     assert not landed(tmp_path)
     assert inside.connections == 0
 
@@ -143,16 +143,16 @@ def test_what_is_no_redirect_leads_nowhere(header, status, pair, tmp_path):
     outside, inside = pair
     outside.answers = {"/a.png": (status, {header: "http://127.0.0.2:PORT/secret.png"})}
     if status == 200:
-        assert Objects(Address.parse(outside.address)).read("a.png") == picture()
+        assert RemoteFiles(Address.parse(outside.address)).read("a.png") == picture()
     else:
         with pytest.raises(AnnotatorError):
-            fetch(Address.parse(f"{outside.address}/a.png"), tmp_path / "p")
+            fetch_source(Address.parse(f"{outside.address}/a.png"), tmp_path / "p")
     assert inside.connections == 0
 
 
 def test_redirects_within_what_was_named_are_followed_with_a_password_for_that_server_only(pair, tmp_path, monkeypatch):
     outside, inside = pair
-    monkeypatch.setattr(addresses, "METADATA", ())
+    monkeypatch.setattr(addresses, "METADATA_ADDRESSES", ())
     outside.answers = {
         "/old/a.png": (301, {"Location": "/new/a.png"}),
         "/b.png": (307, {"Location": "http://127.0.0.2:PORT/b.png"}),
@@ -162,13 +162,13 @@ def test_redirects_within_what_was_named_are_followed_with_a_password_for_that_s
     }
     secret = outside.address.replace("//", "//ann:pw@")
     for name in ("old/a.png", "b.png"):
-        fetch(Address.parse(f"{secret}/{name}"), tmp_path / "p")
+        fetch_source(Address.parse(f"{secret}/{name}"), tmp_path / "p")
     assert len(landed(tmp_path)) == 2
     assert {(path, bool(given)) for path, given in outside.asked} >= {("/new/a.png", True), ("/b.png", True)}
     assert inside.asked and not any(given for _, given in inside.asked)
     for name, said in (("round", "more than 10 times"), ("file", "file://, which is not"), ("none", "without an")):
         with pytest.raises(AnnotatorError, match=said):
-            fetch(Address.parse(f"{outside.address}/{name}.png"), tmp_path / "q")
+            fetch_source(Address.parse(f"{outside.address}/{name}.png"), tmp_path / "q")
 
 
 @pytest.fixture
@@ -190,17 +190,17 @@ def test_the_second_answer_of_a_name_server_leads_nowhere_either(pair, names, tm
     _, inside = pair
     names["photos.example"] = [["127.0.0.1"], ["127.0.0.1"], [SERVICE]]
     with pytest.raises(AnnotatorError, match=r"photos.example is 127.0.0.2, an address inside"):
-        fetch(Address.parse(f"http://photos.example:{inside.server_port}/secret.png"), tmp_path / "p")
+        fetch_source(Address.parse(f"http://photos.example:{inside.server_port}/secret.png"), tmp_path / "p")
     assert inside.connections == 0
 
 
 def test_a_name_with_one_address_here_and_one_elsewhere_is_elsewhere(pair, names, tmp_path):
     outside, _ = pair
     names["photos.example"] = [["127.0.0.1", "192.0.2.1", "8.8.8.8"]]
-    assert web.is_own("127.0.0.1")
-    assert not web.is_own("photos.example")
+    assert web_servers.is_own_host("127.0.0.1")
+    assert not web_servers.is_own_host("photos.example")
     with pytest.raises(AnnotatorError, match=r"photos.example is .*an address inside"):
-        fetch(Address.parse(f"http://photos.example:{outside.server_port}/a.png"), tmp_path / "p")
+        fetch_source(Address.parse(f"http://photos.example:{outside.server_port}/a.png"), tmp_path / "p")
     assert outside.connections == 0
 
 
@@ -208,7 +208,7 @@ def test_a_proxy_of_the_environment_is_not_asked_to_connect_for_us(pair, tmp_pat
     outside, inside = pair
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, inside.address)
-    fetch(Address.parse(f"{outside.address}/a.png"), tmp_path / "p")
+    fetch_source(Address.parse(f"{outside.address}/a.png"), tmp_path / "p")
     assert len(landed(tmp_path)) == 1
     assert inside.connections == 0
 
@@ -221,5 +221,5 @@ INNER += ["2001:0:7f00:1::", "fd00:ec2::254", "255.255.255.255", "198.18.0.1", "
 @over(place=INNER)
 def test_no_address_of_an_inner_network_is_taken_for_one_elsewhere(place):
     with pytest.raises(AnnotatorError):
-        check_place("photos.example", place, may_be_own=False)
-    check_place("photos.example", "2606:4700::1111", may_be_own=False)
+        check_ip_address("photos.example", place, may_be_own=False)
+    check_ip_address("photos.example", "2606:4700::1111", may_be_own=False)

@@ -13,7 +13,7 @@ from tables import over
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.formats import FORMATS, webdataset
-from annotator.exchange.formats.contents import Given
+from annotator.exchange.formats.contents import ImportedLabel
 from annotator.records import ABSENT, PRESENT
 
 FORMAT = FORMATS["webdataset"]
@@ -44,7 +44,7 @@ def test_the_library_reads_each_cell_and_picture_and_we_read_them_back(tmp_path_
     splits = [splits[row % len(splits)] for row in range(len(names))] if splits else ()
     files = [f"a.b {row}.JPG" for row in range(len(names))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(webdataset, "SHARD_IMAGES", 2)
+        patch.setattr(webdataset, "MAX_SHARD_IMAGES", 2)
         path = write(
             FORMAT, view_of(cells, classes, names, splits=splits, files=files, block=3), tmp_path_factory.mktemp("x")
         )
@@ -57,7 +57,7 @@ def test_the_library_reads_each_cell_and_picture_and_we_read_them_back(tmp_path_
             seen[row, [classes.index(name) for name in sample["json"][field]]] = value
         assert sample["jpg"] == f"{row:064x}".encode()
     assert_same(seen, cells)
-    assert FORMAT.recognise and FORMAT.recognise(path)
+    assert FORMAT.recognize and FORMAT.recognize(path)
     assert_same(cells_of(FORMAT, path, names, classes), cells)
     items = {item.image: item for item in read(FORMAT, path)[0].items}
     assert [items[name].attributes.get("split", "") for name in names] == (list(splits) or [""] * len(names))
@@ -79,9 +79,9 @@ def test_labels_of_other_shards_are_found(tmp_path):
     contents, problems = read(FORMAT, tmp_path)
     assert list(contents.classes) == [("cat", ""), ("dog", "")]
     assert [(item.image, list(item.labels), item.answered) for item in contents.items] == [
-        ("in/a.b.jpg", [Given("dog", PRESENT)], True),
-        ("b.jpg", [Given("cat", PRESENT), Given("dog", PRESENT)], True),
-        ("c/d.png", [Given("dog", ABSENT)], True),
+        ("in/a.b.jpg", [ImportedLabel("dog", PRESENT)], True),
+        ("b.jpg", [ImportedLabel("cat", PRESENT), ImportedLabel("dog", PRESENT)], True),
+        ("c/d.png", [ImportedLabel("dog", ABSENT)], True),
         ("d.jpg", [], False),
     ]
     assert not problems.count
@@ -104,7 +104,7 @@ def link(name, target, kind=tarfile.SYMTYPE):
         ([("a.json", b'{"present": [3.5]}')], "t-0.tar/a: present has 3.5"),
         ([("a.cls", b"")], "t-0.tar/a: cls has ''"),
         ([("a.json", b"[" * 100_000)], "t-0.tar/a: "),
-        ([("a.json", b" " * (webdataset.LARGEST + 1))], "more than the labels of an image"),
+        ([("a.json", b" " * (webdataset.MAX_LABEL_BYTES + 1))], "more than the labels of an image"),
         ([("n" * (2 << 20) + ".json", b"{}")], "a header of"),
     ]
 )
@@ -124,6 +124,6 @@ def test_half_a_shard_is_no_shard(tmp_path):
         with pytest.raises(AnnotatorError, match=r"t-0\.tar is no whole tar"):
             list(read(FORMAT, whole)[0].items)
     whole.write_bytes(b"no tar" * 1000)
-    assert FORMAT.recognise and FORMAT.recognise(whole) is None
+    assert FORMAT.recognize and FORMAT.recognize(whole) is None
     with pytest.raises(AnnotatorError, match="no whole tar"):
         list(read(FORMAT, whole)[0].items)

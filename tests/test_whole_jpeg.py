@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from annotator.store.pictures.decoding import BadImage, check_image
-from annotator.store.pictures.jpeg import whole_jpeg
+from annotator.store.pictures.jpeg import parse_whole_jpeg
 
 ROUNDS = 150  # spoilt files of each kind
 
@@ -80,7 +80,7 @@ def test_a_spoilt_file_is_judged_as_when_it_is_decoded(kind, tmp_path):
     for number in range(ROUNDS):
         content = _spoilt(KINDS[kind], chance) if number else KINDS[kind]
         path.write_bytes(content)
-        looked_at += whole_jpeg(content) is not None
+        looked_at += parse_whole_jpeg(content) is not None
         # Files named by a path are always decoded.
         assert _verdict(io.BytesIO(content)) == _verdict(path), number
     assert looked_at > ROUNDS / 4 or kind == "progressive"
@@ -89,4 +89,4 @@ def test_a_spoilt_file_is_judged_as_when_it_is_decoded(kind, tmp_path):
 def test_size_and_time_are_those_of_the_whole_file():
     facts = check_image(io.BytesIO(KINDS["exif"]))
     assert (facts.width, facts.height, facts.format) == (61, 97, "JPEG") and facts.capture.captured_at
-    assert whole_jpeg(KINDS["exif"]) and not whole_jpeg(KINDS["progressive"])
+    assert parse_whole_jpeg(KINDS["exif"]) and not parse_whole_jpeg(KINDS["progressive"])

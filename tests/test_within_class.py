@@ -6,9 +6,9 @@ import torch
 
 from models.ensemble.answered_head import AnsweredHead
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
-from models.ensemble.regions import encode, learn_basis
+from models.ensemble.regions import encode_regions, learn_region_basis
+from models.ensemble.second_model import SecondModel, estimate_difficulty
 from models.ensemble.stacking import fit_stacked
-from models.ensemble.within_class import SecondModel, hard_to_tell
 from models.methods.auto import Auto
 
 
@@ -24,7 +24,7 @@ def random_pair(images: int = 300, classes: int = 3) -> tuple[torch.Tensor, torc
 
 def test_a_reordered_class_keeps_its_values():
     logits, scores = random_pair()
-    after = second(logits, scores).reordered(logits, scores, None)
+    after = second(logits, scores).reorder(logits, scores, None)
     torch.testing.assert_close(after.sort(0).values, logits.sort(0).values, atol=1e-4, rtol=0)
     assert not torch.equal(after.argsort(0), logits.argsort(0))
 
@@ -33,30 +33,30 @@ def test_the_order_is_that_of_the_mean_of_normal_scores():
     logits, scores = random_pair(5, 1)
     normal = torch.distributions.Normal(0.0, 1.0).icdf((torch.arange(5) + 0.5) / 5)
     both = normal[logits[:, 0].argsort().argsort()] + 0.5 * normal[scores[:, 0].argsort().argsort()]
-    after = second(logits, scores).reordered(logits, scores, None)
+    after = second(logits, scores).reorder(logits, scores, None)
     torch.testing.assert_close(after[:, 0].argsort(), both.argsort())
 
 
 def test_a_class_without_marks_is_left_as_it_is():
     logits, scores = random_pair()
     logits[:, 1] = torch.nan
-    after = second(logits, scores).reordered(logits, scores, None)
+    after = second(logits, scores).reorder(logits, scores, None)
     assert after[:, 1].isnan().all() and not after[:, [0, 2]].isnan().any()
 
 
 def test_without_weight_no_image_moves_and_images_beyond_all_that_were_seen_stay_in_order():
     logits, scores = random_pair()
-    torch.testing.assert_close(second(logits, scores, 0.0).reordered(logits, scores, None), logits, atol=1e-4, rtol=0)
+    torch.testing.assert_close(second(logits, scores, 0.0).reorder(logits, scores, None), logits, atol=1e-4, rtol=0)
     beyond = logits.max() + torch.tensor([[0.5], [1.0], [3.0]]).expand(3, 3)
-    after = second(logits, scores).reordered(beyond, scores.max() + beyond, None)
+    after = second(logits, scores).reorder(beyond, scores.max() + beyond, None)
     assert (after.diff(dim=0) > 0).all() and (after > logits.max(0).values - 1e-4).all()
 
 
 def test_marks_that_stand_out_leave_no_doubt_and_random_predictions_nothing_but_doubt():
     marked = torch.rand(400, 4, generator=torch.Generator().manual_seed(1)) < 0.2
     noise = torch.rand(400, 4, generator=torch.Generator().manual_seed(2))
-    assert hard_to_tell(noise, marked) == 1.0
-    assert hard_to_tell(noise * 0.1 + marked, marked) == 0.0
+    assert estimate_difficulty(noise, marked) == 1.0
+    assert estimate_difficulty(noise * 0.1 + marked, marked) == 0.0
 
 
 def puzzle(share: float) -> tuple:
@@ -66,7 +66,7 @@ def puzzle(share: float) -> tuple:
     rows = np.arange(round(60 * share))
     labels = np.zeros((len(rows), 3), np.int8)
     labels[rows, rng.integers(0, 3, len(rows))] = 1
-    return features, encode(learn_basis(features, regions), regions), rows, labels
+    return features, encode_regions(learn_region_basis(features, regions), regions), rows, labels
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_the_second_model_counts_where_marks_are_hard_to_tell_and_most_images_ha
 
 
 def test_beside_answers_there_is_no_second_model():
-    assert Auto().beside_answers().second == 0
+    assert Auto().with_answer_parameters().second == 0
 
 
 def test_a_second_model_that_somebody_wants_beside_answers_is_stacked_like_the_others():

@@ -9,16 +9,15 @@ import pytest
 from test_addresses_in_place import picture
 from test_addresses_of_others import served
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
-from annotator.store.locations import objects
+from annotator.store.locations import remote_files
 from annotator.store.locations.addresses import parse_location
-from annotator.store.locations.objects import NOT_NOW, Objects
-from annotator.worker.features import missing_features
-from annotator.worker.features import unreachable_addresses as away
+from annotator.store.locations.remote_files import UNREADABLE_NOW_PROBLEM, RemoteFiles
+from annotator.worker.features import image_embedder, unreachable_addresses
 from annotator.worker.features.work_list import WorkList
 from annotator.worker.process import Worker
 
@@ -27,20 +26,20 @@ BIRDS = 40
 
 def label(db, image_id):
     made = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=1, state=1)
-    assert not decisions.decide(db, [made]).refused
+    assert not decisions.save(db, [made]).refused
 
 
 def test_labeled_images_come_first_also_those_that_are_labeled_meanwhile(db):
-    as_shown = images.in_working_order(db).tolist()
+    as_shown = images.load_ids_in_working_order(db).tolist()
     label(db, as_shown[9])
     missing = WorkList(db, np.array([as_shown[1]]))
-    assert len(missing) == 23 and missing.take(3) == [as_shown[9], as_shown[0], as_shown[2]]
+    assert len(missing) == 23 and missing.pop(3) == [as_shown[9], as_shown[0], as_shown[2]]
     for place in (2, 20, 15, 1):  # one that was taken, two that wait, one that has features
         label(db, as_shown[place])
-    assert missing.take(1) == [as_shown[20]] and missing.take(2) == [as_shown[15], as_shown[3]]
+    assert missing.pop(1) == [as_shown[20]] and missing.pop(2) == [as_shown[15], as_shown[3]]
     rest = [as_shown[place] for place in range(4, 24) if place not in (9, 15, 20)]
-    assert len(missing) == len(rest) and missing.take(100) == rest
-    assert len(missing) == 0 and missing.take(1) == []
+    assert len(missing) == len(rest) and missing.pop(100) == rest
+    assert len(missing) == 0 and missing.pop(1) == []
 
 
 class Web(http.server.SimpleHTTPRequestHandler):
@@ -50,7 +49,7 @@ class Web(http.server.SimpleHTTPRequestHandler):
 
 def test_an_address_that_is_away_costs_a_few_notes_others_go_on_and_it_comes_back(tmp_path, monkeypatch):
     pytest.importorskip("aiohttp")
-    monkeypatch.setattr(objects, "_objects", {})
+    monkeypatch.setattr(remote_files, "_files_by_address", {})
     for folder, count in (("www/birds", BIRDS), ("here", 3)):
         (tmp_path / folder).mkdir(parents=True)
         for number in range(count):
@@ -58,31 +57,35 @@ def test_an_address_that_is_away_costs_a_few_notes_others_go_on_and_it_comes_bac
     handler = partial(Web, directory=str(tmp_path / "www"))
     address, server = served(handler)
     for folder in (f"{address}/birds", str(tmp_path / "here")):
-        set_up(tmp_path / "p", images_folder=parse_location(folder), in_place=folder.startswith("http"))
+        set_up_project(tmp_path / "p", images_folder=parse_location(folder), in_place=folder.startswith("http"))
     server.shutdown()
     server.server_close()
     db = Database(tmp_path / "p")
     db.set_setting("backbone", "efficientnet_lite0")
-    asked, ask = [], Objects._asked
-    monkeypatch.setattr(Objects, "_asked", lambda self, *v, **o: (asked.append(v[1]), ask(self, *v, **o))[1])
-    for module, name, value in ((objects, "TRIES", 1), (away, "AT_A_TIME", 4), (missing_features, "IMAGES_AT_ONCE", 8)):
+    asked, ask = [], RemoteFiles._call
+    monkeypatch.setattr(RemoteFiles, "_call", lambda self, *v, **o: (asked.append(v[1]), ask(self, *v, **o))[1])
+    for module, name, value in (
+        (remote_files, "MAX_TRIES", 1),
+        (unreachable_addresses, "READ_AHEAD_FILES", 4),
+        (image_embedder, "IMAGES_PER_ROUND", 8),
+    ):
         monkeypatch.setattr(module, name, value)
     worker = Worker(db.paths.project)
     try:
-        worker.features.embed()
-        here = images.names_to_ids(db)
-        assert sorted(worker.context.features().image_ids) == [here[f"h{number}.jpg"] for number in range(3)]
-        noted = images.missing_ids(db)
-        assert len(noted) == 4 and all(problem.startswith(NOT_NOW) for problem in noted.values())
-        assert len(set(asked)) <= 8 < BIRDS and len(worker.features.missing()) == BIRDS - 4
+        worker.image_embedder.embed_missing()
+        here = images.load_ids_by_name(db)
+        assert sorted(worker.context.get_features().image_ids) == [here[f"h{number}.jpg"] for number in range(3)]
+        noted = images.load_missing_reasons(db)
+        assert len(noted) == 4 and all(problem.startswith(UNREADABLE_NOW_PROBLEM) for problem in noted.values())
+        assert len(set(asked)) <= 8 < BIRDS and len(worker.image_embedder.find_missing()) == BIRDS - 4
         asked.clear()
-        worker.features.embed()
+        worker.image_embedder.embed_missing()
         assert not asked, "not at once again"
         _, server = served(handler, server.server_port)
-        objects._objects.clear()
-        assert images.check_addresses(db) == 4
-        worker.features.embed()
-        assert len(worker.context.features()) == BIRDS + 3 and not images.missing_ids(db)
+        remote_files._files_by_address.clear()
+        assert images.recheck_addresses(db) == 4
+        worker.image_embedder.embed_missing()
+        assert len(worker.context.get_features()) == BIRDS + 3 and not images.load_missing_reasons(db)
     finally:
         worker.close()
         server.shutdown()

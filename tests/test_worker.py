@@ -16,33 +16,30 @@ from safetensors.numpy import save_file
 from served import until
 from test_readings import say as read
 
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.records import Batch, Decision
-from annotator.settings import BUSY_STATUS
-from annotator.settings import DEFAULT_BACKBONE as BACKBONE
-from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.status import status
+from annotator.settings import BUSY_EXIT_STATUS, DEFAULT_BACKBONE
+from annotator.snapshot.project_status import collect_status
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.database import heartbeat, jobs
 from annotator.store.database.caches import Caches
 from annotator.store.database.database import Database
-from annotator.store.features.cache import count_features, open_features
-from annotator.store.features.contents import ProjectContents
-from annotator.store.features.shards import shard_files
+from annotator.store.features.feature_cache import count_features, open_features
+from annotator.store.features.project_contents import ProjectContents
+from annotator.store.features.shards import list_shards
 from annotator.store.images import images
-from annotator.store.labels import decisions
-from annotator.store.labels import disagreement as annotator_disagreement
-from annotator.store.labels import overlap as readings
+from annotator.store.labels import decisions, disagreed_cells, image_overlap
 from annotator.store.networks import configuration
 from annotator.store.runs import runs
-from annotator.worker.features.context import Stopped
+from annotator.worker.features.worker_context import Stopped
 from annotator.worker.process import Worker
 from annotator.worker.training import schedule
-from annotator.worker.training.training_set import training_set
+from annotator.worker.training.training_set import load_training_set
 
 
 def say(db, image_id: int, class_id: int, state: int = 1) -> None:
     one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.decide(db, [one]).refused
+    assert not decisions.save(db, [one]).refused
 
 
 def shown(image_id: int) -> list[int]:
@@ -68,55 +65,59 @@ def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learni
     say(db, 5, 1, 1)
     add_features(db, "x", np.array([3, 2, 1]), np.zeros((3, 4)), np.zeros((3, 9, 4)))
     cache = open_features(db, "x")
-    known = training_set(db, cache)
+    known = load_training_set(db, cache)
     assert cache.image_ids[known.rows].tolist() == [2, 1], "3 is only unsure, 5 has no features yet"
     assert known.labels.tolist() == [[1, 0, 0], [1, 1, -1]]
     assert known.mask.tolist() == [[True, False, True], [True, True, True]]
-    assert known.newest == 7
+    assert known.newest_decision_id == 7
 
 
 def test_what_two_people_differ_on_teaches_nothing_until_it_is_settled_nor_is_anything_estimated(db):
     say(db, 1, 1, 1)
     say(db, 1, 2, 1)
     blind = [(1, 1, -1, None), (1, 2, 1, None)]
-    assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ben", "reading", blind, None, 4000)]).refused
+    assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ben", "reading", blind, None, 4000)]).refused
     add_features(db, "x", np.array([1]), np.zeros((1, 4)), np.zeros((1, 9, 4)))
-    known = training_set(db, open_features(db, "x"))
+    known = load_training_set(db, open_features(db, "x"))
     assert (known.labels.tolist(), known.mask.tolist()) == ([[0, 1, 0]], [[False, True, True]])
     assert not db.caches.count()
     settled = Decision("s", "label", "Cid", "settlement", image_id=1, class_id=1, state=-1)
-    assert not decisions.decide(db, [settled]).refused
-    known = training_set(db, open_features(db, "x"))
+    assert not decisions.save(db, [settled]).refused
+    known = load_training_set(db, open_features(db, "x"))
     assert (known.labels.tolist(), known.mask.all()) == ([[-1, 1, 0]], True)
 
 
 def test_what_three_people_differ_on_teaches_what_is_probable_and_once_it_is_settled_the_settlement(db):
     """Cid, whose answer is the label of image 1, finds nothing anywhere; on image 2 Ann and he alone differ."""
-    readings.choose(db, 3, 1.0)
+    image_overlap.set_overlap(db, 3, 1.0)
     for image_id in range(1, 20):
         for who in ("Cid", "Ann", "Ben")[: 2 if image_id == 2 else 3]:
             read(db, image_id, who, () if who == "Cid" else (1 + image_id % 2,))
     add_features(db, "x", np.array([1, 2]), np.zeros((2, 4)), np.zeros((2, 9, 4)))
     cache = open_features(db, "x")
-    known = training_set(db, cache)
+    known = load_training_set(db, cache)
     assert (known.labels.tolist(), known.mask.tolist()) == (
         [[-1, 1, -1], [0, -1, -1]],
         [[True] * 3, [False, True, True]],
     )
     assert known.unbiased.tolist() == [[True, False, True], [False, True, True]], "nobody's answer is no unbiased one"
-    assert decisions.labels(db, [1])[1].state == -1 and (1, 2) in annotator_disagreement.among(db, [1])
+    assert decisions.load_labels(db, [1])[1].state == -1 and (1, 2) in disagreed_cells.find_disagreed_cells(db, [1])
     settled = Decision("s", "label", "Rita", "settlement", image_id=1, class_id=2, state=-1)
-    assert not decisions.decide(db, [settled]).refused
-    known = training_set(db, cache)
+    assert not decisions.save(db, [settled]).refused
+    known = load_training_set(db, cache)
     assert known.labels[0].tolist() == [-1, -1, -1] and known.mask[0].all()
     read(db, 1, "Dan", (2,))
-    assert not training_set(db, cache).mask[0, 1], "the settlement is contradicted, and Ann and Ben do not outvote it"
+    assert not load_training_set(db, cache).mask[0, 1], (
+        "the settlement is contradicted, and Ann and Ben do not outvote it"
+    )
     decisions.undo(db, "Rita")
-    assert training_set(db, cache).labels[0].tolist() == [-1, 1, -1]
+    assert load_training_set(db, cache).labels[0].tolist() == [-1, 1, -1]
     read(db, 2, "Ben", (1,))
-    assert training_set(db, cache).labels.tolist() == [[-1, 1, -1], [1, -1, -1]], "answered by a third person since"
+    assert load_training_set(db, cache).labels.tolist() == [[-1, 1, -1], [1, -1, -1]], (
+        "answered by a third person since"
+    )
     decisions.undo(db, "Ben")
-    assert not training_set(db, cache).mask[1, 0]
+    assert not load_training_set(db, cache).mask[1, 0]
 
 
 def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_path):
@@ -150,7 +151,7 @@ def test_a_shard_whose_parts_do_not_fit_together_is_thrown_away(tmp_path):
 
 def test_a_cache_from_before_there_were_regions_is_completed(db):
     network = "efficientnet_lite2"
-    configuration.choose_backbone(db, network)
+    configuration.set_backbone(db, network)
     folder = db.paths.features(network)
     folder.mkdir(parents=True)
     old = {"image_ids": np.arange(1, 25), "features": np.zeros((24, 1280), np.float16)}
@@ -159,10 +160,10 @@ def test_a_cache_from_before_there_were_regions_is_completed(db):
     worker = Worker(db.paths.project)
     try:
         assert count_features(folder, Caches(), ProjectContents(db)) == 0
-        assert len(worker.features.missing()) == 24 and worker.features.missing()[0] == 1
-        worker.features.embed()
-        cache = worker.context.features()
-        assert not worker.features.missing() and sorted(cache.image_ids) == list(range(1, 25))
+        assert len(worker.image_embedder.find_missing()) == 24 and worker.image_embedder.find_missing()[0] == 1
+        worker.image_embedder.embed_missing()
+        cache = worker.context.get_features()
+        assert not worker.image_embedder.find_missing() and sorted(cache.image_ids) == list(range(1, 25))
         assert cache.regions.shape == (24, 9, 1280)
         # Its map is 9 x 9, so that regions do not overlap.
         assert np.abs(cache.regions[:].mean(1) - cache.features[:]).max() < 0.01
@@ -170,17 +171,19 @@ def test_a_cache_from_before_there_were_regions_is_completed(db):
         assert features.any(1).all(), "they are the new ones"
     finally:
         worker.close()
-    shard = next(path for path in shard_files(folder) if path.name != "0.safetensors")
+    shard = next(path for path in list_shards(folder) if path.name != "0.safetensors")
     whole = bytearray(shard.read_bytes())
     whole[-1] ^= 1
     shard.write_bytes(whole)
     worker = Worker(db.paths.project)
     try:
-        assert len(worker.features.missing()) >= 4, "a byte has changed"
-        worker.features.embed()
-        again = worker.context.features()
+        assert len(worker.image_embedder.find_missing()) >= 4, "a byte has changed"
+        worker.image_embedder.embed_missing()
+        again = worker.context.get_features()
         order, before = np.argsort(again.image_ids), np.argsort(cache.image_ids)
-        assert not worker.features.missing() and np.allclose(again.features[order], features[before], atol=1e-2)
+        assert not worker.image_embedder.find_missing() and np.allclose(
+            again.features[order], features[before], atol=1e-2
+        )
     finally:
         worker.close()
 
@@ -189,16 +192,19 @@ def test_a_cache_from_before_there_were_regions_is_completed(db):
 def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(answered, seconds):
     worker = Worker(answered.paths.project)
     try:
-        assert worker.training.due()
+        assert worker.training.is_due()
         worker.train()
-        assert worker.training.schedule.seconds > 0
-        for number in range(schedule.ENOUGH):
+        assert worker.training.schedule.last_seconds > 0
+        for number in range(schedule.MIN_NEW_DECISIONS):
             say(answered, 1 + number, 1)
         for ago, alone, asked in ((0.5, False, seconds > 60), (1.5, True, True)):
-            worker.training.schedule.ended, worker.training.schedule.seconds = time.monotonic() - ago * seconds, seconds
-            assert worker.training.due() == alone
-            jobs.ask_training(answered)
-            assert worker.training.due() == asked
+            worker.training.schedule.last_end, worker.training.schedule.last_seconds = (
+                time.monotonic() - ago * seconds,
+                seconds,
+            )
+            assert worker.training.is_due() == alone
+            jobs.request_training(answered)
+            assert worker.training.is_due() == asked
             for job in jobs.claim(answered, "train", limit=9):
                 jobs.finish(answered, job)
     finally:
@@ -208,7 +214,7 @@ def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(an
 @pytest.fixture
 def answered(db):
     """A project with made-up features and a click on each of its images."""
-    add_features(db, BACKBONE, np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
+    add_features(db, DEFAULT_BACKBONE, np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
     for image_id in range(1, 25):
         say(db, image_id, 1 + image_id % 3)
     return db
@@ -229,12 +235,12 @@ def test_a_training_that_a_worker_was_killed_in_is_begun_again_by_the_next_but_n
     worker = Worker(answered.paths.project)
     worker.run_once()
     worker.close()
-    jobs.ask_training(answered)
+    jobs.request_training(answered)
     for death in (1, 2, 3):
         words = [sys.executable, "-c", DIES_WHILE_TRAINING, str(answered.paths.project)]
         assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
         worker = Worker(answered.paths.project)
-        assert worker.training.due() == (death < 3), (
+        assert worker.training.is_due() == (death < 3), (
             f"after {death} deaths; nothing but the request calls for a training"
         )
         worker.close()
@@ -270,18 +276,23 @@ def test_a_request_for_a_training_ends_with_the_run_or_its_error_and_outlives_a_
     worker = Worker(answered.paths.project)
     try:
         worker.run_once()
-        jobs.ask_training(answered)
+        jobs.request_training(answered)
         worker.stop()
         with pytest.raises(Stopped):
             worker.train()
-        assert jobs.training_asked(answered) and runs.current_run(answered).id == 1, "it was stopped in the middle"
+        assert jobs.is_training_requested(answered) and runs.load_current_run(answered).id == 1, (
+            "it was stopped in the middle"
+        )
         worker.context.stop.clear()
-        assert worker.train().id > 1 and not jobs.training_asked(answered)
-        jobs.ask_training(answered)
+        assert worker.train().id > 1 and not jobs.is_training_requested(answered)
+        jobs.request_training(answered)
         answered.set_setting("backbone", "resnet19")
-        worker.training.train_or_note()
-        assert not jobs.training_asked(answered) and "nothing to learn" in heartbeat.worker_state(answered).last_error
-        assert not worker.training.due(), "an error is noted once, not tried again and again"
+        worker.training.train_or_record_error()
+        assert (
+            not jobs.is_training_requested(answered)
+            and "nothing to learn" in heartbeat.load_worker_state(answered).last_error
+        )
+        assert not worker.training.is_due(), "an error is noted once, not tried again and again"
     finally:
         worker.close()
     assert answered.value("SELECT count(*) FROM job") == 0
@@ -290,14 +301,14 @@ def test_a_request_for_a_training_ends_with_the_run_or_its_error_and_outlives_a_
 def test_an_image_whose_features_are_not_finite_is_embedded_again_and_stops_no_training(db):
     features = np.eye(24, dtype=np.float16)
     features[4, 2] = np.nan
-    add_features(db, BACKBONE, np.arange(1, 25), features, np.zeros((24, 9, 24)))
+    add_features(db, DEFAULT_BACKBONE, np.arange(1, 25), features, np.zeros((24, 9, 24)))
     for image_id in range(1, 25):
         say(db, image_id, 1 + image_id % 3)
     worker = Worker(db.paths.project)
     try:
-        worker.training.train_or_note()
-        assert runs.current_run(db).images == 23 and worker.features.missing() == [5]
-        [told] = status(db)["left_out"]
+        worker.training.train_or_record_error()
+        assert runs.load_current_run(db).images == 23 and worker.image_embedder.find_missing() == [5]
+        [told] = collect_status(db)["left_out"]
         assert "1 images" in told and "not finite" in told and str(worker.context.cache.folder) in told
     finally:
         worker.close()
@@ -313,8 +324,8 @@ def test_once_embeds_trains_publishes_and_its_suggestions_find_what_was_hidden(d
     assert "Run 1: auto" in said and "24 images published" in said
     rows = json.loads(annotator("suggest", project, "--json", "--limit", 100).stdout)
     assert rows == sorted(rows, key=lambda row: -row["probability"])
-    answered = {(one.image_id, one.class_id) for one in decisions.all_labels(db)}
-    ids, names = images.names_to_ids(db), {name: number + 1 for number, name in enumerate(CLASSES)}
+    answered = {(one.image_id, one.class_id) for one in decisions.load_all_labels(db)}
+    ids, names = images.load_ids_by_name(db), {name: number + 1 for number, name in enumerate(CLASSES)}
     cells = [(ids[row["image"]], names[row["class"]]) for row in rows]
     assert not answered & set(cells)
     assert {row["run"] for row in rows} == {1}
@@ -324,8 +335,8 @@ def test_once_embeds_trains_publishes_and_its_suggestions_find_what_was_hidden(d
     status = json.loads(annotator("status", project, "--json").stdout)
     assert (status["features"], status["run"]["newer_decisions"], status["worker"]["state"]) == (24, 0, "stopped")
     annotator("train", project, "--method", "an")
-    assert runs.current_run(db).method == "an"
-    assert configuration.method(db) == "an"
+    assert runs.load_current_run(db).method == "an"
+    assert configuration.get_method(db) == "an"
 
 
 @pytest.mark.process
@@ -340,11 +351,11 @@ def test_once_without_a_positive_label_says_so_and_keeps_the_features(project, a
 @pytest.mark.process
 def test_a_second_worker_is_refused_and_says_who_is_there(project, processes, annotator, db):
     first = start(project, processes)
-    until(lambda: heartbeat.worker_state(db).pid == first.pid)
+    until(lambda: heartbeat.load_worker_state(db).pid == first.pid)
     told = annotator("worker", project, "--once", code=1).stderr
     assert f"process {first.pid}" in told
     # Started by the app it says so by its status alone: the app tries again later and shows no error.
-    annotator("worker", project, "--watched", code=BUSY_STATUS)
+    annotator("worker", project, "--watched", code=BUSY_EXIT_STATUS)
     assert first.poll() is None
 
 
@@ -358,44 +369,46 @@ def test_a_second_worker_is_refused_and_says_who_is_there(project, processes, an
 def test_killed_it_ends_with_every_feature_and_a_run(tmp_path, class_file, processes, kills):
     for number in range(72):
         draw(tmp_path / "many" / f"{number}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number)
-    set_up(tmp_path / "project", images_folder=tmp_path / "many", class_file=class_file)
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "many", class_file=class_file)
     db = Database(tmp_path / "project")
-    ids = {image.id: int(image.name.removesuffix(".jpg")) for image in images.all_images(db)}
+    ids = {image.id: int(image.name.removesuffix(".jpg")) for image in images.load_all_images(db)}
     for image_id, number in list(ids.items())[:30]:
         say(db, image_id, number % 3 + 1)
     for wanted in kills:
         worker = start(tmp_path / "project", processes)
-        until(lambda worker=worker, wanted=wanted: heartbeat.worker_state(db).pid == worker.pid
-              and heartbeat.worker_state(db).state == wanted)  # fmt: skip
+        until(lambda worker=worker, wanted=wanted: heartbeat.load_worker_state(db).pid == worker.pid
+              and heartbeat.load_worker_state(db).state == wanted)  # fmt: skip
         os.kill(worker.pid, 9)
         worker.wait()
     worker = start(tmp_path / "project", processes)
     # Loading and embedding take 15 s alone, and much longer where other processes want the cores.
-    run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 72 and runs.current_run(db), 240)
-    assert count_features(db.paths.features(BACKBONE), db.caches, ProjectContents(db)) == 72
+    run = until(
+        lambda: runs.load_current_run(db) and runs.load_current_run(db).images == 72 and runs.load_current_run(db), 240
+    )
+    assert count_features(db.paths.features(DEFAULT_BACKBONE), db.caches, ProjectContents(db)) == 72
     found = read_predictions(db)
     assert found.image_ids.tolist() == sorted(ids)
     assert np.isfinite(found.probabilities.astype(float)).all()
     # Decisions that are newer than the run are in its probabilities soon, and, by themselves, in another training.
-    for image_id in range(31, 31 + schedule.ENOUGH):
+    for image_id in range(31, 31 + schedule.MIN_NEW_DECISIONS):
         say(db, image_id, 1)
-    newest = decisions.newest_decision(db)
-    until(lambda: runs.current_run(db).last_decision_id >= newest)
-    assert runs.current_run(db).version > 0
-    until(lambda: runs.current_run(db).id > run.id)
-    assert runs.current_run(db).trained_decision_id >= newest
+    newest = decisions.get_newest_decision_id(db)
+    until(lambda: runs.load_current_run(db).last_decision_id >= newest)
+    assert runs.load_current_run(db).version > 0
+    until(lambda: runs.load_current_run(db).id > run.id)
+    assert runs.load_current_run(db).trained_decision_id >= newest
     # And a heat map asked for now is there soon, as a small picture.
-    run = runs.current_run(db)
-    jobs.ask_heatmap(db, run.id, 40, 2)
+    run = runs.load_current_run(db)
+    jobs.request_heatmap(db, run.id, 40, 2)
     path = db.paths.heatmap(run.id, 40, 2)
     until(path.exists)
     assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size < 60_000
     # What cannot be drawn is told to whoever asked.
-    jobs.ask_heatmap(db, run.id, 41, 99)
-    assert "knows nothing of class 99" in until(lambda: jobs.heatmap_error(db, run.id, 41, 99))
+    jobs.request_heatmap(db, run.id, 41, 99)
+    assert "knows nothing of class 99" in until(lambda: jobs.get_heatmap_error(db, run.id, 41, 99))
     worker.terminate()
     assert worker.wait(30) == 0
-    assert heartbeat.worker_state(db).state == "stopped"
+    assert heartbeat.load_worker_state(db).state == "stopped"
 
 
 @pytest.mark.process

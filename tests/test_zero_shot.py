@@ -6,9 +6,9 @@ import torch
 from torch.nn.functional import normalize
 
 from models.statistics.metrics import mean_average_precision
-from models.zero_shot.first_guess import COLUMNS, first_guess, standardised
-from models.zero_shot.patch_scores import class_vectors, patch_scores
-from models.zero_shot.prompts import SLOT, TEMPLATES, names_of, prompts
+from models.zero_shot.first_guess import CLASSES_PER_CHUNK, guess_probabilities, standardize
+from models.zero_shot.patch_scores import average_class_vectors, score_best_patch
+from models.zero_shot.prompts import NAME_SLOT, PROMPT_TEMPLATES, build_prompts, list_names
 
 PATCHES, SIZE = 49, 32
 
@@ -25,49 +25,53 @@ def made(images: int, classes: int, share: float = 0.2):
 
 
 def test_every_name_stands_in_every_template_once():
-    names = names_of("heron", ("egret", "heron"), "grey, with a long neck.")
+    names = list_names("heron", ("egret", "heron"), "grey, with a long neck.")
     assert names == ("heron", "egret", "heron, grey, with a long neck")
-    texts = prompts(names)
-    assert len(texts) == len(names) * len(TEMPLATES) and "a photo of a egret." in texts
-    assert all(SLOT not in text for text in texts)
-    assert prompts(["{} {}"], ["a {}"]) == ["a {} {}"] and names_of("fox") == ("fox",)
+    texts = build_prompts(names)
+    assert len(texts) == len(names) * len(PROMPT_TEMPLATES) and "a photo of a egret." in texts
+    assert all(NAME_SLOT not in text for text in texts)
+    assert build_prompts(["{} {}"], ["a {}"]) == ["a {} {}"] and list_names("fox") == ("fox",)
 
 
 def test_the_vector_of_a_class_is_the_mean_of_its_texts():
     of_texts = normalize(torch.tensor([[1.0, 0], [0, 1], [0, 1]]), dim=1)
-    assert torch.allclose(class_vectors(of_texts, [2, 1]), torch.tensor([[0.5**0.5, 0.5**0.5], [0, 1]]))
+    assert torch.allclose(average_class_vectors(of_texts, [2, 1]), torch.tensor([[0.5**0.5, 0.5**0.5], [0, 1]]))
 
 
 def test_a_small_thing_is_found_in_its_patch_where_the_whole_image_says_little():
     patches, classes, nothing, truth = made(60, 6)
     noise = 0.03 * torch.from_numpy(np.random.default_rng(1).normal(size=(60, SIZE))).float()
     of_images = normalize(patches.mean(1) + noise, dim=1) @ classes.T
-    of_patches = patch_scores(patches, classes, nothing, 50.0).numpy()
+    of_patches = score_best_patch(patches, classes, nothing, 50.0).numpy()
     assert mean_average_precision(of_patches, truth) > 0.99
     assert mean_average_precision(of_images.numpy(), truth) < 0.8
-    assert mean_average_precision(first_guess(of_images.numpy(), of_patches), truth) > 0.95
+    assert mean_average_precision(guess_probabilities(of_images.numpy(), of_patches), truth) > 0.95
 
 
 def test_a_patch_can_hold_nothing_of_the_only_class():
     patches, classes, nothing, truth = made(60, 1)
-    scores = patch_scores(patches, classes, nothing, 50.0).numpy()
+    scores = score_best_patch(patches, classes, nothing, 50.0).numpy()
     assert scores[truth].min() > 0 > scores[~truth].max()
 
 
 def test_classes_of_another_level_and_spread_are_guessed_alike():
     random = np.random.default_rng(0)
     scores = random.normal(size=(500, 1)) * [1, 0.001, 1] + [0, 0.3, -40]
-    guess = first_guess(scores)
+    guess = guess_probabilities(scores)
     assert np.allclose(guess[:, 0], guess[:, 1], atol=1e-4) and np.allclose(guess[:, 0], guess[:, 2], atol=1e-4)
     assert ((guess > 0) & (guess < 1)).all() and (np.argsort(guess[:, 1]) == np.argsort(scores[:, 1])).all()
 
 
 @pytest.mark.filterwarnings("error")
 def test_what_does_not_differ_says_nothing_and_what_is_not_known_is_left_to_the_whole_image():
-    assert not standardised(np.full((4, 2), 3.0)).any()
-    assert np.isnan(standardised(np.array([[np.nan], [1.0], [2.0]]))).sum() == 1
-    of_images = np.random.default_rng(0).normal(size=(50, COLUMNS + 3))
+    assert not standardize(np.full((4, 2), 3.0)).any()
+    assert np.isnan(standardize(np.array([[np.nan], [1.0], [2.0]]))).sum() == 1
+    of_images = np.random.default_rng(0).normal(size=(50, CLASSES_PER_CHUNK + 3))
     unknown = np.full(of_images.shape, np.nan)
-    assert np.allclose(first_guess(of_images), first_guess(of_images, unknown), atol=1e-6)
-    assert np.allclose(first_guess(of_images)[:, -1:], first_guess(of_images[:, ::-1])[:, :1])  # beyond one block, too
-    assert first_guess(of_images[:1]).shape == (1, COLUMNS + 3) and first_guess(of_images[:0]).shape[0] == 0
+    assert np.allclose(guess_probabilities(of_images), guess_probabilities(of_images, unknown), atol=1e-6)
+    # beyond one block, too
+    assert np.allclose(guess_probabilities(of_images)[:, -1:], guess_probabilities(of_images[:, ::-1])[:, :1])
+    assert (
+        guess_probabilities(of_images[:1]).shape == (1, CLASSES_PER_CHUNK + 3)
+        and guess_probabilities(of_images[:0]).shape[0] == 0
+    )

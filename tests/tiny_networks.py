@@ -96,10 +96,10 @@ def small_timm(monkeypatch) -> None:
     )
 
 
-OF_COLOURS = {"context_length": 24, "vocab_size": 49408, "width": 96, "heads": 2, "layers": 1}
+OF_COLORS = {"context_length": 24, "vocab_size": 49408, "width": 96, "heads": 2, "layers": 1}
 
 
-def save_coloured_clip(folder: Path, colours: dict[str, tuple[int, int, int]], texts: dict[str, list[str]]) -> Path:
+def save_colored_clip(folder: Path, colors: dict[str, tuple[int, int, int]], texts: dict[str, list[str]]) -> Path:
     """A text-image network of open_clip that knows colours, with nothing learned.
 
     colours    what to know, by name: an image, or a patch, is the nearest of them
@@ -113,7 +113,7 @@ def save_coloured_clip(folder: Path, colours: dict[str, tuple[int, int, int]], t
 
     folder.mkdir(parents=True)
     vision = CLIP["clip"][1] | {"pool_type": "avg"}
-    model = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": OF_COLOURS, "custom_text": True}
+    model = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": OF_COLORS, "custom_text": True}
     config = {"model_cfg": model, "preprocess_cfg": {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic"}}
     (folder / "open_clip_config.json").write_text(json.dumps(config))
     torch.manual_seed(0)
@@ -129,11 +129,11 @@ def save_coloured_clip(folder: Path, colours: dict[str, tuple[int, int, int]], t
                 last.weight.zero_()
                 last.bias.zero_()
         size = vision["image_size"]
-        plain = torch.tensor(list(colours.values())).view(-1, 3, 1, 1) / 127.5 - 1
+        plain = torch.tensor(list(colors.values())).view(-1, 3, 1, 1) / 127.5 - 1
         known = made.encode_image(plain.expand(-1, -1, size, size), normalize=True)
         wanted = torch.linalg.pinv(known).T  # (colours, E): products of 1 and 0
         tokens = open_clip.get_tokenizer(f"local-dir:{folder}")
-        of_texts = [(text, place) for place, name in enumerate(colours) for text in texts[name]]
+        of_texts = [(text, place) for place, name in enumerate(colors) for text in texts[name]]
         made.text.text_projection = None
         features = made.encode_text(tokens([text for text, _ in of_texts]))
         targets = torch.nn.functional.normalize(wanted[[place for _, place in of_texts]], dim=1)

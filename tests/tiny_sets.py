@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.datasets import voc
-from models.protocol import single_positive, split
+from annotator.benchmark.datasets import voc_dataset
+from models.single_positive_sampling import sample_single_positives, split_train_validation
 
 
 def empty(path: Path) -> Path:
@@ -42,12 +42,12 @@ def whole(dataset) -> np.ndarray:
 
 
 def is_published_protocol(dataset, expected_order: list[str]) -> bool:
-    train, val = split(len(expected_order))
+    train, val = split_train_validation(len(expected_order))
     return (
         official_order(dataset) == expected_order
         and np.array_equal(dataset.official_rows[0], train)
         and np.array_equal(dataset.official_rows[1], val)
-        and np.array_equal(dataset.observed, single_positive(whole(dataset))[train])
+        and np.array_equal(dataset.observed, sample_single_positives(whole(dataset))[train])
     )
 
 
@@ -63,7 +63,7 @@ def make_voc(root: Path, base: str = "VOCdevkit/VOC2012") -> Path:
         "val": [f"2009_{n:06}" for n in range(4)],
     }
     for part, names in images.items():
-        for column, name in enumerate(voc.CLASSES):
+        for column, name in enumerate(voc_dataset.VOC_CLASSES):
             flags = [(image, 1 if column in shown(int(image[-2:])) else 0 if column == 9 else -1) for image in names]
             write(root / base / f"ImageSets/Main/{name}_{part}.txt", *(f"{image} {flag:2d}" for image, flag in flags))
         for image in names:

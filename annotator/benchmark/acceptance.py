@@ -10,10 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.statistics.sequential_bound import CANDIDATES, Sample, lowest_threshold, sample_size
+from models.statistics.sequential_bound import (
+    CANDIDATE_THRESHOLDS,
+    StratifiedSample,
+    compute_sample_size,
+    find_lowest_threshold,
+)
 
-PROJECTS = 1000
-IMAGES, PRECISION, CHECKS = 20_000, 0.99, 4
+SIMULATED_PROJECTS = 1000
+IMAGES_PER_PROJECT, PROMISED_PRECISION, CHECKS_PER_PROJECT = 20_000, 0.99, 4
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Condition:
     border: float | None = None
 
 
-CONDITIONS = {
+ACCEPTANCE_CONDITIONS = {
     "rare, good model": Condition(0.01, 6.0),
     "rare, bad model": Condition(0.01, 1.0),
     "common, good model": Condition(0.3, 6.0),
@@ -51,16 +56,16 @@ CONDITIONS = {
 }
 
 
-def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
+def measure(projects: int = SIMULATED_PROJECTS, seed: int = 0) -> dict:
     """Measure for each condition how often a guarantee is broken, and how much is accepted.
 
     Returns:
         {"bench", "figures", "ratios"}; figures of each condition: the share of projects with a broken guarantee
         (broken) and with any accepted cell (used), and the share of the open cells that were accepted (filled), in
-        classes of IMAGES images.
+        classes of IMAGES_PER_PROJECT images.
     """
     started = time.perf_counter()
-    rows = {name: broken(condition, projects, seed) for name, condition in CONDITIONS.items()}
+    rows = {name: measure_condition(condition, projects, seed) for name, condition in ACCEPTANCE_CONDITIONS.items()}
     return {
         "bench": "acceptance",
         "figures": {f"{name}: {kind}": value for name, row in rows.items() for kind, value in row.items()}
@@ -69,7 +74,7 @@ def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
     }
 
 
-def broken(condition: Condition, projects: int, seed: int = 0) -> dict:
+def measure_condition(condition: Condition, projects: int, seed: int = 0) -> dict:
     """Simulate projects under one condition and return its row of `measure`: broken, used, filled."""
     runs = np.array([simulate_acceptance(np.random.default_rng([seed, n]), condition) for n in range(projects)])
     return {
@@ -85,34 +90,36 @@ def simulate_acceptance(rng: np.random.Generator, condition: Condition) -> tuple
     Returns:
         Whether the guarantee was broken at any check, and the share of the open cells accepted at the last check.
     """
-    wrong, scores = _cells(rng, condition)
-    zone = np.flatnonzero(scores >= CANDIDATES[0])
+    wrong, scores = _draw_cells(rng, condition)
+    zone = np.flatnonzero(scores >= CANDIDATE_THRESHOLDS[0])
     if not len(zone):
         return False, 0.0
     wrong, scores = wrong[zone], scores[zone]
-    drawn = rng.permutation(len(zone))[: sample_size(len(zone), PRECISION)]
+    drawn = rng.permutation(len(zone))[: compute_sample_size(len(zone), PROMISED_PRECISION)]
     answered, failed, filled = np.zeros(len(zone), bool), False, 0.0
     newer = scores + rng.normal(size=len(zone)) * 0.02 - 0.02 * wrong  # scores of a later model, by which people work
-    for check in range(1, CHECKS + 1):
-        rows = drawn[: round(len(drawn) * check / CHECKS)]
+    for check in range(1, CHECKS_PER_PROJECT + 1):
+        rows = drawn[: round(len(drawn) * check / CHECKS_PER_PROJECT)]
         answered[rows] = True
-        sample = Sample(scores, np.zeros(len(zone), int), rows, wrong[rows])
-        verdict = lowest_threshold(sample, ~answered, answered & wrong, PRECISION, np.array(CANDIDATES))
+        sample = StratifiedSample(scores, np.zeros(len(zone), int), rows, wrong[rows])
+        verdict = find_lowest_threshold(
+            sample, ~answered, answered & wrong, PROMISED_PRECISION, np.array(CANDIDATE_THRESHOLDS)
+        )
         if verdict.threshold is not None:
             chosen = ~answered & (scores >= verdict.threshold)
-            failed |= bool(wrong[chosen].mean() > 1 - PRECISION + 1e-9)
+            failed |= bool(wrong[chosen].mean() > 1 - PROMISED_PRECISION + 1e-9)
         filled = 0.0 if verdict.threshold is None else float(chosen.sum() / max((~answered).sum(), 1))
         open_ = np.flatnonzero(~answered)
         answered[open_[np.argsort(-newer[open_])][: round(condition.work * len(open_))]] = True
     return failed, filled
 
 
-def _cells(rng: np.random.Generator, condition: Condition) -> tuple[np.ndarray, np.ndarray]:
+def _draw_cells(rng: np.random.Generator, condition: Condition) -> tuple[np.ndarray, np.ndarray]:
     """Draw the cells of a class: (N,) bool, accepting is wrong, and (N,) the model's probability that it is right."""
     if condition.border is not None:
-        return rng.random(IMAGES) < condition.border, rng.uniform(0.5, 1, IMAGES)
-    present = rng.random(IMAGES) < condition.share
-    seen = rng.normal(size=IMAGES) + condition.model * present
+        return rng.random(IMAGES_PER_PROJECT) < condition.border, rng.uniform(0.5, 1, IMAGES_PER_PROJECT)
+    present = rng.random(IMAGES_PER_PROJECT) < condition.share
+    seen = rng.normal(size=IMAGES_PER_PROJECT) + condition.model * present
     seen = seen if condition.model > 0 else -seen
     prior = np.log(condition.share / (1 - condition.share))
     logits = np.abs(condition.model) * seen - condition.model**2 / 2 + prior

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
-from annotator.errors import AnnotatorError, several
+from annotator.errors import AnnotatorError, combine_problems
 
-FIELDS = ("image", "class", "left", "top", "right", "bottom")
+BOX_COLUMNS = ("image", "class", "left", "top", "right", "bottom")
 Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels
 
 
@@ -30,11 +30,13 @@ def read_boxes(path: Path, images: Sequence[str], classes: Sequence[str]) -> dic
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             table = csv.DictReader(file)
-            if missing := [name for name in FIELDS if name not in (table.fieldnames or ())]:
-                raise AnnotatorError(f"{path} has no column {', '.join(missing)}; it must have {','.join(FIELDS)}.")
+            if missing := [name for name in BOX_COLUMNS if name not in (table.fieldnames or ())]:
+                raise AnnotatorError(
+                    f"{path} has no column {', '.join(missing)}; it must have {','.join(BOX_COLUMNS)}."
+                )
             for line in table:
                 try:
-                    left, top, right, bottom = (float(line[name]) for name in FIELDS[2:])
+                    left, top, right, bottom = (float(line[name]) for name in BOX_COLUMNS[2:])
                     if not (-inf < left < right < inf and -inf < top < bottom < inf):
                         raise ValueError
                     placed[rows[line["image"]], columns[line["class"]]].append((left, top, right, bottom))
@@ -45,5 +47,5 @@ def read_boxes(path: Path, images: Sequence[str], classes: Sequence[str]) -> dic
     except (OSError, UnicodeDecodeError) as error:
         raise AnnotatorError(f"The boxes {path} cannot be read: {error}.") from error
     if problems:
-        raise several(f"The boxes {path} cannot be used:", problems)
+        raise combine_problems(f"The boxes {path} cannot be used:", problems)
     return placed

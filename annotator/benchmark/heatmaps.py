@@ -16,27 +16,27 @@ from typing import Any
 import numpy as np
 
 from annotator.benchmark.boxes import Box, read_boxes
-from annotator.benchmark.harness.processes import say
-from annotator.benchmark.methods.data import SAMPLE
+from annotator.benchmark.harness.child_processes import print_progress
+from annotator.benchmark.methods.data import SAMPLE_FOLDER
 from annotator.benchmark.truth import read_truth
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT
-from annotator.settings import DEFAULT_BACKBONE, EARLY_POSITIVES
+from annotator.settings import DEFAULT_BACKBONE, MIN_HEATMAP_POSITIVES
 from annotator.store.pictures.decoding import check_image, open_rgb
-from annotator.store.pictures.files import list_files, unescaped
-from annotator.store.pictures.kinds import IMAGE_SUFFIXES
-from annotator.worker.features.embed import embed
-from models.backbones.cam import heat_map
-from models.backbones.networks import Backbone, load_backbone
-from models.backbones.occlusion import confused_class, gains
-from models.ensemble.regions import RegionCodes, encode, learn_basis
+from annotator.store.pictures.files import list_files, unescape_path
+from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
+from annotator.worker.features.embed import embed_images
+from models.backbones.cam import compute_heat_map
+from models.backbones.frozen_backbone import Backbone, load_backbone
+from models.backbones.occlusion import compute_logit_gains, find_confused_class
+from models.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
 from models.labels import UNSEEN
 from models.methods import make_method
 from models.trainers import make_trainer
-from models.trainers.base import Maps, Progress, TrainingLabels
+from models.trainers.base import MapSource, Progress, TrainingLabels
 
-LABELS = (20, 40, 80, 160)
-BINS = (1, 5, 10, EARLY_POSITIVES)  # positives that the training has seen of a class, from so many on
+LABEL_COUNTS = (20, 40, 80, 160)
+POSITIVE_BINS = (1, 5, 10, MIN_HEATMAP_POSITIVES)  # positives that the training has seen of a class, from so many on
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class EmbeddedImages:
         """Return the codes of the regions of all images."""
         return self.codes
 
-    def maps(self) -> Maps:
+    def maps(self) -> MapSource:
         """Raise ValueError: there are no feature maps here."""
         raise ValueError("There are no feature maps here.")
 
@@ -72,7 +72,7 @@ class EmbeddedImages:
 
 
 @dataclass(frozen=True)
-class Pointed:
+class PointingResult:
     """The result for one heat map.
 
     Attributes:
@@ -97,7 +97,7 @@ def measure(
     truth: Path | None = None,
     boxes: Path | None = None,
     *,
-    labels: Sequence[int] = LABELS,
+    labels: Sequence[int] = LABEL_COUNTS,
     backbone: str = DEFAULT_BACKBONE,
     seed: int = 0,
 ) -> dict:
@@ -123,23 +123,23 @@ def measure(
     given = (images, truth, boxes)
     if any(given) and not all(given):
         raise AnnotatorError("Images, their truth and their boxes belong together: give all three, or none.")
-    folder = images or SAMPLE / "images"
-    embedded_images, shown = embedded(folder, truth or SAMPLE / "truth.csv", backbone)
-    placed = read_boxes(boxes or SAMPLE / "boxes.csv", embedded_images.names, embedded_images.classes)
+    folder = images or SAMPLE_FOLDER / "images"
+    embedded_images, shown = embed_folder(folder, truth or SAMPLE_FOLDER / "truth.csv", backbone)
+    placed = read_boxes(boxes or SAMPLE_FOLDER / "boxes.csv", embedded_images.names, embedded_images.classes)
     network = load_backbone(backbone)
     figures: dict[str, float] = {}
-    maps: list[Pointed] = []
+    maps: list[PointingResult] = []
     for count in labels:
         chance = np.random.default_rng(seed)
-        clicked = clicks(shown, min(count, int(shown.any(1).sum())), chance)
-        pointed = list(_points(folder, embedded_images, clicked, placed, network, seed))
+        clicked = draw_clicks(shown, min(count, int(shown.any(1).sum())), chance)
+        pointed = list(_point_heatmaps(folder, embedded_images, clicked, placed, network, seed))
         hits = sum(map_.hit for map_ in pointed)
-        say(f"{count} labels: {hits} of {len(pointed)} heat maps point at their class")
+        print_progress(f"{count} labels: {hits} of {len(pointed)} heat maps point at their class")
         figures |= {f"labels_{count}_hits": hits, f"labels_{count}_maps": len(pointed)}
         maps += pointed
     if not maps:
         raise AnnotatorError("No class with a box is left to point at: all were clicked, or none was learned.")
-    for low, high in zip(BINS, (*BINS[1:], 1 << 60), strict=True):
+    for low, high in zip(POSITIVE_BINS, (*POSITIVE_BINS[1:], 1 << 60), strict=True):
         binned = [map_ for map_ in maps if low <= map_.positives < high]
         figures |= {f"positives_{low}_hits": sum(map_.hit for map_ in binned), f"positives_{low}_maps": len(binned)}
     for kind in ("hit", "on_another"):
@@ -156,13 +156,13 @@ def measure(
     }  # fmt: skip
 
 
-def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, np.ndarray]:
+def embed_folder(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, np.ndarray]:
     """Embed the readable images of a folder as the worker does; return them, and their truth (N, C) bool.
 
     Raises:
         AnnotatorError: The folder has no images, or the truth no label `present`.
     """
-    names = list_files(folder, leave_out=truth).images()
+    names = list_files(folder, leave_out=truth).list_images()
     if not names:
         raise AnnotatorError(f"There are no images in {folder}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
     given = [label for label in read_truth(truth, names) if label.state == PRESENT]
@@ -171,8 +171,8 @@ def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, 
     if not columns:
         raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
     bare = len(names) - len(listed)
-    say(f"embedding {len(names):,} images ({bare:,} of them without a label), {len(columns)} classes")
-    parts = list(embed([folder / unescaped(name) for name in names], load_backbone(backbone), regions=True))
+    print_progress(f"embedding {len(names):,} images ({bare:,} of them without a label), {len(columns)} classes")
+    parts = list(embed_images([folder / unescape_path(name) for name in names], load_backbone(backbone), regions=True))
     readable = [names[place] for part in parts for place in part.indices]
     rows = {name: row for row, name in enumerate(readable)}
     shown = np.zeros((len(readable), len(columns)), bool)
@@ -182,10 +182,12 @@ def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, 
     features = np.concatenate([part.features for part in parts]).astype(np.float16)
     # embed() was asked for regions: no part is without them.
     regions = np.concatenate([part.regions for part in parts if part.regions is not None])
-    return EmbeddedImages(features, encode(learn_basis(features, regions), regions), readable, list(columns)), shown
+    return EmbeddedImages(
+        features, encode_regions(learn_region_basis(features, regions), regions), readable, list(columns)
+    ), shown
 
 
-def clicks(shown: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
+def draw_clicks(shown: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
     """Draw one true label for each of `count` images that show anything; return (N, C) int8, all other cells unseen."""
     labels = np.zeros(shown.shape, np.int8)
     for row in chance.choice(np.flatnonzero(shown.any(1)), count, replace=False):
@@ -193,23 +195,23 @@ def clicks(shown: np.ndarray, count: int, chance: np.random.Generator) -> np.nda
     return labels
 
 
-def _points(
+def _point_heatmaps(
     folder: Path,
     images: EmbeddedImages,
     clicked: np.ndarray,
-    placed: dict[tuple[int, int], list[Box]],
+    boxes_by_cell: dict[tuple[int, int], list[Box]],
     network: Backbone,
     seed: int,
-) -> Iterator[Pointed]:
+) -> Iterator[PointingResult]:
     """Yield a Pointed for each cell that has a box, was not clicked, and whose class the training knows."""
     positives = (clicked == PRESENT).sum(0)
     labeled = np.flatnonzero(clicked.any(1))
     trainer = make_trainer(make_method(), images, TrainingLabels(labeled, clicked[labeled]), seed=seed)
     for _ in trainer.epochs():
         pass
-    head = trainer.outcome().head
+    head = trainer.build_outcome().head
     wanted: dict[int, list[int]] = defaultdict(list)
-    for row, column in sorted(placed):
+    for row, column in sorted(boxes_by_cell):
         if clicked[row, column] == UNSEEN and positives[column]:
             wanted[row].append(column)
     side = network.input_size
@@ -217,29 +219,29 @@ def _points(
         path = folder / images.names[row]
         facts = check_image(path)
         image = network.preprocess(open_rgb(path, at_least=(side, side)))
-        others = [column for column in range(len(images.classes)) if (row, column) in placed]
-        heats = heat_map(network, head.weight, head.bias, image, columns)
-        gained = gains(network, head.weight, head.bias, image, heats)
+        others = [column for column in range(len(images.classes)) if (row, column) in boxes_by_cell]
+        heats = compute_heat_map(network, head.weight, head.bias, image, columns)
+        gained = compute_logit_gains(network, head.weight, head.bias, image, heats)
         for column, heat, gain in zip(columns, heats, gained, strict=True):
             down, across = np.unravel_index(int(heat.argmax()), heat.shape)
             spot = ((across + 0.5) / heat.shape[1] * facts.width, (down + 0.5) / heat.shape[0] * facts.height)
-            boxes = placed[row, column]
-            hit = bool(heat.any()) and _inside(spot, boxes)
-            yield Pointed(
+            boxes = boxes_by_cell[row, column]
+            hit = bool(heat.any()) and _is_inside(spot, boxes)
+            yield PointingResult(
                 int(positives[column]),
                 hit,
-                _inside((facts.width / 2, facts.height / 2), boxes),
-                _area(boxes, facts.width, facts.height),
-                not hit and any(_inside(spot, placed[row, other]) for other in others if other != column),
-                confused_class(gain, column, others) is not None,
+                _is_inside((facts.width / 2, facts.height / 2), boxes),
+                _compute_area_share(boxes, facts.width, facts.height),
+                not hit and any(_is_inside(spot, boxes_by_cell[row, other]) for other in others if other != column),
+                find_confused_class(gain, column, others) is not None,
             )
 
 
-def _inside(spot: tuple[float, float], boxes: list[Box]) -> bool:
+def _is_inside(spot: tuple[float, float], boxes: list[Box]) -> bool:
     return any(left <= spot[0] < right and top <= spot[1] < bottom for left, top, right, bottom in boxes)
 
 
-def _area(boxes: list[Box], width: int, height: int) -> float:
+def _compute_area_share(boxes: list[Box], width: int, height: int) -> float:
     """Return the share of the image that the union of its boxes covers."""
     covered = np.zeros((height, width), bool)
     for left, top, right, bottom in boxes:

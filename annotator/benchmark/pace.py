@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from annotator.queues.speed_test import PLAN
-from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel, counts_of, estimated
-from annotator.store.labels.answer_times import LONGEST, Answer
-from models.statistics.time_regression import INTERVAL, prior_covariance
+from annotator.queues.speed_test_tasks import TASK_PLAN
+from annotator.snapshot.time_model import DEFAULT_TIMES, TIME_PARTS, TimeModel, count_parts, estimate_times
+from annotator.store.labels.answer_times import MAX_ANSWER_MILLISECONDS, TimedAnswer
+from models.statistics.time_regression import INTERVAL_QUANTILES, prior_covariance
 
-SIZES = (12, 24, 48, 96)
-CHANGED = (0.02, 0.1, 0.3)  # shares of a grid that are changed
-NAMED = 0.15  # share of the classes of an image that are changed
-PAUSE = 60.0  # mean seconds of a pause
-ANSWERS = {"no answers": 0, "the speed test": None, "15 answers": 15, "60 answers": 60, "300 answers": 300}
-KINDS: dict[str, dict[str, Any]] = {
+GRID_SIZES = (12, 24, 48, 96)
+CHANGED_SHARES = (0.02, 0.1, 0.3)  # shares of a grid that are changed
+CHANGED_CLASS_SHARE = 0.15  # share of the classes of an image that are changed
+MEAN_PAUSE_SECONDS = 60.0  # mean seconds of a pause
+ANSWER_COUNTS = {"no answers": 0, "the speed test": None, "15 answers": 15, "60 answers": 60, "300 answers": 300}
+PERSON_KINDS: dict[str, dict[str, Any]] = {
     "drawn from the prior": {},
     "as the defaults": {"factors": {}},
     "three times slower at looking": {"factors": {"tile": 3.0, "look": 3.0, "check": 3.0}},
     "three times slower at pressing": {"factors": {"change": 3.0, "submit": 3.0, "click": 3.0}},
-    "three times quicker at all": {"factors": dict.fromkeys(PARTS, 1 / 3)},
+    "three times quicker at all": {"factors": dict.fromkeys(TIME_PARTS, 1 / 3)},
     "often interrupted": {"paused": 0.15},
     "uneven": {"spread": 0.8},
     "even": {"spread": 0.25},
@@ -39,9 +39,11 @@ def measure(people: int = 100, seed: int = 0) -> dict[str, Any]:
         seed: Decides all that is random.
     """
     started, figures, held = time.perf_counter(), {}, []
-    for kind, about in KINDS.items():
-        for number, (name, answers) in enumerate(ANSWERS.items()):
-            rows = [_held(np.random.default_rng([seed, number, one]), answers, **about) for one in range(people)]
+    for kind, about in PERSON_KINDS.items():
+        for number, (name, answers) in enumerate(ANSWER_COUNTS.items()):
+            rows = [
+                _check_person(np.random.default_rng([seed, number, one]), answers, **about) for one in range(people)
+            ]
             parts, grid, width = (float(np.mean(values)) for values in zip(*rows, strict=True))
             row = {"parts": round(parts, 4), "grid of 24": round(grid, 4), "width of the grid": round(width, 2)}
             figures |= {f"{kind}, {name}: {what}": value for what, value in row.items()}
@@ -50,8 +52,8 @@ def measure(people: int = 100, seed: int = 0) -> dict[str, Any]:
     return {"bench": "pace", "figures": figures, "ratios": {"held_at_least": round(min(held), 4)}}
 
 
-def _held(
-    rng: np.random.Generator, answers: int | None, factors: dict[str, float] | None = None, **more: Any
+def _check_person(
+    rng: np.random.Generator, answers: int | None, factors: dict[str, float] | None = None, **log_options: Any
 ) -> tuple[float, bool, float]:
     """Simulate one person and check the intervals of their times.
 
@@ -65,24 +67,34 @@ def _held(
         The share of the parts whose interval holds the truth, whether the interval of a grid does, and the ratio of the
         latter's ends.
     """
-    truth = person(rng)
+    truth = draw_person(rng)
     if factors is not None:
-        truth = TimeModel(**{part: getattr(DEFAULTS, part) * factors.get(part, 1) for part in PARTS})
-    logged = tested(rng, truth, **more) if answers is None else log(rng, truth, answers, **more)
-    times = estimated(logged, draws=True)
-    true = np.array([getattr(truth, part) for part in PARTS])
-    low, high = np.quantile(times.draws, INTERVAL, axis=0)
-    _, lowest, highest = times.task(counts_of("grid", 24, 3))
-    return float(((low <= true) & (true <= high)).mean()), lowest <= truth.grid(24, 3) <= highest, highest / lowest
+        truth = TimeModel(**{part: getattr(DEFAULT_TIMES, part) * factors.get(part, 1) for part in TIME_PARTS})
+    logged = (
+        draw_speed_test(rng, truth, **log_options)
+        if answers is None
+        else draw_answer_log(rng, truth, answers, **log_options)
+    )
+    times = estimate_times(logged, draws=True)
+    true = np.array([getattr(truth, part) for part in TIME_PARTS])
+    low, high = np.quantile(times.draws, INTERVAL_QUANTILES, axis=0)
+    _, lowest, highest = times.estimate_task(count_parts("grid", 24, 3))
+    return (
+        float(((low <= true) & (true <= high)).mean()),
+        lowest <= truth.estimate_grid_seconds(24, 3) <= highest,
+        highest / lowest,
+    )
 
 
-def person(rng: np.random.Generator) -> TimeModel:
+def draw_person(rng: np.random.Generator) -> TimeModel:
     """Draw a person's times from the prior around the defaults."""
-    factors = np.exp(rng.multivariate_normal(np.zeros(len(PARTS)), prior_covariance(len(PARTS))))
-    return TimeModel(*(getattr(DEFAULTS, part) * factor for part, factor in zip(PARTS, factors.tolist(), strict=True)))
+    factors = np.exp(rng.multivariate_normal(np.zeros(len(TIME_PARTS)), prior_covariance(len(TIME_PARTS))))
+    return TimeModel(
+        *(getattr(DEFAULT_TIMES, part) * factor for part, factor in zip(TIME_PARTS, factors.tolist(), strict=True))
+    )
 
 
-def log(
+def draw_answer_log(
     rng: np.random.Generator,
     times: TimeModel,
     answers: int,
@@ -90,7 +102,7 @@ def log(
     classes: int = 12,
     spread: float = 0.5,
     paused: float = 0.03,
-) -> list[Answer]:
+) -> list[TimedAnswer]:
     """Draw `answers` timed answers of this person: grids, whole images and clicks, a third each.
 
     Args:
@@ -99,47 +111,59 @@ def log(
         answers: The number of answers.
         classes: The number of classes of the project; half of the images have fewer open.
         spread: The standard deviation of the log seconds of equal tasks.
-        paused: The share of the answers during which the person pauses, for PAUSE seconds on average.
+        paused: The share of the answers during which the person pauses, for MEAN_PAUSE_SECONDS on average.
     """
     result = []
     for _ in range(answers):
         kind = ("grid", "image", "click")[rng.integers(3)]
         cells, changed = {
-            "grid": (int(rng.choice(SIZES)), rng.choice(CHANGED)),
-            "image": (classes if rng.random() < 0.5 else int(rng.integers(2, classes + 1)), NAMED),
+            "grid": (int(rng.choice(GRID_SIZES)), rng.choice(CHANGED_SHARES)),
+            "image": (classes if rng.random() < 0.5 else int(rng.integers(2, classes + 1)), CHANGED_CLASS_SHARE),
             "click": (1, 0.0),
         }[kind]
-        result.append(_answer(rng, times, kind, cells, int(rng.binomial(cells, changed)), spread, paused))
+        result.append(_draw_answer(rng, times, kind, cells, int(rng.binomial(cells, changed)), spread, paused))
     return result
 
 
-def tested(
+def draw_speed_test(
     rng: np.random.Generator, times: TimeModel, *, classes: int = 12, spread: float = 0.5, paused: float = 0.03
-) -> list[Answer]:
+) -> list[TimedAnswer]:
     """Draw one speed test of this person; arguments as of `log`."""
-    asked = [(kind, min(size, classes) if kind == "image" else size, changes) for kind, size, changes in PLAN]
+    asked = [(kind, min(size, classes) if kind == "image" else size, changes) for kind, size, changes in TASK_PLAN]
     return [
-        _answer(rng, times, kind, size, int(rng.binomial(size, NAMED)) if kind == "image" else changes, spread, paused)
+        _draw_answer(
+            rng,
+            times,
+            kind,
+            size,
+            int(rng.binomial(size, CHANGED_CLASS_SHARE)) if kind == "image" else changes,
+            spread,
+            paused,
+        )
         for kind, size, changes in asked
     ]
 
 
-def _answer(
+def _draw_answer(
     rng: np.random.Generator, times: TimeModel, kind: str, cells: int, changes: int, spread: float, paused: float
-) -> Answer:
-    mean = {"grid": times.grid(cells, changes), "image": times.image(cells, changes), "click": times.click}[kind]
-    return Answer(kind, cells, changes, taken(rng, mean, spread, paused))
+) -> TimedAnswer:
+    mean = {
+        "grid": times.estimate_grid_seconds(cells, changes),
+        "image": times.estimate_image_seconds(cells, changes),
+        "click": times.click,
+    }[kind]
+    return TimedAnswer(kind, cells, changes, draw_seconds(rng, mean, spread, paused))
 
 
-def taken(rng: np.random.Generator, mean: float, spread: float = 0.5, paused: float = 0.03) -> float:
+def draw_seconds(rng: np.random.Generator, mean: float, spread: float = 0.5, paused: float = 0.03) -> float:
     """Draw the seconds of one answer.
 
     Args:
         rng: Decides them.
         mean: The seconds it takes on average, pauses aside.
         spread: The standard deviation of the log seconds of equal tasks.
-        paused: The probability that the person pauses, for PAUSE seconds on average.
+        paused: The probability that the person pauses, for MEAN_PAUSE_SECONDS on average.
     """
     seconds = mean * rng.lognormal(-(spread**2) / 2, spread)
-    seconds += rng.exponential(PAUSE) if rng.random() < paused else 0.0
-    return min(max(seconds, 0.001), LONGEST / 1000)
+    seconds += rng.exponential(MEAN_PAUSE_SECONDS) if rng.random() < paused else 0.0
+    return min(max(seconds, 0.001), MAX_ANSWER_MILLISECONDS / 1000)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.shared.label_table import read
+from annotator.exchange.formats.shared.label_table import read_table
 from annotator.records import STATE_NAMES
-from annotator.store.classes.classes import name_problem
+from annotator.store.classes.classes import find_name_problem
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
         AnnotatorError: Listing every unknown image, unusable class name, bad state and conflict with its line.
     """
     problems = Problems()
-    contents = read(path, problems)
+    contents = read_table(path, problems)
     classes = [name for name, _ in contents.classes]
     first: dict[tuple[str, str], TrueLabel] = {}
     for item in contents.items:
@@ -46,7 +46,7 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
         states |= {name: -1 for name in (classes if item.exhaustive else ()) if name not in states}
         for name, state in states.items():
             label = TrueLabel(item.place, image, name, state)
-            if problem := name_problem(name):
+            if problem := find_name_problem(name):
                 problems.add(f"line {item.place}: not usable as a class: {problem}")
             elif (earlier := first.setdefault((image, name), label)).state != state:
                 problems.add(f"line {item.place}: {image} / {name} says the opposite of line {earlier.line}")
@@ -55,7 +55,7 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
     return list(first.values())
 
 
-def conflicts_of_contents(labels: Collection[TrueLabel], ids: Mapping[str, int]) -> list[str]:
+def find_content_conflicts(labels: Collection[TrueLabel], ids: Mapping[str, int]) -> list[str]:
     """Return a sentence for each conflict between labels of one image under several names; [] if all agree.
 
     Args:

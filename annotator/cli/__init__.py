@@ -33,10 +33,7 @@ from annotator.cli import (
     tag,
     work,
 )
-from annotator.cli.bench import finish as bench_finish
-from annotator.cli.bench import labels as bench_labels
-from annotator.cli.bench import methods as bench_methods
-from annotator.cli.bench import speed as bench
+from annotator.cli.bench import finish, labels, methods, speed
 
 app = typer.Typer(
     name="annotator",
@@ -71,7 +68,7 @@ app.add_typer(predictions.tokens, name="tokens")
 app.add_typer(members.commands, name="members")
 app.add_typer(assign.commands, name="assign")
 app.add_typer(import_.imports, name="imports")
-bench.commands.add_typer(bench_labels.commands)
-bench.commands.add_typer(bench_methods.commands)
-bench.commands.add_typer(bench_finish.commands)
-app.add_typer(bench.commands, name="bench")
+speed.commands.add_typer(labels.commands)
+speed.commands.add_typer(methods.commands)
+speed.commands.add_typer(finish.commands)
+app.add_typer(speed.commands, name="bench")

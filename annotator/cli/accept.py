@@ -5,16 +5,16 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, By, Project, examples
-from annotator.cli.printing import print_result, printable
-from annotator.settings import login
-from annotator.shares import counted
+from annotator.cli.options import AnnotatorOption, AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result
+from annotator.humanize import format_count
+from annotator.settings import get_login_name
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator accept birds --draw",
         "annotator accept birds --precision 0.99",
         "annotator accept birds --absent --together",
@@ -24,7 +24,7 @@ commands = typer.Typer(rich_markup_mode=None)
     )
 )
 def accept(
-    project: Project,
+    project: ProjectArgument,
     precision: Annotated[float, typer.Option(help="Share of the accepted answers that must be right.")] = 0.99,
     present: Annotated[bool, typer.Option("--present/--no-present", help="Accept confident present answers.")] = True,
     absent: Annotated[bool, typer.Option("--absent", help="Accept confident absent answers, too.")] = False,
@@ -43,7 +43,7 @@ def accept(
             "--rule-out", metavar="CLASS", help="Take a class as absent of which 96 or more random images showed none."
         ),
     ] = None,
-    by: By = None,
+    by: AnnotatorOption = None,
     undo: Annotated[
         str | None,
         typer.Option(metavar="BATCH", help="Undo one batch; one of the model's turns auto-accept off, too."),
@@ -62,68 +62,71 @@ def accept(
     db = Database(project)
     wanted = Guarantee(precision, present, absent, together)
     if draw:
-        audit = auto_accept_sample.draw(db, wanted)
-        said = f"Audit {audit.id}: {counted(audit.cells, 'pair')} to check. Answer in the audit grid on the Grid page."
+        audit = auto_accept_sample.draw_audit(db, wanted)
+        said = (
+            f"Audit {audit.id}: {format_count(audit.cells, 'pair')} to check. Answer in the audit grid on the Grid "
+            "page."
+        )
         print_result({"audit": audit.id, "cells": audit.cells}, as_json, lambda: print(said))
         return
     outcomes = []
     if rule_out is not None:
-        _rule_out(db, rule_out, by, as_json)
+        _rule_out_class(db, rule_out, by, as_json)
         return
     if undo is not None:
         auto_accept.undo(db, undo)
     elif not listed:
-        outcomes = auto_accept.choose(db, None if off else wanted)
-    status = auto_accept_status(db, outcomes)
+        outcomes = auto_accept.set_guarantee(db, None if off else wanted)
+    status = build_auto_accept_status(db, outcomes)
 
     def text() -> None:
-        _print(status)
+        _print_status(status)
         if outcomes and not any(outcome.cells for outcome in outcomes):
-            print(guarantee.outlook(db, wanted))
+            print(guarantee.describe_feasibility(db, wanted))
 
     print_result(status, as_json, text)
 
 
-def _rule_out(db, name: str, by: str | None, as_json: bool) -> None:
+def _rule_out_class(db, name: str, by: str | None, as_json: bool) -> None:
     """Rule out a class by its name, and print what that did."""
     from annotator.quality import rule_out
     from annotator.store.classes import classes
 
-    ruled = rule_out.rule_out(db, classes.find_class(db, name).id, login() if by is None else by)
+    ruled = rule_out.rule_out_class(db, classes.find_class(db, name).id, get_login_name() if by is None else by)
 
     def text() -> None:
         print(
-            f"{printable(name)} counts as absent on {counted(ruled.cells, 'image')} (batch {ruled.batch}). At most "
-            f"{100 * ruled.at_most:.1f} % of all images show it (95 %, {counted(ruled.absent, 'random image')}). "
-            "Audits still ask about it."
+            f"{escape_unprintable(name)} counts as absent on {format_count(ruled.cells, 'image')} (batch "
+            f"{ruled.batch}). At most {100 * ruled.at_most:.1f} % of all images show it (95 %, "
+            f"{format_count(ruled.absent, 'random image')}). Audits still ask about it."
         )
 
     print_result(asdict(ruled), as_json, text)
 
 
-def auto_accept_status(db, outcomes: list) -> dict:
+def build_auto_accept_status(db, outcomes: list) -> dict:
     """Return the guarantee, the outcomes of this check, and every acceptance so far, newest first, as JSON values."""
     from annotator.quality import guarantee
     from annotator.store.classes import classes
     from annotator.store.labels import auto_accepted
 
-    names = classes.names(db)
-    wanted = guarantee.chosen(db)
+    names = classes.load_class_names(db)
+    wanted = guarantee.get_guarantee(db)
 
-    def named(record) -> dict:
+    def add_class_name(record) -> dict:
         fields = asdict(record)
         return {"class": names.get(fields.pop("class_id"), "all")} | fields
 
     return {
         "guarantee": wanted and asdict(wanted),
-        "cells": auto_accepted.counts(db),
+        "cells": auto_accepted.count_accepted(db),
         "ruled_out": auto_accepted.count_ruled_out(db),
-        "outcomes": [named(record) for record in outcomes],
-        "acceptances": [named(record) for record in auto_accepted.acceptances(db)],
+        "outcomes": [add_class_name(record) for record in outcomes],
+        "acceptances": [add_class_name(record) for record in auto_accepted.load_acceptances(db)],
     }
 
 
-def _print(status: dict) -> None:
+def _print_status(status: dict) -> None:
     states = {1: "present", -1: "absent"}
     if wanted := status["guarantee"]:
         share = f"{100 * wanted['precision']:g} %"
@@ -131,20 +134,22 @@ def _print(status: dict) -> None:
     else:
         print("Off: nothing is auto-accepted.")
     for outcome in status["outcomes"]:
-        result = outcome["reason"] or f"{counted(outcome['cells'], 'answer')} accepted"
+        result = outcome["reason"] or f"{format_count(outcome['cells'], 'answer')} accepted"
         print(f"  {outcome['class']}, {states[outcome['state']]}: {result}")
     for acceptance in status["acceptances"]:
         end = (
-            f"removed: {acceptance['withdrawn']}" if acceptance["withdrawn"] else counted(acceptance["cells"], "answer")
+            f"removed: {acceptance['withdrawn']}"
+            if acceptance["withdrawn"]
+            else format_count(acceptance["cells"], "answer")
         )
         if by := acceptance["annotator"]:
             print(
-                f"  {acceptance['batch']}  {acceptance['class']}, ruled out by {printable(by)} after "
-                f"{counted(acceptance['audited'], 'random image')}: {end}"
+                f"  {acceptance['batch']}  {acceptance['class']}, ruled out by {escape_unprintable(by)} after "
+                f"{format_count(acceptance['audited'], 'random image')}: {end}"
             )
             continue
         print(
-            f"  {acceptance['batch']}  {acceptance['class']}, {states[acceptance['state']]}, "
-            f"from {acceptance['threshold']:.3f} of run {acceptance['run_id']} on "
-            f"({acceptance['wrong']} of {counted(acceptance['audited'], 'audit answer')} wrong): {end}"
+            f"  {acceptance['batch']}  {acceptance['class']}, {states[acceptance['state']]}, from "
+            f"{acceptance['threshold']:.3f} of run {acceptance['run_id']} on ({acceptance['wrong']} of "
+            f"{format_count(acceptance['audited'], 'audit answer')} wrong): {end}"
         )

@@ -8,28 +8,28 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed as bench
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_bench, print_result, printable, progress
+from annotator.cli.bench import speed
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_bench, print_result, show_progress
 from annotator.errors import AnnotatorError
+from annotator.humanize import format_count
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.shares import counted
-from annotator.store.networks.adapted import Adapted
+from annotator.store.networks.adapted_networks import AdaptedNetwork
 
-ENDING = 10.0  # seconds that a process may take to stop after the worker that started it has ended
+STOP_SECONDS = 10.0  # that a process may take to stop after the worker that started it has ended
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator adapt birds --estimate",
         "annotator adapt birds",
         "annotator adapt birds --on ray://10.0.0.5:10001 --storage s3://bucket/adapting --json",
     )
 )
 def adapt(
-    project: Project,
+    project: ProjectArgument,
     on: Annotated[
         str,
         typer.Option(metavar="PLACE", help="local, ray (RAY_ADDRESS, else a cluster started here), ray://HOST:10001."),
@@ -50,14 +50,14 @@ def adapt(
     while people go on, and it is used once that is done. Ctrl+C stops; the same command goes on from the last epoch.
     """
     if watched:  # before torch is loaded, which takes seconds
-        threading.Thread(target=_end_with_parent, daemon=True).start()
-    from annotator.store.disk.private import files_for_owner_only
+        threading.Thread(target=_exit_with_parent, daemon=True).start()
+    from annotator.store.disk.file_permissions import set_private_umask
     from annotator.worker.adapting.adapt_now import adapt_now
     from annotator.worker.embedding.embed_now import embed_now
     from annotator.worker.process import prepare_next_backbone
 
-    files_for_owner_only()
-    with progress("Reading the project") as show:
+    set_private_umask()
+    with show_progress("Reading the project") as show:
         done = adapt_now(
             project,
             on,
@@ -65,19 +65,19 @@ def adapt(
             estimate_only=estimate,
             anew=anew,
             storage=storage,
-            show=show,
-            say=lambda sentence: print(printable(sentence), file=sys.stderr),
+            on_progress=show,
+            notify=lambda sentence: print(escape_unprintable(sentence), file=sys.stderr),
         )
     waits = False
     if done.in_use and not watched:
-        with progress("Analyzing all images with it") as show:
+        with show_progress("Analyzing all images with it") as show:
             if on != "local":
                 embed_now(project, on, show, done.network.name if done.network else None)
             waits = not prepare_next_backbone(project, show)
 
     def text() -> None:
         if done.network is not None:
-            _print(done.network)
+            _print_network(done.network)
             if done.in_use:
                 print(
                     "The worker analyzes all images with it, and then it is used."
@@ -85,14 +85,14 @@ def adapt(
                     else "It is used from now on."
                 )
         elif not estimate:
-            print(f"Stopped after {counted(done.epochs_done, 'epoch')}. The same command goes on from there.")
+            print(f"Stopped after {format_count(done.epochs_done, 'epoch')}. The same command goes on from there.")
 
     print_result(
         {
             "network": None if done.network is None else asdict(done.network),
             "in_use": done.in_use,
             "seconds": round(done.seconds, 3),
-            "estimate_seconds": round(done.estimate.seconds, 3),
+            "estimate_seconds": round(done.estimate.total_seconds, 3),
             "epochs": done.epochs_done,
         },
         as_json,
@@ -103,7 +103,7 @@ def adapt(
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator adapted birds",
         "annotator adapted birds efficientnet_lite0_320.adapted1 --export birds-network",
         "annotator adapted birds efficientnet_lite0_320.adapted1 --use",
@@ -111,7 +111,7 @@ def adapt(
     )
 )
 def adapted(
-    project: Project,
+    project: ProjectArgument,
     name: Annotated[str | None, typer.Argument(help="One of the adapted networks.", show_default=False)] = None,
     export: Annotated[
         Path | None, typer.Option(help="Copy it with its model card to this new folder, for timm to load.")
@@ -125,46 +125,48 @@ def adapted(
 ) -> None:
     """List the adapted networks of a project; take one home, or use one that was not found to be better."""
     from annotator.store.database.database import Database
-    from annotator.store.networks import adaptation, configuration
-    from annotator.store.networks import adapted as store
+    from annotator.store.networks import adaptation, adapted_networks, configuration
 
     db = Database(project)
     if again is not None:
-        db.refuse_read_only()
+        db.check_writable()
         adaptation.set_automatic(db, again)
-    networks = store.networks(db)
+    networks = adapted_networks.load_networks(db)
     if (export or use) and name is None:
         raise AnnotatorError("Name the network: annotator adapted PROJECT NAME --export FOLDER")
     if name is not None:
         networks = [network for network in networks if network.name == name]
         if not networks or export:
-            store.export(db, name, export or Path())
+            adapted_networks.export(db, name, export or Path())
         if export:
-            print(f'{printable(str(export))}: timm.create_model("local-dir:{printable(str(export))}", pretrained=True)')
+            print(
+                f"{escape_unprintable(str(export))}: "
+                f'timm.create_model("local-dir:{escape_unprintable(str(export))}", pretrained=True)'
+            )
         if use:
-            store.prepare(db, name)
+            adapted_networks.set_next_backbone(db, name)
             print("The worker analyzes all images with it, and then it is used.")
         if export or use:
             return
-    current = configuration.backbone(db)
+    current = configuration.get_backbone(db)
 
     def text() -> None:
         for network in networks:
-            _print(network)
+            _print_network(network)
             if network.name == current:
                 print("  in use")
-        due = adaptation.reason_to_adapt(db)
+        due = adaptation.find_reason_to_readapt(db)
         if due is not None:
-            print(printable(f"{due.sentence} annotator adapt PROJECT"))
+            print(escape_unprintable(f"{due.sentence} annotator adapt PROJECT"))
         if not networks:
             print("No network was adapted in this project yet: annotator adapt PROJECT")
 
     print_result([asdict(network) | {"in_use": network.name == current} for network in networks], as_json, text)
 
 
-@bench.commands.command(
+@speed.commands.command(
     "adapting",
-    epilog=examples("annotator bench adapting --images photos --truth truth.csv --share 0.3 --seed 0..2 --json"),
+    epilog=format_examples("annotator bench adapting --images photos --truth truth.csv --share 0.3 --seed 0..2 --json"),
 )
 def bench_adapting(
     images: Annotated[Path, typer.Option(help="Folder of images.")],
@@ -178,28 +180,32 @@ def bench_adapting(
     as_json: AsJson = False,
 ) -> None:
     """Adapt a network to a collection: test mAP of a head on frozen features against the adapted network."""
-    from annotator.benchmark.adapting import measure
+    from annotator.benchmark.adaptation_gain import measure
 
-    result = bench.run_benchmark(
-        measure, images, truth, share=share, epochs=epochs, seeds=bench.seeds(seed), backbone=backbone, device=device,
-        bound=bound,
+    result = speed.run_benchmark(
+        measure, images, truth, share=share, epochs=epochs, seeds=speed.parse_seeds(seed), backbone=backbone,
+        device=device, bound=bound,
     )  # fmt: skip
     print_bench(result, as_json)
 
 
-def _print(network: Adapted) -> None:
+def _print_network(network: AdaptedNetwork) -> None:
     verdict = "better" if network.is_better else "not better beyond chance, so it is kept but not used"
-    print(printable(f"{network.name}: {verdict} than {network.parent} on held-out answers."))
+    print(escape_unprintable(f"{network.name}: {verdict} than {network.parent} on held-out answers."))
     print(
         f"  mean AP {network.ap_before:.3f} -> {network.ap_after:.3f} (95 % interval of the difference "
         f"{network.ap_low:+.3f} to {network.ap_high:+.3f}), log loss {network.log_loss_before:.3f} -> "
-        f"{network.log_loss_after:.3f}; {counted(network.held_out_answers, 'answer')} about "
-        f"{counted(network.held_out_images, 'image')}, {network.judged_classes} of {network.classes} classes"
+        f"{network.log_loss_after:.3f}; {format_count(network.held_out_answers, 'answer')} about "
+        f"{format_count(network.held_out_images, 'image')}, {network.judged_classes} of {network.classes} classes"
     )
-    print(printable(f"  fitted to {counted(network.answers, 'answer')} about {counted(network.images, 'image')}"))
+    print(
+        escape_unprintable(
+            f"  fitted to {format_count(network.answers, 'answer')} about {format_count(network.images, 'image')}"
+        )
+    )
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     """End this process soon after the worker that started it: when standard input ends, as after a signal to stop."""
     import os
     import signal
@@ -208,5 +214,5 @@ def _end_with_parent() -> None:
     while os.read(0, 4096):  # sys.stdin would be locked by this thread when the process ends, which aborts it
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(ENDING)
+    time.sleep(STOP_SECONDS)
     os._exit(1)  # as a kill, after which the same command goes on

@@ -6,22 +6,22 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_result, print_table, printable, progress
-from annotator.shares import counted
-from models.statistics.agreement import Estimate
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result, print_table, show_progress
+from annotator.humanize import format_count
+from models.statistics.agreement_coefficients import Estimate
 
-PAIRS_SHOWN = 20
+DEFAULT_PAIRS_SHOWN = 20
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    epilog=examples("annotator agreement birds", "annotator agreement birds --pairs 100 --csv agreement.csv")
+    epilog=format_examples("annotator agreement birds", "annotator agreement birds --pairs 100 --csv agreement.csv")
 )
 def agreement(
-    project: Project,
-    pairs: Annotated[int, typer.Option(help="Pairs of people in the table.", min=1)] = PAIRS_SHOWN,
+    project: ProjectArgument,
+    pairs: Annotated[int, typer.Option(help="Pairs of people in the table.", min=1)] = DEFAULT_PAIRS_SHOWN,
     to: Annotated[
         Path | None,
         typer.Option("--csv", help="Write all figures to this file: by class, pair, class and pair, and week."),
@@ -29,15 +29,14 @@ def agreement(
     as_json: AsJson = False,
 ) -> None:
     """Show how often people who answered the same question gave the same answer, with 95 % intervals."""
-    from annotator.exchange.files.text_cells import as_csv
-    from annotator.quality.agreement import agreement as measure
-    from annotator.quality.agreement import as_rows
+    from annotator.exchange.files.csv_cells import format_csv
+    from annotator.quality.annotator_agreement import as_rows, compute_agreement
     from annotator.store.database.database import Database
 
-    with progress("comparing answers") as note:
-        measured = measure(Database(project), note)
+    with show_progress("comparing answers") as note:
+        measured = compute_agreement(Database(project), note)
     if to is not None:
-        to.write_text(as_csv(as_rows(measured)), encoding="utf-8", newline="")
+        to.write_text(format_csv(as_rows(measured)), encoding="utf-8", newline="")
 
     def text() -> None:
         if not measured.overall.cells:
@@ -49,7 +48,13 @@ def agreement(
             return
         titles = ("class", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %")
         rows = [
-            (printable(row.name), f"{row.cells:,}", f"{row.differ:,}", *_percent(row.raw), *_number(row.alpha))
+            (
+                escape_unprintable(row.name),
+                f"{row.cells:,}",
+                f"{row.differ:,}",
+                *_format_percent(row.raw),
+                *_format_number(row.alpha),
+            )
             for row in (*measured.classes, measured.overall)
         ]
         print_table(titles, rows)
@@ -57,21 +62,21 @@ def agreement(
         titles = ("people", "answered both", "differ", "same answer", "95 %", "kappa", "95 %")
         rows = [
             (
-                printable(f"{row.first}, {row.second}"),
+                escape_unprintable(f"{row.first}, {row.second}"),
                 f"{row.cells:,}",
                 f"{row.differ:,}",
-                *_percent(row.raw),
-                *_number(row.kappa),
+                *_format_percent(row.raw),
+                *_format_number(row.kappa),
             )
             for row in measured.pairs[:pairs]
         ]
         print_table(titles, rows)
         if len(measured.pairs) > pairs:
-            print(f"{counted(len(measured.pairs) - pairs, 'more pair')}: --pairs {len(measured.pairs)}")
+            print(f"{format_count(len(measured.pairs) - pairs, 'more pair')}: --pairs {len(measured.pairs)}")
         if len(measured.weeks) > 1:
             print()
             rows = [
-                (row.monday, f"{row.cells:,}", f"{row.differ:,}", *_percent(row.raw), *_number(row.alpha))
+                (row.monday, f"{row.cells:,}", f"{row.differ:,}", *_format_percent(row.raw), *_format_number(row.alpha))
                 for row in measured.weeks
             ]
             print_table(("week of", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %"), rows)
@@ -83,11 +88,11 @@ def agreement(
     print_result(measured.as_json(), as_json, text)
 
 
-def _percent(figure: Estimate) -> tuple[str, str]:
+def _format_percent(figure: Estimate) -> tuple[str, str]:
     if math.isnan(figure.value):
         return "-", ""
     return f"{100 * figure.value:.1f} %", f"{100 * figure.low:.1f} to {100 * figure.high:.1f}"
 
 
-def _number(figure: Estimate) -> tuple[str, str]:
+def _format_number(figure: Estimate) -> tuple[str, str]:
     return ("-", "") if math.isnan(figure.value) else (f"{figure.value:.2f}", f"{figure.low:.2f} to {figure.high:.2f}")

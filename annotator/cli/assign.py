@@ -6,42 +6,48 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.options import AsJson, ListsByDefault, Project, examples
-from annotator.cli.printing import print_result, print_table, printable
-from annotator.shares import counted, percent
+from annotator.cli.options import AsJson, DefaultListGroup, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result, print_table
+from annotator.humanize import format_count, format_percent
 
 Person = Annotated[str, typer.Argument(help="Name of the person.", show_default=False)]
-List = Annotated[Path, typer.Argument(help="Text file with the name of an image in each line.", show_default=False)]
+ImageListFile = Annotated[
+    Path, typer.Argument(help="Text file with the name of an image in each line.", show_default=False)
+]
 
 commands = typer.Typer(
-    cls=ListsByDefault,
+    cls=DefaultListGroup,
     rich_markup_mode=None,
     help="Choose who is asked what: fixed shares, images that several people answer, known answers.",
-    epilog=examples("annotator assign birds", "annotator assign overlap birds --people 2 --share 10"),
+    epilog=format_examples("annotator assign birds", "annotator assign overlap birds --people 2 --share 10"),
 )
 
 
-@commands.command("list", epilog=examples("annotator assign list birds", "annotator assign birds --json"))
-def listed(project: Project, as_json: AsJson = False) -> None:
+@commands.command("list", epilog=format_examples("annotator assign list birds", "annotator assign birds --json"))
+def list_assignments(project: ProjectArgument, as_json: AsJson = False) -> None:
     """Show what belongs to whom, what several people answer, and how people did on known answers."""
     from annotator.store.database.database import Database
-    from annotator.store.labels import overlap as readings
-    from annotator.store.people import assignment, known_answers
+    from annotator.store.labels import image_overlap
+    from annotator.store.people import assignment, reference_answers
 
     db = Database(project)
-    shares, chosen, known = assignment.shares(db), readings.overlap(db), known_answers.results(db)
+    shares, chosen, known = (
+        assignment.load_assignments(db),
+        image_overlap.load_overlap(db),
+        reference_answers.load_results(db),
+    )
     told: dict[str, Any] = {"shares": [asdict(share) for share in shares], "overlap": None}
     if chosen:
-        told["overlap"] = asdict(chosen) | asdict(readings.readings(db))
-    told["known"] = {"images": known_answers.count(db), "share": known_answers.share(db)}
+        told["overlap"] = asdict(chosen) | asdict(image_overlap.load_progress(db))
+    told["known"] = {"images": reference_answers.count_images(db), "share": reference_answers.get_share(db)}
 
     def text() -> None:
         if shares:
             rows = [
                 (
                     str(share.id),
-                    printable(share.annotator),
-                    f"{share.kind} {printable(share.what)}".strip(),
+                    escape_unprintable(share.annotator),
+                    f"{share.kind} {escape_unprintable(share.what)}".strip(),
                     f"{share.answered:,} of {share.images:,} complete" if share.kind != assignment.CLASS else "",
                 )
                 for share in shares
@@ -50,19 +56,19 @@ def listed(project: Project, as_json: AsJson = False) -> None:
         else:
             print("Everybody works on one pool: nothing belongs to one person.")
         if chosen:
-            done = readings.readings(db)
+            done = image_overlap.load_progress(db)
             print(
-                f"\n{percent(chosen.share, digits=1)} of the images are answered by {chosen.people} people each, "
-                f"blind to each other: {done.images - done.waiting:,} of {counted(done.images, 'image')} done, "
-                f"{done.answers:,} answers so far."
+                f"\n{format_percent(chosen.share, digits=1)} of the images are answered by {chosen.people} people "
+                f"each, blind to each other: {done.images - done.waiting:,} of {format_count(done.images, 'image')} "
+                f"done, {done.answers:,} answers so far."
             )
-        if part := known_answers.share(db):
-            asked = counted(known_answers.count(db), "image")
-            print(f"\n{asked} with known answers: {percent(part, digits=1)} of what a person is asked.")
+        if part := reference_answers.get_share(db):
+            asked = format_count(reference_answers.count_images(db), "image")
+            print(f"\n{asked} with known answers: {format_percent(part, digits=1)} of what a person is asked.")
         if known:
             rows = [
                 (
-                    printable(one.annotator),
+                    escape_unprintable(one.annotator),
                     f"{one.images:,}",
                     f"{one.found:,} of {one.present:,}",
                     f"{one.rejected:,} of {one.absent:,}",
@@ -76,10 +82,10 @@ def listed(project: Project, as_json: AsJson = False) -> None:
 
 
 @commands.command(
-    epilog=examples("annotator assign folder birds Ann site-3", "annotator assign folder birds Ben site-4")
+    epilog=format_examples("annotator assign folder birds Ann site-3", "annotator assign folder birds Ben site-4")
 )
 def folder(
-    project: Project,
+    project: ProjectArgument,
     person: Person,
     folder: Annotated[str, typer.Argument(help="Folder below the one that was added.", show_default=False)],
 ) -> None:
@@ -88,22 +94,22 @@ def folder(
     from annotator.store.people import assignment
 
     db = Database(project)
-    _tell(db, assignment.give_folder(db, person, folder))
+    _print_assignment(db, assignment.assign_folder(db, person, folder))
 
 
-@commands.command(epilog=examples("annotator assign images birds Ann hard.txt"))
-def images(project: Project, person: Person, file: List) -> None:
+@commands.command(epilog=format_examples("annotator assign images birds Ann hard.txt"))
+def images(project: ProjectArgument, person: Person, file: ImageListFile) -> None:
     """Make a list of images somebody's share."""
     from annotator.store.database.database import Database
     from annotator.store.people import assignment
 
     db = Database(project)
-    _tell(db, assignment.give_images(db, person, file.stem, _lines(file)))
+    _print_assignment(db, assignment.assign_images(db, person, file.stem, _read_lines(file)))
 
 
-@commands.command("class", epilog=examples("annotator assign class birds Ann heron"))
+@commands.command("class", epilog=format_examples("annotator assign class birds Ann heron"))
 def class_(
-    project: Project,
+    project: ProjectArgument,
     person: Person,
     name: Annotated[str, typer.Argument(help="Name of the class.", show_default=False)],
 ) -> None:
@@ -113,48 +119,52 @@ def class_(
     from annotator.store.people import assignment
 
     db = Database(project)
-    _tell(db, assignment.give_class(db, person, classes.find_class(db, name).id))
+    _print_assignment(db, assignment.assign_class(db, person, classes.find_class(db, name).id))
 
 
-@commands.command(epilog=examples("annotator assign end birds 3"))
-def end(project: Project, share: Annotated[int, typer.Argument(help="Its number.", show_default=False)]) -> None:
+@commands.command(epilog=format_examples("annotator assign end birds 3"))
+def end(
+    project: ProjectArgument, share: Annotated[int, typer.Argument(help="Its number.", show_default=False)]
+) -> None:
     """End a share. Its images or its class belong to everybody again."""
     from annotator.store.database.database import Database
     from annotator.store.people import assignment
 
-    assignment.take_back(Database(project), share)
+    assignment.remove_assignment(Database(project), share)
     print(f"Share {share} has ended.")
 
 
 @commands.command(
-    epilog=examples("annotator assign overlap birds --people 2 --share 10", "annotator assign overlap birds --people 1")
+    epilog=format_examples(
+        "annotator assign overlap birds --people 2 --share 10", "annotator assign overlap birds --people 1"
+    )
 )
 def overlap(
-    project: Project,
+    project: ProjectArgument,
     people: Annotated[int, typer.Option(help="People who answer each of these images; 1: no overlap.")] = 2,
     share: Annotated[float, typer.Option(help="Percent of the images, chosen at random.")] = 10.0,
 ) -> None:
     """Have a share of the images answered by several people, blind to each other."""
     from annotator.store.database.database import Database
-    from annotator.store.labels import overlap as readings
+    from annotator.store.labels import image_overlap
 
     db = Database(project)
-    readings.choose(db, people, share / 100)
-    done = readings.readings(db)
+    image_overlap.set_overlap(db, people, share / 100)
+    done = image_overlap.load_progress(db)
     if not done.images:
         print("Every image is answered once.")
         return
     print(
-        f"{counted(done.images, 'image')} will be answered by {people} people each, in Autopilot; "
+        f"{format_count(done.images, 'image')} will be answered by {people} people each, in Autopilot; "
         f"{done.waiting:,} of them wait. No other page asks about an image that waits."
     )
 
 
 @commands.command(
-    epilog=examples("annotator assign known birds known.txt --share 5", "annotator assign known birds --share 0")
+    epilog=format_examples("annotator assign known birds known.txt --share 5", "annotator assign known birds --share 0")
 )
 def known(
-    project: Project,
+    project: ProjectArgument,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -166,27 +176,30 @@ def known(
 ) -> None:
     """Mix in images whose answers are known, to see how well people answer."""
     from annotator.store.database.database import Database
-    from annotator.store.people import known_answers
+    from annotator.store.people import reference_answers
 
     db = Database(project)
     if file is not None:
-        known_answers.choose(db, _lines(file), share / 100)
+        reference_answers.choose_images(db, _read_lines(file), share / 100)
     else:
-        known_answers.set_share(db, share / 100)
-    asked = counted(known_answers.count(db), "image")
-    print(f"{asked} with known answers: {100 * known_answers.share(db):g} % of what a person is asked in Autopilot.")
+        reference_answers.set_share(db, share / 100)
+    asked = format_count(reference_answers.count_images(db), "image")
+    print(
+        f"{asked} with known answers: {100 * reference_answers.get_share(db):g} % of what a person is asked in "
+        "Autopilot."
+    )
 
 
-def _tell(db: Any, share_id: int) -> None:
+def _print_assignment(db: Any, share_id: int) -> None:
     from annotator.store.people import assignment
 
-    share = next(share for share in assignment.shares(db) if share.id == share_id)
+    share = next(share for share in assignment.load_assignments(db) if share.id == share_id)
     what = f"{share.kind} {share.what}".strip()
-    images_ = "" if share.kind == assignment.CLASS else f", {counted(share.images, 'image')}"
-    print(f"Share {share.id}: {printable(what)}{images_}, of {printable(share.annotator)}.")
+    images_ = "" if share.kind == assignment.CLASS else f", {format_count(share.images, 'image')}"
+    print(f"Share {share.id}: {escape_unprintable(what)}{images_}, of {escape_unprintable(share.annotator)}.")
 
 
-def _lines(file: Path) -> list[str]:
-    from annotator.exchange.files.text import read_text
+def _read_lines(file: Path) -> list[str]:
+    from annotator.exchange.files.text_files import read_text
 
     return read_text(file, "the list of images").splitlines()

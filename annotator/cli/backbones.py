@@ -8,33 +8,33 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed as bench
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_result, print_table, printable, progress
+from annotator.cli.bench import speed
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result, print_table, show_progress
 from annotator.errors import AnnotatorError
-from annotator.shares import counted, seconds_in_words
-from annotator.store.networks.comparisons import Compared
-from models.backbones.licences import Licence
+from annotator.humanize import format_count, format_duration
+from annotator.store.networks.network_comparisons import NetworkComparison
+from models.backbones.licenses import License
 
 commands = typer.Typer(rich_markup_mode=None)
 
-AcceptLicence = Annotated[
+AcceptLicense = Annotated[
     bool, typer.Option("--accept-licence", help="Accept the licence of the network's weights; kept on this machine.")
 ]
 
 
-def accepting(accept: bool) -> Callable[[Licence], bool]:
+def make_license_prompt(accept: bool) -> Callable[[License], bool]:
     """Return a function that shows a licence and returns whether it is accepted: by the option, or at the terminal."""
 
-    def accepts(licence: Licence) -> bool:
-        print(printable(f"{licence.title}: {licence.sentence} {licence.url}"), file=sys.stderr)
+    def accepts(licence: License) -> bool:
+        print(escape_unprintable(f"{licence.title}: {licence.sentence} {licence.url}"), file=sys.stderr)
         return accept or (sys.stdin.isatty() and typer.confirm("Do you accept it?", err=True))
 
     return accepts
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator backbones",
         "annotator backbones birds   (with the hours for its images)",
         "annotator backbones birds --measure vit_small_patch14_reg4_dinov2.lvd142m",
@@ -50,7 +50,7 @@ def backbones(
     measure: Annotated[
         str | None, typer.Option(metavar="NAME", help="Measure how fast this network is here; kept on this machine.")
     ] = None,
-    accept_licence: AcceptLicence = False,
+    accept_licence: AcceptLicense = False,
     as_json: AsJson = False,
 ) -> None:
     """List networks: for whom, licence, size, speed on this machine, and whether they need a download.
@@ -58,18 +58,18 @@ def backbones(
     Any other network of timm, torchvision or open_clip can be named, too, hf-hub:REPOSITORY and local-dir:FOLDER, and
     several joined by +. docs/backbones.md says which is right for whom.
     """
-    from annotator.snapshot.networks import networks
+    from annotator.snapshot.network_table import load_network_table
     from annotator.store.database.database import Database
     from annotator.worker.features.backbone import measure_speed, prepare_backbone
 
     db = Database(project) if project else None
     if fetch:
-        with progress(f"Loading {fetch}") as show:
-            prepare_backbone(fetch, accepting(accept_licence), show)
+        with show_progress(f"Loading {fetch}") as show:
+            prepare_backbone(fetch, make_license_prompt(accept_licence), show)
     if measure:
-        with progress(f"Measuring {measure}"):
+        with show_progress(f"Measuring {measure}"):
             measure_speed(measure, db)
-    rows = networks(db)
+    rows = load_network_table(db)
 
     def text() -> None:
         titles = ["Network", "Licence", "Parameters", "Pixels", "Texts", "Here", "Images/s"]
@@ -84,7 +84,7 @@ def backbones(
                     "yes" if row.reads_text else "",
                     {True: "yes", False: "no", None: ""}[row.is_here],
                     "" if row.images_a_second is None else f"{row.images_a_second:,.1f}",
-                    *([] if not db else ["" if row.hours is None else seconds_in_words(row.hours * 3600)]),
+                    *([] if not db else ["" if row.hours is None else format_duration(row.hours * 3600)]),
                 ]
                 for row in rows
             ],
@@ -92,13 +92,13 @@ def backbones(
         for row in rows:
             facts = [row.about, f"Features: {row.pooling}." if row.pooling else "", f"From: {row.source}."]
             facts += [f"First: {row.lacking}"] if row.lacking else []
-            print(printable(f"  {row.name}: {' '.join(filter(None, facts))}"))
+            print(escape_unprintable(f"  {row.name}: {' '.join(filter(None, facts))}"))
 
     print_result([asdict(row) for row in rows], as_json, text)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator backbone birds",
         "annotator backbone birds vit_small_patch14_reg4_dinov2.lvd142m",
         "annotator backbone birds --compare efficientnet_lite0,vit_pe_core_tiny_patch16_384.fb --json",
@@ -107,7 +107,7 @@ def backbones(
     )
 )
 def backbone(
-    project: Project,
+    project: ProjectArgument,
     name: Annotated[str | None, typer.Argument(help="Compare this network.", show_default=False)] = None,
     compare: Annotated[str, typer.Option(metavar="A,B,...", help="Compare these networks with the one in use.")] = "",
     use: Annotated[
@@ -116,7 +116,7 @@ def backbone(
     remove: Annotated[
         str | None, typer.Option(metavar="NAME", help="Delete the features of a network that is not in use.")
     ] = None,
-    accept_licence: AcceptLicence = False,
+    accept_licence: AcceptLicense = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare networks on the answers of a project, and change to a better one while people go on.
@@ -125,54 +125,63 @@ def backbone(
     answers. Nothing of the old network is deleted until --remove.
     """
     from annotator.store.database.database import Database
-    from annotator.store.disk.private import files_for_owner_only
-    from annotator.store.networks import adapted, configuration
-    from annotator.store.networks import comparisons as candidates
+    from annotator.store.disk.file_permissions import set_private_umask
+    from annotator.store.networks import adapted_networks, configuration, network_comparisons
     from annotator.worker.features.backbone import prepare_backbone
-    from annotator.worker.process import compare_candidates, prepare_next_backbone
+    from annotator.worker.process import compare_pending_networks, prepare_next_backbone
 
-    files_for_owner_only()
+    set_private_umask()
     db = Database(project)
     names = [word.strip() for word in [name or "", *compare.split(",")] if word.strip()]
-    if configuration.backbone(db) in names:
-        raise AnnotatorError(f"{configuration.backbone(db)} is the network in use: name others to compare it with.")
+    if configuration.get_backbone(db) in names:
+        raise AnnotatorError(f"{configuration.get_backbone(db)} is the network in use: name others to compare it with.")
     waits = False
     if names or use:
-        db.refuse_read_only()
-        with progress("Loading the network") as show:
+        db.check_writable()
+        with show_progress("Loading the network") as show:
             for wanted in [*names, *([use] if use else [])]:
-                if adapted.folder(db, wanted) is None:
-                    prepare_backbone(wanted, accepting(accept_licence), show)
+                if adapted_networks.find_folder(db, wanted) is None:
+                    prepare_backbone(wanted, make_license_prompt(accept_licence), show)
     if names:
-        candidates.want(db, names)
-        with progress("Analyzing all images") as show:
-            waits = not compare_candidates(project, show)
-    if use and use != configuration.backbone(db):
-        adapted.prepare(db, use)
-        with progress(f"Analyzing all images with {use}") as show:
+        network_comparisons.request_comparison(db, names)
+        with show_progress("Analyzing all images") as show:
+            waits = not compare_pending_networks(project, show)
+    if use and use != configuration.get_backbone(db):
+        adapted_networks.set_next_backbone(db, use)
+        with show_progress(f"Analyzing all images with {use}") as show:
             waits = not prepare_next_backbone(project, show) or waits
-    if remove and not candidates.remove(db, remove):
+    if remove and not network_comparisons.delete_network(db, remove):
         raise AnnotatorError(f"There is nothing of {remove!r} in this project.")
-    results = [one for one in candidates.compared(db) if not names or one.name in names]
-    state = {"in_use": configuration.backbone(db), "next": adapted.next_backbone(db)}
+    results = [one for one in network_comparisons.load_comparisons(db) if not names or one.name in names]
+    state = {"in_use": configuration.get_backbone(db), "next": adapted_networks.get_next_backbone(db)}
 
     def text() -> None:
-        print(printable(f"In use: {configuration.backbone(db)}"))
-        if following := adapted.next_backbone(db):
-            print(printable(f"Next, once all images are analyzed with it: {following}"))
+        print(escape_unprintable(f"In use: {configuration.get_backbone(db)}"))
+        if following := adapted_networks.get_next_backbone(db):
+            print(escape_unprintable(f"Next, once all images are analyzed with it: {following}"))
         for one in results:
-            _print(one, project)
+            _print_comparison(one, project)
         if waits:
             print("The worker analyzes all images; the result will be on the Settings page, and here.")
-        elif candidates.wanted(db):
-            print(printable(f"Not compared yet: {', '.join(candidates.wanted(db))}. The same command goes on."))
+        elif network_comparisons.load_requested(db):
+            print(
+                escape_unprintable(
+                    f"Not compared yet: {', '.join(network_comparisons.load_requested(db))}. The same command goes on."
+                )
+            )
 
-    print_result(state | {"wanted": candidates.wanted(db), "compared": [asdict(one) for one in results]}, as_json, text)
+    print_result(
+        state | {"wanted": network_comparisons.load_requested(db), "compared": [asdict(one) for one in results]},
+        as_json,
+        text,
+    )
 
 
-@bench.commands.command(
+@speed.commands.command(
     "variants",
-    epilog=examples("annotator bench variants", "annotator bench variants --sets photos,scenes --work vectors --json"),
+    epilog=format_examples(
+        "annotator bench variants", "annotator bench variants --sets photos,scenes --work vectors --json"
+    ),
 )
 def bench_variants(
     sets: Annotated[str, typer.Option(metavar="A,B,...", help="Folders that hold images and truth.csv.")] = "",
@@ -186,24 +195,24 @@ def bench_variants(
 
     Measured on the collections given, the sample data, and two made-up ones with small objects.
     """
-    from annotator.benchmark.variants.measure import measure, text
+    from annotator.benchmark.variants.variant_measurement import build_table, measure
 
-    folders = [Path(name) for name in bench.names(sets)]
-    result = bench.run_benchmark(measure, folders, most=most, drawn=drawn, seeds=seeds, work=work)
-    print_result(result, as_json, lambda: print_table(*text(result)))
+    folders = [Path(name) for name in speed.split_names(sets)]
+    result = speed.run_benchmark(measure, folders, most=most, drawn=drawn, seeds=seeds, work=work)
+    print_result(result, as_json, lambda: print_table(*build_table(result)))
 
 
-def _print(compared: Compared, project: Path) -> None:
+def _print_comparison(compared: NetworkComparison, project: Path) -> None:
     if compared.error:
-        print(printable(f"{compared.name}: {compared.error}", keep="\n"))
+        print(escape_unprintable(f"{compared.name}: {compared.error}", keep="\n"))
         return
-    print(printable(f"{compared.name} {compared.verdict} {compared.against} on the answers of this project."))
+    print(escape_unprintable(f"{compared.name} {compared.verdict} {compared.against} on the answers of this project."))
     print(
         f"  mean AP {compared.ap_before:.3f} -> {compared.ap_after:.3f} (95 % interval of the difference "
         f"{compared.ap_low:+.3f} to {compared.ap_high:+.3f}), log loss {compared.log_loss_before:.3f} -> "
         f"{compared.log_loss_after:.3f} ({compared.log_loss_low:+.3f} to {compared.log_loss_high:+.3f}); "
-        f"{counted(compared.answers, 'unbiased answer')} about {counted(compared.images, 'image')}, "
-        f"{counted(compared.classes, 'class', 'classes')}"
+        f"{format_count(compared.answers, 'unbiased answer')} about {format_count(compared.images, 'image')}, "
+        f"{format_count(compared.classes, 'class', 'classes')}"
     )
     if compared.is_better:
-        print(printable(f"  To use it: annotator backbone {project} --use {compared.name}"))
+        print(escape_unprintable(f"  To use it: annotator backbone {project} --use {compared.name}"))

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import print_result, print_table
-from annotator.shares import counted
+from annotator.humanize import format_count
 
 if TYPE_CHECKING:
     from annotator.store.database.database import Database
@@ -15,14 +15,14 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator certificate birds",
         "annotator certificate birds --target 0.95 --json",
         "annotator certificate birds --by place",
     )
 )
 def certificate(
-    project: Project,
+    project: ProjectArgument,
     target: Annotated[float, typer.Option(help="Target recall.", min=0.01, max=1.0)] = 0.98,
     by: Annotated[
         str | None,
@@ -34,19 +34,19 @@ def certificate(
     as_json: AsJson = False,
 ) -> None:
     """Show how complete and how correct the labels are, with 95 % intervals, and how to improve confidence."""
-    from annotator.quality.certificate import certificate as certify
-    from annotator.quality.certificate_records import in_words
-    from annotator.quality.evidence import IF_RIGHT, count_in_words, duration, share_in_words
+    from annotator.quality.certificate_records import describe_mistake_allowance
+    from annotator.quality.certification import compute_certificate
+    from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, describe_count, describe_share, format_search_time
     from annotator.store.database.database import Database
 
     if by is not None:
-        _by_fact(Database(project), by, as_json)
+        _print_by_fact(Database(project), by, as_json)
         return
-    certified = certify(Database(project), target)
+    certified = compute_certificate(Database(project), target)
     reached = {
         "target": target,
-        "classes": certified.reached(target),
-        "classes_allowing": certified.reached(target, allowing=True),
+        "classes": certified.find_reached_classes(target),
+        "classes_allowing": certified.find_reached_classes(target, allowing=True),
         "sentence": certified.sentence(target),
     }
 
@@ -57,7 +57,7 @@ def certificate(
         titles = (
             "",
             "labeled",
-            f"recall {IF_RIGHT}",
+            f"recall {IF_ANSWERS_ARE_RIGHT}",
             *of_events,
             *allowing,
             "precision",
@@ -69,13 +69,13 @@ def certificate(
             (
                 row.name,
                 f"{row.people + row.accepted:,}",
-                brief(share_in_words(row.recall)),
-                *([brief(share_in_words(row.events.recall))] if row.events else []),
-                *(brief(share_in_words(row.recall_allowing)) for _ in allowing),
-                brief(share_in_words(row.precision)),
-                brief(count_in_words(row.missing)),
+                shorten_figure(describe_share(row.recall)),
+                *([shorten_figure(describe_share(row.events.recall))] if row.events else []),
+                *(shorten_figure(describe_share(row.recall_allowing)) for _ in allowing),
+                shorten_figure(describe_share(row.precision)),
+                shorten_figure(describe_count(row.missing)),
                 f"{row.audited:,}",
-                duration(row.seconds),
+                format_search_time(row.seconds),
             )
             for row in [*certified.classes, certified.overall]
         ]
@@ -84,7 +84,7 @@ def certificate(
         if words := certified.in_events():
             print(f"  {words}")
         if certified.compared:
-            print(f"  {in_words(certified)}")
+            print(f"  {describe_mistake_allowance(certified)}")
         if not certified.overall.unknown and not certified.overall.audited:
             print(f"  {certified.overall.says}")
         for sentence in (*certified.ruled_out.values(), *certified.lacks):
@@ -93,36 +93,44 @@ def certificate(
     print_result(certified.as_json() | {"reached": reached}, as_json, text)
 
 
-def _by_fact(db: "Database", name: str, as_json: bool) -> None:
-    from annotator.quality.certificate_groups import certificate_by
-    from annotator.quality.evidence import IF_RIGHT, count_in_words, share_in_words
+def _print_by_fact(db: "Database", name: str, as_json: bool) -> None:
+    from annotator.quality.certificate_groups import compute_certificate_by
+    from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, describe_count, describe_share
 
-    certified = certificate_by(db, name)
+    certified = compute_certificate_by(db, name)
 
     def text() -> None:
-        titles = (certified.label, "images", "audited", "labeled", f"recall {IF_RIGHT}", "precision", "missing")
+        titles = (
+            certified.label,
+            "images",
+            "audited",
+            "labeled",
+            f"recall {IF_ANSWERS_ARE_RIGHT}",
+            "precision",
+            "missing",
+        )
         rows = [
             (
                 group.name,
                 f"{group.images:,}",
                 f"{group.audited_images:,}",
                 f"{group.people + group.accepted:,}",
-                share_in_words(group.recall),
-                brief(share_in_words(group.precision)),
-                count_in_words(group.missing),
+                describe_share(group.recall),
+                shorten_figure(describe_share(group.precision)),
+                describe_count(group.missing),
             )
             for group in certified.groups
         ]
         print_table(titles, rows)
         print()
-        for sentence in certified.in_words():
+        for sentence in certified.format_sentences():
             print(f"  {sentence}")
 
     print_result(certified.as_json(), as_json, text)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator audit birds",
         "annotator audit birds --cells 500",
         "annotator audit birds --people 2",
@@ -130,7 +138,7 @@ def _by_fact(db: "Database", name: str, as_json: bool) -> None:
     )
 )
 def audit(
-    project: Project,
+    project: ProjectArgument,
     cells: Annotated[int | None, typer.Option(help="Sample size [default: 30 per class, at least 200].", min=1)] = None,
     people: Annotated[int, typer.Option(help="People who answer each pair, blind to each other.", min=1, max=9)] = 1,
     events: Annotated[
@@ -139,19 +147,19 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Start an audit: a random sample that people answer with predictions hidden. The certificate rests on it."""
-    from annotator.quality.audit import draw
+    from annotator.quality.audit_sampling import draw_audit
     from annotator.store.database.database import Database
 
-    sample = draw(Database(project), cells, people=people, by_event=events)
+    sample = draw_audit(Database(project), cells, people=people, by_event=events)
 
     def text() -> None:
-        each = f" by {counted(people, 'person', 'people')} each" if people > 1 else ""
-        print(f"Audit {sample.id}: {counted(sample.cells, 'pair')} to check{each}.")
+        each = f" by {format_count(people, 'person', 'people')} each" if people > 1 else ""
+        print(f"Audit {sample.id}: {format_count(sample.cells, 'pair')} to check{each}.")
         print(f"Answer in the audit grid on the Grid page, then: annotator certificate {project}")
 
     print_result(sample.as_json(), as_json, text)
 
 
-def brief(figure: str) -> str:
+def shorten_figure(figure: str) -> str:
     """Return a figure for the table, without the reason why it was not measured, which is printed below."""
     return figure.partition(" (")[0] if figure.startswith("not measured") else figure

@@ -6,87 +6,98 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, By, ListsByDefault, Project, TakenApart, examples
-from annotator.cli.printing import print_result, print_table, printable
-from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.cli.options import (
+    AnnotatorOption,
+    AsJson,
+    CommasOption,
+    DefaultListGroup,
+    ProjectArgument,
+    format_examples,
+)
+from annotator.cli.printing import escape_unprintable, print_result, print_table
+from annotator.errors import AnnotatorError, combine_problems, did_you_mean
+from annotator.humanize import format_count
 from annotator.records import Class
-from annotator.settings import login
-from annotator.shares import counted
+from annotator.settings import get_login_name
 
 if TYPE_CHECKING:
-    from annotator.store.classes.history import ClassChange
+    from annotator.store.classes.class_history import ClassChange
 
-Name = Annotated[str, typer.Argument(metavar="CLASS", help="Name or synonym of the class.", show_default=False)]
-Names = Annotated[list[str], typer.Argument(metavar="CLASS", help="Names or synonyms.", show_default=False)]
+ClassName = Annotated[str, typer.Argument(metavar="CLASS", help="Name or synonym of the class.", show_default=False)]
+ClassNames = Annotated[list[str], typer.Argument(metavar="CLASS", help="Names or synonyms.", show_default=False)]
 
-CHANGES = """
+CHANGES_HELP = """
 Every change of classes is kept in a history and can be undone as a whole. Other people can go on labeling meanwhile:
 an answer that an open page still sends for a merged class counts for the class it was merged into.
 """
 
 
 commands = typer.Typer(
-    cls=ListsByDefault,
+    cls=DefaultListGroup,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help=f"List and change the classes.\n{CHANGES}",
-    epilog=examples("annotator classes birds", 'annotator classes rename birds heron "grey heron"'),
+    help=f"List and change the classes.\n{CHANGES_HELP}",
+    epilog=format_examples("annotator classes birds", 'annotator classes rename birds heron "grey heron"'),
 )
 
 
 @commands.command(
     "list",
-    epilog=examples("annotator classes birds", "annotator classes birds --json"),
+    epilog=format_examples("annotator classes birds", "annotator classes birds --json"),
 )
-def listed(project: Project, as_json: AsJson = False) -> None:
+def list_classes(project: ProjectArgument, as_json: AsJson = False) -> None:
     """List the classes: keys, counts of answers, headings, synonyms. They stand in the order of the pages."""
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
-    from annotator.store.labels import counts as overview
+    from annotator.store.labels import project_counts
 
     db = Database(project)
-    counts, known, archived = overview.class_counts(db), classes.in_order(db), classes.archived(db)
+    counts, known, archived = (
+        project_counts.count_labels_by_class(db),
+        classes.load_ordered_classes(db),
+        classes.load_archived_classes(db),
+    )
     rows = [
         asdict(class_) | dict(zip(("present", "absent", "unsure"), counts[class_.id], strict=True)) for class_ in known
     ]
 
     def text() -> None:
         titles = ("class", "key", "present", "absent", "unsure", "heading", "synonyms")
-        print_table(titles, [_row(class_, counts[class_.id]) for class_ in known])
+        print_table(titles, [_build_row(class_, counts[class_.id]) for class_ in known])
         if archived:
-            print(f"Archived: {_listed(archived)}")
+            print(f"Archived: {_join_names(archived)}")
 
     print_result({"classes": rows, "archived": [asdict(class_) for class_ in archived]}, as_json, text)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         'annotator classes rename birds heron "grey heron"',
         'annotator classes rename birds egret "little egret" --keep',
     )
 )
 def rename(
-    project: Project,
-    name: Name,
+    project: ProjectArgument,
+    name: ClassName,
     to: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.", show_default=False)],
     keep: Annotated[bool, typer.Option("--keep", help="Keep the former name as a synonym.")] = False,
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Give a class another name. All its answers stay."""
-    db, class_ = _open(project, name)
+    db, class_ = _open_class(project, name)
     synonyms = {*class_.synonyms, *([class_.name] if keep else [])} - {to.strip()}
-    _edit(db, by, {class_.id: {"name": to, "synonyms": sorted(synonyms)}})
+    _edit_classes(db, by, {class_.id: {"name": to, "synonyms": sorted(synonyms)}})
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator classes merge birds egret --into heron",
         "annotator classes merge birds egret heron --into wader --kinds --yes",
     )
 )
 def merge(
-    project: Project,
-    names: Names,
+    project: ProjectArgument,
+    names: ClassNames,
     into: Annotated[str, typer.Option(metavar="CLASS", help="The class that stays.", show_default=False)],
     kinds: Annotated[
         bool,
@@ -95,184 +106,184 @@ def merge(
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Merge classes into another one, which stays. They are archived, and their names become its synonyms.
 
     Where one of them is present, the class that stays becomes present, even if it was labeled absent there. Where it
     has no answer yet, it gets their absent (not with --kinds) or unsure. How many images change is printed first.
     """
-    from annotator.store.classes import changes as class_changes
+    from annotator.store.classes import class_changes
 
-    db, target = _open(project, into)
-    merged = _find_all(db, names)
+    db, target = _open_class(project, into)
+    merged = _find_classes(db, names)
     ids = [class_.id for class_ in merged]
-    counts = class_changes.preview(db, ids, target.id, same=not kinds)
-    stays = printable(target.name)
+    counts = class_changes.preview_merge(db, ids, target.id, same=not kinds)
+    stays = escape_unprintable(target.name)
     print(f"New answers for {stays}: {counts.present:,} present, {counts.absent:,} absent, {counts.unsure:,} unsure.")
     if counts.conflicts:
-        print(f"{counted(counts.conflicts, 'image')} labeled absent for {stays} will be present.")
-    if not yes and not typer.confirm(f"Merge {_listed(merged)} into {stays}?"):
+        print(f"{format_count(counts.conflicts, 'image')} labeled absent for {stays} will be present.")
+    if not yes and not typer.confirm(f"Merge {_join_names(merged)} into {stays}?"):
         print("Nothing was changed.")
         return
-    class_changes.merge(db, by or login(), ids, target.id, same=not kinds)
+    class_changes.merge(db, by or get_login_name(), ids, target.id, same=not kinds)
     print(f"Merged. Undo with: annotator classes undo {project}")
 
 
-@commands.command(epilog=examples('annotator classes split birds duck "tufted duck"'))
+@commands.command(epilog=format_examples('annotator classes split birds duck "tufted duck"'))
 def split(
-    project: Project,
-    name: Name,
+    project: ProjectArgument,
+    name: ClassName,
     new: Annotated[str, typer.Argument(metavar="NEW", help="Name of the new class.", show_default=False)],
-    commas: TakenApart = None,
-    by: By = None,
+    commas: CommasOption = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Split a new class off another one. Prints the address of a grid of the images with the other one."""
-    from annotator.store.classes import changes as class_changes
-    from annotator.store.classes import classes, name_lists
+    from annotator.store.classes import class_changes, classes, name_lists
 
-    db, class_ = _open(project, name)
-    for one, _ in name_lists.settled([(new, "")], classes.by_name(db), "the command", commas):
-        class_id, selection = class_changes.split(db, by or login(), class_.id, one)
+    db, class_ = _open_class(project, name)
+    for one, _ in name_lists.resolve_lists([(new, "")], classes.load_classes_by_name(db), "the command", commas):
+        class_id, selection = class_changes.split_class(db, by or get_login_name(), class_.id, one)
         undo = f"Undo with: annotator classes undo {project}"
-        print(f"Added {printable(one)}, split off from {printable(class_.name)}. {undo}")
-        print(f"Answer it for the images with {printable(class_.name)} at this address of the app (annotator serve):")
+        print(f"Added {escape_unprintable(one)}, split off from {escape_unprintable(class_.name)}. {undo}")
+        print(
+            f"Answer it for the images with {escape_unprintable(class_.name)} at this address of the app (annotator "
+            "serve):"
+        )
         print(f"  /grid?class={class_id}&selection={selection}")
 
 
-@commands.command(epilog=examples("annotator classes archive birds duck"))
-def archive(project: Project, names: Names, by: By = None) -> None:
+@commands.command(epilog=format_examples("annotator classes archive birds duck"))
+def archive(project: ProjectArgument, names: ClassNames, by: AnnotatorOption = None) -> None:
     """Archive classes. Nobody is asked about them, exports and trainings leave them out; their answers are kept."""
-    from annotator.store.classes import changes as class_changes
+    from annotator.store.classes import class_changes
     from annotator.store.database.database import Database
 
     db = Database(project)
-    archived = _find_all(db, names)
-    class_changes.archive(db, by or login(), [class_.id for class_ in archived])
-    print(f"Archived: {_listed(archived)}")
+    archived = _find_classes(db, names)
+    class_changes.archive(db, by or get_login_name(), [class_.id for class_ in archived])
+    print(f"Archived: {_join_names(archived)}")
 
 
-@commands.command(epilog=examples("annotator classes restore birds duck"))
+@commands.command(epilog=format_examples("annotator classes restore birds duck"))
 def restore(
-    project: Project,
+    project: ProjectArgument,
     names: Annotated[list[str], typer.Argument(metavar="CLASS", help="Their names.", show_default=False)],
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Bring archived or merged classes back, with all their answers."""
-    from annotator.store.classes import changes as class_changes
-    from annotator.store.classes import classes
+    from annotator.store.classes import class_changes, classes
     from annotator.store.database.database import Database
 
     db = Database(project)
-    gone = {class_.name: class_.id for class_ in classes.archived(db)}
+    gone = {class_.name: class_.id for class_ in classes.load_archived_classes(db)}
     unknown = [
         f"no archived class is called {name!r}. {did_you_mean(name, gone)}" for name in names if name not in gone
     ]
     if unknown:
-        raise several("These classes cannot be restored:", unknown)
-    class_changes.restore(db, by or login(), [gone[name] for name in names])
-    print(f"Restored: {', '.join(map(printable, names))}")
+        raise combine_problems("These classes cannot be restored:", unknown)
+    class_changes.restore(db, by or get_login_name(), [gone[name] for name in names])
+    print(f"Restored: {', '.join(map(escape_unprintable, names))}")
 
 
-@commands.command(epilog=examples('annotator classes note birds heron "grey, with a long neck"'))
+@commands.command(epilog=format_examples('annotator classes note birds heron "grey, with a long neck"'))
 def note(
-    project: Project,
-    name: Name,
+    project: ProjectArgument,
+    name: ClassName,
     text: Annotated[str, typer.Argument(help='What the class means; "" for nothing.', show_default=False)],
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Describe what a class means; its card shows the text."""
-    db, class_ = _open(project, name)
-    _edit(db, by, {class_.id: {"description": text}})
+    db, class_ = _open_class(project, name)
+    _edit_classes(db, by, {class_.id: {"description": text}})
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator classes synonym birds heron egret", "annotator classes synonym birds heron egret --remove"
     )
 )
 def synonym(
-    project: Project,
-    name: Name,
+    project: ProjectArgument,
+    name: ClassName,
     synonyms: Annotated[list[str], typer.Argument(metavar="SYNONYM", help="Other names.", show_default=False)],
     remove: Annotated[bool, typer.Option("--remove", help="Remove them instead.")] = False,
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Add other names by which people find a class."""
-    db, class_ = _open(project, name)
+    db, class_ = _open_class(project, name)
     if remove and (unknown := [repr(text) for text in synonyms if text not in class_.synonyms]):
         has = ", ".join(map(repr, class_.synonyms)) or "none"
         raise AnnotatorError(f"{class_.name!r} has no synonym {', '.join(unknown)}. Its synonyms: {has}.")
     changed = {*class_.synonyms} - {*synonyms} if remove else {*class_.synonyms, *synonyms}
-    _edit(db, by, {class_.id: {"synonyms": sorted(changed)}})
+    _edit_classes(db, by, {class_.id: {"synonyms": sorted(changed)}})
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator classes order birds heron duck   (the others follow as they are)",
         "annotator classes order birds heron duck --heading waterfowl",
     )
 )
 def order(
-    project: Project,
-    names: Names,
+    project: ProjectArgument,
+    names: ClassNames,
     heading: Annotated[
         str | None, typer.Option(help='Put them under this heading; "" for none.', show_default=False)
     ] = None,
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Put classes first in lists, in this order. Arrays and exports keep the order in which classes were added."""
-    from annotator.store.classes import changes as class_changes
+    from annotator.store.classes import class_changes
     from annotator.store.database.database import Database
 
     db = Database(project)
-    ids = [class_.id for class_ in _find_all(db, names)]
-    _report(db, class_changes.reorder(db, by or login(), ids, heading=heading))
+    ids = [class_.id for class_ in _find_classes(db, names)]
+    _print_change(db, class_changes.reorder(db, by or get_login_name(), ids, heading=heading))
 
 
-@commands.command(epilog=examples("annotator classes undo birds", "annotator classes undo birds 12"))
+@commands.command(epilog=format_examples("annotator classes undo birds", "annotator classes undo birds 12"))
 def undo(
-    project: Project,
+    project: ProjectArgument,
     number: Annotated[
         int | None,
         typer.Argument(help="Number of the change in the history [default: the newest].", show_default=False),
     ] = None,
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Undo a change of classes as a whole, whoever made it."""
-    from annotator.store.classes import history as class_history
-    from annotator.store.classes import wording as class_words
+    from annotator.store.classes import change_descriptions, class_history
     from annotator.store.database.database import Database
 
     db = Database(project)
-    undone = class_history.undo_change(db, by or login(), number).undoes
-    [words] = [words for change, words in class_words.history_in_words(db) if change.id == undone]
-    print(f"Undid: {printable(words)}")
+    undone = class_history.undo_change(db, by or get_login_name(), number).undoes
+    [words] = [words for change, words in change_descriptions.describe_history(db) if change.id == undone]
+    print(f"Undid: {escape_unprintable(words)}")
 
 
-@commands.command(epilog=examples("annotator classes history birds", "annotator classes history birds --json"))
-def history(project: Project, as_json: AsJson = False) -> None:
+@commands.command(epilog=format_examples("annotator classes history birds", "annotator classes history birds --json"))
+def history(project: ProjectArgument, as_json: AsJson = False) -> None:
     """Show who changed what about the classes, newest first."""
-    from annotator.store.classes import wording as class_words
+    from annotator.store.classes import change_descriptions
     from annotator.store.database.database import Database
 
-    changes = list(class_words.history_in_words(Database(project)))
+    changes = list(change_descriptions.describe_history(Database(project)))
 
     def text() -> None:
         for change, words in changes:
             day = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))
             back = f" (undone by change {change.undone_by})" if change.undone_by else ""
-            who = printable(change.annotator) or "-"
-            print(f"{change.id:>4}  {day}  {who}: {printable(words)}{back}")
+            who = escape_unprintable(change.annotator) or "-"
+            print(f"{change.id:>4}  {day}  {who}: {escape_unprintable(words)}{back}")
 
     print_result([asdict(change) | {"words": words} for change, words in changes], as_json, text)
 
 
-def _row(class_: Class, counts: tuple[int, int, int]) -> tuple[str, ...]:
+def _build_row(class_: Class, counts: tuple[int, int, int]) -> tuple[str, ...]:
     return (class_.name, class_.key, *(f"{count:,}" for count in counts), class_.heading, ", ".join(class_.synonyms))
 
 
-def _open(project, name: str):
+def _open_class(project, name: str):
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
 
@@ -280,26 +291,27 @@ def _open(project, name: str):
     return db, classes.find_class(db, name)
 
 
-def _find_all(db, names: list[str]) -> list[Class]:
+def _find_classes(db, names: list[str]) -> list[Class]:
     from annotator.store.classes import classes
 
     found = [classes.find_class(db, name) for name in names]
     return list({class_.id: class_ for class_ in found}.values())  # a name and a synonym may be given of one class
 
 
-def _listed(some: list[Class]) -> str:
-    return ", ".join(printable(class_.name) for class_ in some)
+def _join_names(some: list[Class]) -> str:
+    return ", ".join(escape_unprintable(class_.name) for class_ in some)
 
 
-def _edit(db, by: str | None, changes: dict[int, dict]) -> None:
-    from annotator.store.classes import changes as class_changes
+def _edit_classes(db, by: str | None, changes: dict[int, dict]) -> None:
+    from annotator.store.classes import class_changes
 
-    _report(db, class_changes.edit(db, by or login(), changes))
+    _print_change(db, class_changes.edit(db, by or get_login_name(), changes))
 
 
-def _report(db, change: "ClassChange | None") -> None:
-    from annotator.store.classes import classes
-    from annotator.store.classes import wording as class_words
+def _print_change(db, change: "ClassChange | None") -> None:
+    from annotator.store.classes import change_descriptions, classes
 
-    words = class_words.in_words(change, classes.names(db)) if change else "Nothing was changed."
-    print(printable(words))
+    words = (
+        change_descriptions.describe_change(change, classes.load_class_names(db)) if change else "Nothing was changed."
+    )
+    print(escape_unprintable(words))

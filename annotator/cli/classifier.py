@@ -8,23 +8,23 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_result, printable, progress, show_steps
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, show_progress
 from annotator.errors import AnnotatorError
-from annotator.shares import counted
+from annotator.humanize import format_count
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator classifier birds birds.onnx",
         "annotator classifier birds birds.onnx --expected-error 0.02 --overwrite",
         "annotator classifier birds birds.safetensors   (weights for torch, with birds.json beside them)",
     )
 )
 def classifier(
-    project: Project,
+    project: ProjectArgument,
     file: Annotated[Path, typer.Argument(help="The file to write: .onnx or .safetensors.", show_default=False)],
     expected_error: Annotated[
         float, typer.Option(help="Share of wrong answers that the thresholds of a class allow.")
@@ -38,19 +38,19 @@ def classifier(
     Beside it comes a card (.md): what it was trained on, how good it is by audits, and the licence of the network.
     """
     if watched:  # before torch is loaded, which takes seconds
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+        threading.Thread(target=_exit_with_parent, daemon=True).start()
     from annotator.exchange.exports.thresholds import Limits
-    from annotator.worker.taking_home.writing import write_classifier
+    from annotator.worker.taking_home.classifier_writer import write_classifier
 
-    with progress("Reading the project") as show:
+    with show_progress("Reading the project") as show:
         described, files = write_classifier(
-            project, file, Limits(expected_error), overwrite=overwrite, say=show_steps(show)
+            project, file, Limits(expected_error), overwrite=overwrite, on_progress=make_step_callback(show)
         )
 
     def text() -> None:
-        print(f"{counted(len(described.classes), 'class', 'classes')}: {', '.join(str(path) for path in files)}")
+        print(f"{format_count(len(described.classes), 'class', 'classes')}: {', '.join(str(path) for path in files)}")
         for sentence in (*described.facts["about"], *described.facts["quality"]):
-            print(printable(str(sentence)))
+            print(escape_unprintable(str(sentence)))
 
     print_result(
         {"files": [str(path) for path in files], "classes": len(described.classes), **described.facts}, as_json, text
@@ -58,7 +58,7 @@ def classifier(
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator classify birds.onnx photos --format csv",
         "annotator classify birds.onnx photos --format json --to birds.jsonl",
         "annotator classify birds.onnx photos/0118.jpg",
@@ -75,28 +75,33 @@ def classify(
 
     Each image gets the probability of every class, and the names of those above their thresholds.
     """
-    from annotator.exchange.classifier.classifier import load_classifier
-    from annotator.exchange.classifier.folder import classify_files, image_files, refuse_format, write_classified
+    from annotator.exchange.classifier.folder_classification import (
+        check_output_format,
+        classify_files,
+        list_image_files,
+        write_classifications,
+    )
+    from annotator.exchange.classifier.onnx_classifier import load_classifier
 
-    refuse_format(kind)
-    loaded, files = load_classifier(file, threads=threads), image_files(folder)
-    with progress("Classifying") as show:
+    check_output_format(kind)
+    loaded, files = load_classifier(file, threads=threads), list_image_files(folder)
+    with show_progress("Classifying") as show:
         found = classify_files(loaded, files, folder, show)
         if to is None:
-            images, unread = write_classified(loaded, found, sys.stdout, kind)
+            images, unread = write_classifications(loaded, found, sys.stdout, kind)
         else:
             try:
                 with to.open("x", newline="", encoding="utf-8") as target:
-                    images, unread = write_classified(loaded, found, target, kind)
+                    images, unread = write_classifications(loaded, found, target, kind)
             except FileExistsError:
                 raise AnnotatorError(f"{to} is there already. Name a new file.") from None
     if unread:
-        print(f"{unread:,} of {counted(images, 'image')} could not be read: see `problem`.", file=sys.stderr)
+        print(f"{unread:,} of {format_count(images, 'image')} could not be read: see `problem`.", file=sys.stderr)
     if images == unread:
         raise typer.Exit(1)
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     """End this process when its standard input ends, as it does when the app that started it has ended."""
     while os.read(0, 4096):  # sys.stdin would be locked by this thread when the process ends, which aborts it
         pass

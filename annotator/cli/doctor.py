@@ -5,17 +5,17 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_result, printable, progress, show_steps
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, show_progress
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    epilog=examples("annotator doctor birds", "annotator doctor birds --json", "annotator doctor birds --repair")
+    epilog=format_examples("annotator doctor birds", "annotator doctor birds --json", "annotator doctor birds --repair")
 )
 def doctor(
-    project: Project,
+    project: ProjectArgument,
     repair: Annotated[
         bool,
         typer.Option(
@@ -27,21 +27,23 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Examine a project: database, labels against decisions, files, arrays, disk. Exit status 1: something is wrong."""
-    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.disk.file_permissions import set_private_umask
     from annotator.store.upkeep.health import examine
 
-    files_for_owner_only()
-    with progress("Examining") as show:
-        health = examine(project, repair=repair, progress=show_steps(show))
+    set_private_umask()
+    with show_progress("Examining") as show:
+        health = examine(project, repair=repair, progress=make_step_callback(show))
 
     def text() -> None:
         print(", ".join(f"{name} {version}" for name, version in health.versions.items()))
         for finding in health.repaired:
-            print(f"Repaired: {printable(finding.what)}")
+            print(f"Repaired: {escape_unprintable(finding.what)}")
         if health.kept:
             print(f"project.db as it was before lies in {health.kept}")
         for finding in health.findings:
-            print(f"\n* {printable(finding.what, chr(10))}\n  Why: {finding.why}\n  What to do: {finding.todo}")
+            print(
+                f"\n* {escape_unprintable(finding.what, chr(10))}\n  Why: {finding.why}\n  What to do: {finding.todo}"
+            )
         if not health.findings:
             print("Nothing is wrong." if not health.repaired else "Nothing else is wrong.")
 

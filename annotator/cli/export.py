@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_result, printable, progress
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result, show_progress
 from annotator.errors import AnnotatorError
-from annotator.settings import login
-from annotator.shares import counted
+from annotator.humanize import format_count
+from annotator.settings import get_login_name
 
 if TYPE_CHECKING:
     from annotator.exchange.exports.thresholds import Limits
@@ -20,7 +20,7 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator export birds labels.csv",
         "annotator export birds labels.jsonl --format jsonl --unknown model",
         "annotator export birds labels.csv --unknown model --expected-error 0.02",
@@ -29,7 +29,7 @@ commands = typer.Typer(rich_markup_mode=None)
     )
 )
 def export(
-    project: Project,
+    project: ProjectArgument,
     dest: Annotated[Path, typer.Argument(help="The file to write; of some formats, a new folder.")],
     kind: Annotated[
         str, typer.Option("--format", metavar="NAME", help="The format; an unknown name lists them.")
@@ -135,16 +135,16 @@ def export(
     expected to be wrong, is printed first; so is what the format cannot hold. Where a format has no room for the source
     of each label, flags and comments, they stand in files beside it. Only what an export wrote is replaced.
     """
-    from annotator.exchange.exports.choices import Choices, columns_of
-    from annotator.exchange.exports.export import prepare, write
-    from annotator.exchange.formats.view import Columns
+    from annotator.exchange.exports.choices import Choices, parse_columns
+    from annotator.exchange.exports.export_writer import prepare_export, write_export
+    from annotator.exchange.formats.export_view import TableColumns
     from annotator.store.database.database import Database
 
     if push_to and kind != "huggingface":
         raise AnnotatorError("--push uploads what --format huggingface writes. Add that.")
     choices = Choices(
         unknown=unknown,
-        limits=_limits(unknown, expected_error, (present_from, absent_to), threshold),
+        limits=_build_limits(unknown, expected_error, (present_from, absent_to), threshold),
         only_complete=only_complete,
         set_aside=with_set_aside,
         only_labeled=only_labeled,
@@ -162,39 +162,39 @@ def export(
         images=images,
         pixels=pixels,
         raw=raw,
-        columns=Columns(long, columns_of(columns), seconds),
+        columns=TableColumns(long, parse_columns(columns), seconds),
         pseudonyms=pseudonyms,
         license=license_,
         cite=cite,
         event_labels=of_events,
         deployments=str(deployments or ""),
     )
-    options = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": login() if tag else ""}
+    options = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": get_login_name() if tag else ""}
     try:
         with (
-            progress("Exporting") as show,
-            prepare(Database(project), dest, kind, choices, **options, progress=show) as prepared,
+            show_progress("Exporting") as show,
+            prepare_export(Database(project), dest, kind, choices, **options, progress=show) as prepared,
         ):
-            said = list(prepared.said)
+            said = list(prepared.sentences)
             for sentence in said:
                 print(sentence, flush=True)
-            view, written = prepared.data.view, write(prepared)
+            view, written = prepared.data.view, write_export(prepared)
     except KeyboardInterrupt:
         raise AnnotatorError(
             f"Interrupted: {dest} is as it was before, unless all of it had just been written. "
             "Give the same command again."
         ) from None
-    for sentence in prepared.said[len(said) :]:
+    for sentence in prepared.sentences[len(said) :]:
         print(sentence)
-    size = f"{counted(view.images, 'image')} x {counted(len(view.classes), 'class', 'classes')}"
+    size = f"{format_count(view.images, 'image')} x {format_count(len(view.classes), 'class', 'classes')}"
     print(f"{size}: {', '.join(str(path) for path in written)}")
     if push_to:
-        from annotator.exchange.exports.hub import hub, push
+        from annotator.exchange.exports.hub_upload import create_hub_client, push_to_hub
 
-        print(f"Uploaded: {push(dest, push_to, hub(), public)}")
+        print(f"Uploaded: {push_to_hub(dest, push_to, create_hub_client(), public)}")
 
 
-def _limits(unknown: str, error: float, each: tuple[float | None, float | None], both: float | None) -> "Limits":
+def _build_limits(unknown: str, error: float, each: tuple[float | None, float | None], both: float | None) -> "Limits":
     """Return the limits from which --unknown model fills cells in. Raises AnnotatorError where options contradict.
 
     Args:
@@ -212,20 +212,26 @@ def _limits(unknown: str, error: float, each: tuple[float | None, float | None],
     return Limits(error, *(each if both is None else (both, both)))
 
 
-@commands.command(epilog=examples("annotator tags birds", "annotator tags birds --json"))
-def tags(project: Project, as_json: AsJson = False) -> None:
+@commands.command(epilog=format_examples("annotator tags birds", "annotator tags birds --json"))
+def tags(project: ProjectArgument, as_json: AsJson = False) -> None:
     """List the exports that got a name (annotator export --tag), the oldest first."""
     from annotator.store.database.database import Database
-    from annotator.store.labels.tagged_exports import all_tags
+    from annotator.store.labels.tagged_exports import load_tags
 
-    tagged = all_tags(Database(project))
+    tagged = load_tags(Database(project))
     names = ("name", "annotator", "tagged_at", "last_decision", "format", "target", "choices")
 
     def text() -> None:
         for tag in tagged:
-            made = f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(tag.tagged_at))} by {printable(tag.annotator)}"
-            size = f"{counted(tag.card['images'], 'image')} x {counted(len(tag.card['classes']), 'class', 'classes')}"
-            print(f"{printable(tag.name)}: {made}, {tag.format}, {size}: {printable(tag.target)}")
+            made = (
+                f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(tag.tagged_at))} by "
+                f"{escape_unprintable(tag.annotator)}"
+            )
+            size = (
+                f"{format_count(tag.card['images'], 'image')} x "
+                f"{format_count(len(tag.card['classes']), 'class', 'classes')}"
+            )
+            print(f"{escape_unprintable(tag.name)}: {made}, {tag.format}, {size}: {escape_unprintable(tag.target)}")
         if not tagged:
             print("No export is tagged yet: annotator export --tag NAME")
 
@@ -233,14 +239,14 @@ def tags(project: Project, as_json: AsJson = False) -> None:
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator diff birds v1 v2",
         "annotator diff birds v1            (the export tagged v1 against the labels of now)",
         "annotator diff birds v1 v2 --csv changes.csv",
     )
 )
 def diff(
-    project: Project,
+    project: ProjectArgument,
     tag: Annotated[str, typer.Argument(help="The tag of an export.", show_default=False)],
     other: Annotated[
         str | None, typer.Argument(help="A later one; without it, the labels of now.", show_default=False)
@@ -250,29 +256,31 @@ def diff(
 ) -> None:
     """Show what changed between two tagged exports: images, classes, and each class's pairs by old and new state."""
     from annotator.exchange.exports.choices import Choices
-    from annotator.exchange.exports.diff import compare
-    from annotator.exchange.exports.tags import cells_now, cells_of
-    from annotator.exchange.files.text_cells import Rows
+    from annotator.exchange.exports.diff import compare_exports
+    from annotator.exchange.exports.tagged_cells import open_current_cells, open_tagged_cells
+    from annotator.exchange.files.csv_cells import CsvWriter
     from annotator.store.database.database import Database
     from annotator.store.labels.tagged_exports import find_tag
 
     db = Database(project)
     first = find_tag(db, tag)
     with ExitStack() as stack:
-        before = stack.enter_context(cells_of(db, tag))
-        after = stack.enter_context(cells_of(db, other) if other else cells_now(db, Choices.from_json(first.choices)))
+        before = stack.enter_context(open_tagged_cells(db, tag))
+        after = stack.enter_context(
+            open_tagged_cells(db, other) if other else open_current_cells(db, Choices.from_json(first.choices))
+        )
         write = None
         if csv is not None:
             try:
-                rows = Rows(stack.enter_context(csv.open("x", newline="", encoding="utf-8")))
+                rows = CsvWriter(stack.enter_context(csv.open("x", newline="", encoding="utf-8")))
             except OSError as error:
                 raise AnnotatorError(f"{csv} cannot be written: {error.strerror}. Name a new file.") from error
-            rows.row(["image", "class", "before", "after"])
-            write = lambda *change: rows.row(change)  # noqa: E731
-        changes = compare(db, before, after, write)
+            rows.write_row(["image", "class", "before", "after"])
+            write = lambda *change: rows.write_row(change)  # noqa: E731
+        changes = compare_exports(db, before, after, write)
 
     def text() -> None:
         for sentence in changes.sentences():
-            print(printable(sentence))
+            print(escape_unprintable(sentence))
 
     print_result(changes.as_json(), as_json, text)

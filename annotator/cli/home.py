@@ -7,19 +7,19 @@ from typing import Annotated
 import typer
 
 from annotator import settings
-from annotator.cli.options import examples
-from annotator.cli.printing import progress
+from annotator.cli.options import format_examples
+from annotator.cli.printing import show_progress
 from annotator.cli.project import AuthMode, LogFormat
 from annotator.errors import AnnotatorError
 
 DEFAULT_PORT = 8500
-USUAL_FOLDER = "annotator-projects"  # in the person's home folder, until another was opened
+DEFAULT_FOLDER_NAME = "annotator-projects"  # in the person's home folder, until another was opened
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator home   (the folder that was opened last; so does annotator alone)",
         "annotator home projects --roots ~/photos,/data/photos",
         "annotator home birds mammals --port 8600",
@@ -69,37 +69,36 @@ def home(
     in front (--caddyfile); a visitor sees the projects in which they have a role. Projects are looked for when it
     starts.
     """
-    from annotator.store.disk.private import files_for_owner_only
-    from annotator.ui.access.serving_modes import access
-    from annotator.ui.home.running import caddyfile as for_caddy
-    from annotator.ui.home.running import folder_of_new, ready, run
+    from annotator.store.disk.file_permissions import set_private_umask
+    from annotator.ui.access.serving_modes import parse_access
+    from annotator.ui.home.home_server import build_caddyfile, choose_new_project_folder, prepare_projects, run_home
 
-    files_for_owner_only()
+    set_private_umask()
     if auth != AuthMode.local and not url:
         raise AnnotatorError(f"--auth {auth.value} needs --url, the address that people type for the start page.")
-    reached = access(auth.value, port, url=url, behind=behind, provider=oidc)
-    paths = _chosen(paths)
-    places = ready(paths, port)
+    reached = parse_access(auth.value, port, url=url, trusted_proxies=behind, provider=oidc)
+    paths = _choose_folders(paths)
+    places = prepare_projects(paths, port)
     if caddyfile:
         if not reached.is_team:
             raise AnnotatorError(
                 "--caddyfile needs --auth invitation or oidc: on your own computer nothing is in front."
             )
-        print(for_caddy(places, reached), end="")
+        print(build_caddyfile(places, reached), end="")
         return
-    allowed = _roots(roots) if roots or not reached.is_team else None
-    run(
+    allowed = _parse_roots(roots) if roots or not reached.is_team else None
+    run_home(
         places,
         reached,
         oidc,
-        folder=folder_of_new(paths),
+        folder=choose_new_project_folder(paths),
         roots=allowed,
         browser=browser and not reached.is_team,
         json_log=log == LogFormat.json,
     )
 
 
-@commands.command(epilog=examples("annotator demo", "annotator demo my-demo --no-browser"))
+@commands.command(epilog=format_examples("annotator demo", "annotator demo my-demo --no-browser"))
 def demo(
     folder: Annotated[
         Path | None,
@@ -117,47 +116,55 @@ def demo(
     Without FOLDER, New project is filled in with them on the start page, as annotator home opens it: look at what
     making a project is, and press Create.
     """
-    from annotator.store.disk.private import files_for_owner_only
-    from annotator.ui.access.serving_modes import local
-    from annotator.ui.home.running import folder_of_new, ready
-    from annotator.ui.home.running import run as run_start_page
-    from annotator.ui.server import free_port, serve
+    from annotator.store.disk.file_permissions import set_private_umask
+    from annotator.ui.access.serving_modes import build_local_access
+    from annotator.ui.home.home_server import choose_new_project_folder, prepare_projects
+    from annotator.ui.home.home_server import run_home as run_start_page
+    from annotator.ui.server import find_free_port, serve
 
-    files_for_owner_only()
-    images = settings.SAMPLE / "images"
+    set_private_umask()
+    images = settings.SAMPLE_DATA_FOLDER / "images"
     if not images.is_dir() and not (folder and (folder / "project.db").exists()):
         raise AnnotatorError(f"The sample images are missing: {images}. Install again.")
     if folder is None:
-        paths, reached = _chosen(None), local(port or DEFAULT_PORT)
-        places = ready(paths, reached.port)
+        paths, reached = _choose_folders(None), build_local_access(port or DEFAULT_PORT)
+        places = prepare_projects(paths, reached.port)
         run_start_page(
-            places, reached, None, folder=folder_of_new(paths), roots=[Path.home()], sample=True, browser=browser
+            places,
+            reached,
+            None,
+            folder=choose_new_project_folder(paths),
+            roots=[Path.home()],
+            sample=True,
+            browser=browser,
         )
         return
     if not (folder / "project.db").exists():
-        from annotator.exchange.setup import set_up
+        from annotator.exchange.project_setup import set_up_project
 
-        with progress("Reading images") as show:
-            set_up(folder, images_folder=images, class_file=settings.SAMPLE / "classes.txt", progress=show)
-    serve(folder, local(port or free_port(settings.DEFAULT_PORT)), browser=browser)
+        with show_progress("Reading images") as show:
+            set_up_project(
+                folder, images_folder=images, class_file=settings.SAMPLE_DATA_FOLDER / "classes.txt", progress=show
+            )
+    serve(folder, build_local_access(port or find_free_port(settings.DEFAULT_PORT)), browser=browser)
 
 
-def _chosen(paths: list[Path] | None) -> list[Path]:
+def _choose_folders(paths: list[Path] | None) -> list[Path]:
     """Return the folders to open, which are remembered where they were named; without any, those opened last."""
     from annotator.store.networks import machine_settings
 
     if paths:
         with contextlib.suppress(AnnotatorError):  # remembering is a convenience
-            machine_settings.keep_home_folders([path.resolve() for path in paths])
+            machine_settings.save_home_folders([path.resolve() for path in paths])
         return paths
-    if kept := [path for path in machine_settings.home_folders() if path.is_dir()]:
+    if kept := [path for path in machine_settings.load_home_folders() if path.is_dir()]:
         return kept
-    usual = Path.home() / USUAL_FOLDER
+    usual = Path.home() / DEFAULT_FOLDER_NAME
     usual.mkdir(mode=0o700, exist_ok=True)
     return [usual]
 
 
-def _roots(text: str) -> list[Path]:
+def _parse_roots(text: str) -> list[Path]:
     """Return the folders in which images may be looked for. Raises AnnotatorError for those that are missing."""
     roots = [Path(part.strip()).expanduser() for part in text.split(",") if part.strip()]
     if missing := [str(root) for root in roots if not root.is_dir()]:

@@ -14,50 +14,50 @@ import typer
 
 from annotator.cli.options import (
     AbsentWords,
+    AnnotatorOption,
     AsJson,
-    By,
     ClassColumns,
+    DefaultListGroup,
     EmptyLabel,
     EventColumn,
     FolderColumn,
     ImageColumn,
     LabelColumn,
     LabelsOption,
-    ListsByDefault,
     Match,
     Numbers,
     PresentWords,
-    Project,
+    ProjectArgument,
     ReadingFile,
     SaveReading,
     ScoreColumn,
     Separator,
     UnknownWords,
     UnsureWords,
-    examples,
-    options_of,
-    reading_of,
+    build_reading,
+    format_examples,
+    format_options,
 )
-from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
+from annotator.cli.printing import escape_unprintable, make_step_callback, print_by_reason, print_table, show_progress
 from annotator.errors import AnnotatorError
-from annotator.settings import DATABASE, login
-from annotator.shares import counted
+from annotator.humanize import format_count
+from annotator.settings import DATABASE_FILE, get_login_name
 
 if TYPE_CHECKING:  # the formats would delay every command
-    from annotator.exchange.imports.importing import Choices, Done, Plan
-    from annotator.exchange.reading.reading import Reading
+    from annotator.exchange.imports.import_plan import ImportOptions, ImportOutcome, ImportPlan
+    from annotator.exchange.reading.reading_options import ReadingOptions
     from annotator.store.database.database import Database
     from annotator.store.locations.addresses import Address
 
 commands = typer.Typer(rich_markup_mode=None)
 imports = typer.Typer(
-    cls=ListsByDefault,
+    cls=DefaultListGroup,
     rich_markup_mode=None,
     no_args_is_help=True,
     help="List what was imported, and take an import back as a whole.",
-    epilog=examples("annotator imports birds", "annotator imports undo birds 3"),
+    epilog=format_examples("annotator imports birds", "annotator imports undo birds 3"),
 )
-SHOWN = 12  # classes that are not named alike
+MAX_CLASSES_SHOWN = 12  # classes that are not named alike
 
 
 class Conflicts(StrEnum):
@@ -69,7 +69,7 @@ class Conflicts(StrEnum):
 
 @commands.command(
     "import",
-    epilog=examples(
+    epilog=format_examples(
         "annotator import birds labels.csv",
         "annotator import birds instances.json --format coco --class-map classes.csv --yes",
         "annotator import new-project ~/data/imagefolder   (makes the project)",
@@ -79,7 +79,7 @@ class Conflicts(StrEnum):
     ),
 )
 def import_(
-    project: Project,
+    project: ProjectArgument,
     source: Annotated[str, typer.Argument(help="File, folder, archive or address to import.", show_default=False)],
     format_: Annotated[
         str | None,
@@ -127,102 +127,107 @@ def import_(
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
     as_json: AsJson = False,
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Import images and labels from another tool or data set. What would change is shown first, and stored as one."""
-    from annotator.exchange.imports.importing import Choices, prepare
-    from annotator.exchange.imports.in_words import unchanged_in_words
-    from annotator.exchange.imports.label_files import predicted_by
-    from annotator.exchange.reading.saved import save, settled
+    from annotator.exchange.imports.import_messages import describe_unapplied_plan
+    from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
+    from annotator.exchange.imports.label_files import find_predictor
+    from annotator.exchange.reading.reading_file import merge_interpretations, write_reading
     from annotator.store.database.database import Database
-    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.disk.file_permissions import set_private_umask
     from annotator.store.locations.addresses import parse_location
 
-    files_for_owner_only()
+    set_private_umask()
     named = parse_location(source)
     if in_place:
         given = {"--format": format_, "--images": images, "--class-map": class_map, "--exhaustive": exhaustive}
         given |= {"--conflicts": conflicts is Conflicts.REPLACE, "--dry-run": dry_run}
         _register_in_place(project, named, [option for option, value in given.items() if value], as_json)
         return
-    given = reading_of(locals())
-    if scores_as and isinstance(named, Path) and predicted_by(named, format_):
-        scored = Choices(format_, class_map=class_map)
-        _add_scores(Database(project), named, scores_as, scored, by or login(), dry_run)
+    given = build_reading(locals())
+    if scores_as and isinstance(named, Path) and find_predictor(named, format_):
+        scored = ImportOptions(format_, class_map=class_map)
+        _add_scores(Database(project), named, scores_as, scored, by or get_login_name(), dry_run)
         return
-    choices = Choices(format_, images, class_map, conflicts.value, exhaustive, reading=given)
-    done: Done | None = None
-    plan: Plan | None = None
-    db = Database(project) if (project / DATABASE).exists() else None
+    choices = ImportOptions(format_, images, class_map, conflicts.value, exhaustive, reading=given)
+    done: ImportOutcome | None = None
+    plan: ImportPlan | None = None
+    db = Database(project) if (project / DATABASE_FILE).exists() else None
     try:
         with ExitStack() as stack:
-            with progress("Reading") as show:
-                plan = stack.enter_context(prepare(db or project, named, choices, by or login(), show_steps(show)))
-            if plan.doubts and not (yes or dry_run or as_json) and sys.stdin.isatty():
-                choices = _asked(plan, choices)
+            with show_progress("Reading") as show:
+                plan = stack.enter_context(
+                    prepare_import(db or project, named, choices, by or get_login_name(), make_step_callback(show))
+                )
+            if plan.open_questions and not (yes or dry_run or as_json) and sys.stdin.isatty():
+                choices = _ask_about_doubts(plan, choices)
                 given = choices.reading
             if not as_json:
                 _print_preview(plan, conflicts.value, given, dry_run)
             # Nobody is asked about an import that is refused.
-            is_refused = bool(plan.preview.unclear or plan.doubts or plan.has_no_answers)
-            only_scores = bool(scores_as and plan.preview.scores and plan.has_no_answers and not plan.doubts)
-            if not dry_run and not only_scores and (is_refused or (plan.changes and (yes or _is_confirmed()))):
-                with progress("Reading images") as show:
-                    done = plan.apply(show_steps(show))
+            is_refused = bool(plan.preview.unclear or plan.open_questions or plan.has_no_answers)
+            only_scores = bool(scores_as and plan.preview.scores and plan.has_no_answers and not plan.open_questions)
+            if not dry_run and not only_scores and (is_refused or (plan.has_changes and (yes or _confirm_import()))):
+                with show_progress("Reading images") as show:
+                    done = plan.apply(make_step_callback(show))
             if save_reading:
-                save(save_reading, settled(given, plan.decided))
+                write_reading(save_reading, merge_interpretations(given, plan.interpretations))
         if scores_as and not dry_run:
             # While an import makes a project, its file has another name, which is closed before it gets its own.
-            _add_scores(db or Database(project), named, scores_as, choices, by or login(), dry_run=False)
+            _add_scores(db or Database(project), named, scores_as, choices, by or get_login_name(), dry_run=False)
             if only_scores:
                 return
         if as_json:
-            print(json.dumps(_as_json(plan, done), ensure_ascii=False))
+            print(json.dumps(_build_json(plan, done), ensure_ascii=False))
         elif done is None:
-            print(printable(unchanged_in_words(plan)))
+            print(escape_unprintable(describe_unapplied_plan(plan)))
         else:
             _print_done(project, done)
     except KeyboardInterrupt:
-        raise _interrupted(project, plan) from None
+        raise _build_interrupted_error(project, plan) from None
 
 
 def _add_scores(
-    db: "Database", source: "Address | Path", name: str, choices: "Choices", by: str, dry_run: bool
+    db: "Database", source: "Address | Path", name: str, choices: "ImportOptions", by: str, dry_run: bool
 ) -> None:
     """Add the scores of a source as predictions, once its labels are stored."""
     from annotator.exchange.imports.class_map import read_class_map
-    from annotator.exchange.predictions import outside_predictions as predictions
+    from annotator.exchange.predictions import prediction_import
 
     if not isinstance(source, Path):
         raise AnnotatorError(f"Predictions are read from one file, and {source} is an address. Download it first.")
     mapped = read_class_map(choices.class_map) if isinstance(choices.class_map, Path) else choices.class_map or {}
-    wanted = predictions.Choices(choices.format, class_map=mapped)
-    with predictions.prepare(db, source, name, wanted, by) as plan:
+    wanted = prediction_import.PredictionOptions(choices.format, class_map=mapped)
+    with prediction_import.prepare_predictions(db, source, name, wanted, by) as plan:
         count = plan.found.images if dry_run else plan.apply().images
-    print(f"Predictions {printable(name)}: {counted(count, 'image')}{' would have scores' if dry_run else ''}.")
+    print(
+        f"Predictions {escape_unprintable(name)}: "
+        f"{format_count(count, 'image')}{' would have scores' if dry_run else ''}."
+    )
 
 
 def _register_in_place(project: Path, source: "Address | Path", unused: Sequence[str], as_json: bool) -> None:
     """Add the images at an address without copying them; there is no preview and no question."""
-    from annotator.exchange.imports.in_words import registered_in_words
-    from annotator.exchange.setup import set_up
+    from annotator.exchange.imports.import_messages import describe_registration
+    from annotator.exchange.project_setup import set_up_project
 
     if unused:
         raise AnnotatorError(
             f"--in-place only adds images, so {' and '.join(unused)} cannot be given with it. Import the labels after "
             f"it: annotator import {project} labels.csv"
         )
-    with progress("Listing") as show:
-        done = set_up(project, images_folder=source, in_place=True, fetching=show_steps(show))
+    with show_progress("Listing") as show:
+        done = set_up_project(project, images_folder=source, in_place=True, fetching=make_step_callback(show))
     if as_json:
         print(json.dumps({"registered": asdict(done.registered)}, ensure_ascii=False))
         return
-    print(f"{project}: {registered_in_words(done.registered)}.")
+    print(f"{project}: {describe_registration(done.registered)}.")
     print_by_reason(done.registered.bad, "skipped")
     print_by_reason(done.registered.missing, "missing")
 
 
-def _interrupted(project: Path, plan: "Plan | None") -> AnnotatorError:
+def _build_interrupted_error(project: Path, plan: "ImportPlan | None") -> AnnotatorError:
     if plan is not None and plan.is_stored:
         return AnnotatorError(f"Interrupted after the import was stored. See: annotator imports {project}")
     return AnnotatorError(
@@ -231,29 +236,29 @@ def _interrupted(project: Path, plan: "Plan | None") -> AnnotatorError:
     )
 
 
-def _asked(plan: "Plan", choices: "Choices") -> "Choices":
+def _ask_about_doubts(plan: "ImportPlan", choices: "ImportOptions") -> "ImportOptions":
     """Ask the person what the source means, question after question, and return the choices that settle it."""
     from dataclasses import replace
 
-    from annotator.exchange.reading.in_words import word_of
-    from annotator.exchange.reading.saved import checked, parsed
+    from annotator.exchange.reading.interpretation_messages import format_value
+    from annotator.exchange.reading.reading_file import check_reading, parse_option
 
-    while plan.doubts:
-        one = plan.doubts[0]
-        print(printable(f"{one.why}."))
+    while plan.open_questions:
+        one = plan.open_questions[0]
+        print(escape_unprintable(f"{one.why}."))
         for number, value in enumerate((one.value, *one.others), start=1):
-            print(printable(f"  {number}  {word_of(one, value)}"))
+            print(escape_unprintable(f"  {number}  {format_value(one, value)}"))
         answer = typer.prompt("Number, or another value", type=str).strip()
         values = [one.value, *one.others]
         value = values[int(answer) - 1] if answer.isdecimal() and 0 < int(answer) <= len(values) else answer
-        said = checked(replace(choices.reading, **{one.field: parsed(one.field, value)}))
+        said = check_reading(replace(choices.reading, **{one.field: parse_option(one.field, value)}))
         choices = replace(choices, reading=said)
-        with progress("Reading") as show:
-            plan.choose(choices, show_steps(show))
+        with show_progress("Reading") as show:
+            plan.change_options(choices, make_step_callback(show))
     return choices
 
 
-def _is_confirmed() -> bool:
+def _confirm_import() -> bool:
     """Ask the person whether to import, and return the answer. Raises AnnotatorError where nobody can be asked."""
     if not sys.stdin.isatty():
         raise AnnotatorError(
@@ -266,22 +271,23 @@ def _is_confirmed() -> bool:
         return False
 
 
-@imports.command("list", epilog=examples("annotator imports list birds", "annotator imports birds --json"))
-def listed(project: Project, as_json: AsJson = False) -> None:
+@imports.command("list", epilog=format_examples("annotator imports list birds", "annotator imports birds --json"))
+def list_imports(project: ProjectArgument, as_json: AsJson = False) -> None:
     """Show what was imported, the newest first."""
     from annotator.store.database.database import Database
-    from annotator.store.imports.imports import imports as all_imports
+    from annotator.store.imports.past_imports import load_imports
 
-    known = all_imports(Database(project))
+    known = load_imports(Database(project))
     if as_json:
         print(json.dumps([asdict(one) for one in known], ensure_ascii=False))
         return
     rows = [
         (
-            f"{one.id}  {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.imported_at))}  {printable(one.source)}"
-            + (f" (taken back by {printable(one.undone_by)})" if one.undone_at else ""),
+            f"{one.id}  {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.imported_at))}  "
+            f"{escape_unprintable(one.source)}"
+            + (f" (taken back by {escape_unprintable(one.undone_by)})" if one.undone_at else ""),
             one.format,
-            printable(one.annotator),
+            escape_unprintable(one.annotator),
             *(f"{one.counts.get(name, 0):,}" for name in ("images", "classes", "answers", "completed")),
         )
         for one in known
@@ -292,69 +298,69 @@ def listed(project: Project, as_json: AsJson = False) -> None:
         print("Nothing was imported yet.")
 
 
-@imports.command(epilog=examples("annotator imports undo birds 3", "annotator imports undo birds 3 --yes"))
+@imports.command(epilog=format_examples("annotator imports undo birds 3", "annotator imports undo birds 3 --yes"))
 def undo(
-    project: Project,
+    project: ProjectArgument,
     number: Annotated[int, typer.Argument(metavar="NUMBER", help="Of the import.", show_default=False)],
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Take an import back as a whole. Importing the same again brings it back."""
-    from annotator.exchange.imports.in_words import undone_in_words
+    from annotator.exchange.imports.import_messages import describe_undone_import
     from annotator.store.database.database import Database
-    from annotator.store.imports import imports as store
+    from annotator.store.imports import past_imports
 
     db = Database(project)
     if not yes and not typer.confirm(f"Take import {number} back?"):
         print("Nothing was changed.")
         return
-    for sentence in undone_in_words(store.undo(db, number, by or login())):
-        print(printable(sentence))
+    for sentence in describe_undone_import(past_imports.undo(db, number, by or get_login_name())):
+        print(escape_unprintable(sentence))
 
 
-def _print_preview(plan: "Plan", conflicts: str, reading: "Reading", is_last: bool) -> None:
-    from annotator.exchange.imports import in_words
-    from annotator.exchange.reading.in_words import decision_in_words, doubt_in_words
+def _print_preview(plan: "ImportPlan", conflicts: str, reading: "ReadingOptions", is_last: bool) -> None:
+    from annotator.exchange.imports import import_messages
+    from annotator.exchange.reading.interpretation_messages import describe_interpretation, describe_question
 
     preview = plan.preview
-    print(printable(in_words.format_in_words(plan)))
-    for sentence in plan.said:
-        print(f"  {printable(sentence)}")
-    for one in plan.decided:
+    print(escape_unprintable(import_messages.describe_format(plan)))
+    for sentence in plan.sentences:
+        print(f"  {escape_unprintable(sentence)}")
+    for one in plan.interpretations:
         if one.is_sure:
-            print(f"  {printable(decision_in_words(one))}")
+            print(f"  {escape_unprintable(describe_interpretation(one))}")
     if samples := plan.samples:
         print("Its first rows:")
         for sample in samples:
-            print(f"  {printable(sample)}")
-    lines = in_words.lines(preview, conflicts)
+            print(f"  {escape_unprintable(sample)}")
+    lines = import_messages.list_preview_lines(preview, conflicts)
     if lines:
         print_table(("", "count"), [(line.title, f"{line.count:,}") for line in lines])
     for line in lines:
         if line.examples:
             print(f"{line.title}:")
             for example in line.examples:
-                print(f"  {printable(example)}")
+                print(f"  {escape_unprintable(example)}")
             if line.remaining:
                 print(f"  and {line.remaining:,} more")
-    print(in_words.classes_in_words(preview))
+    print(import_messages.describe_classes(preview))
     others = [class_ for class_ in preview.classes if class_.how != "known"]
-    for class_ in others[:SHOWN]:
-        print(f"  {printable(in_words.class_in_words(class_))}")
-    if len(others) > SHOWN:
-        print(f"  and {len(others) - SHOWN:,} more")
-    for one in plan.doubts if is_last else ():
-        print(f"  Question: {printable(doubt_in_words(one))}")
-    if plan.decided:
-        print(f"The same reading again: {printable(options_of(plan.decided, reading))}")
-    for warning in [*preview.unclear.values(), *preview.warnings][:SHOWN]:
-        print(f"  {printable(warning)}")
+    for class_ in others[:MAX_CLASSES_SHOWN]:
+        print(f"  {escape_unprintable(import_messages.describe_class(class_))}")
+    if len(others) > MAX_CLASSES_SHOWN:
+        print(f"  and {len(others) - MAX_CLASSES_SHOWN:,} more")
+    for one in plan.open_questions if is_last else ():
+        print(f"  Question: {escape_unprintable(describe_question(one))}")
+    if plan.interpretations:
+        print(f"The same reading again: {escape_unprintable(format_options(plan.interpretations, reading))}")
+    for warning in [*preview.unclear.values(), *preview.warnings][:MAX_CLASSES_SHOWN]:
+        print(f"  {escape_unprintable(warning)}")
 
 
-def _print_done(project: Path, done: "Done") -> None:
-    from annotator.exchange.imports.in_words import done_in_words
+def _print_done(project: Path, done: "ImportOutcome") -> None:
+    from annotator.exchange.imports.import_messages import describe_result
 
-    for sentence in done_in_words(done):
+    for sentence in describe_result(done):
         print(sentence)
     if done.registered:
         print_by_reason(done.registered.bad, "skipped")
@@ -362,14 +368,14 @@ def _print_done(project: Path, done: "Done") -> None:
     print(f"Take it back with: annotator imports undo {project} {done.imported.id}")
 
 
-def _as_json(plan: "Plan", done: "Done | None") -> dict:
+def _build_json(plan: "ImportPlan", done: "ImportOutcome | None") -> dict:
     imported = asdict(done.imported) if done else None
     return {
         "format": plan.format.name,
         "why": plan.why,
-        "said": list(plan.said),
-        "kept": list(map(str, plan.kept)),
-        "decided": [one._asdict() for one in plan.decided],
+        "said": list(plan.sentences),
+        "kept": list(map(str, plan.kept_folders)),
+        "decided": [one._asdict() for one in plan.interpretations],
         "samples": list(plan.samples),
         "preview": asdict(plan.preview),
         "imported": imported,

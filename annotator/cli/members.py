@@ -7,38 +7,38 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
-from annotator.cli.printing import print_result, print_table, printable
+from annotator.cli.options import AnnotatorOption, AsJson, DefaultListGroup, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result, print_table
 from annotator.roles import Role
-from annotator.settings import login
+from annotator.settings import get_login_name
 
-Name = Annotated[str, typer.Argument(help="Name of the member.", show_default=False)]
+MemberName = Annotated[str, typer.Argument(help="Name of the member.", show_default=False)]
 
 commands = typer.Typer(
-    cls=ListsByDefault,
+    cls=DefaultListGroup,
     rich_markup_mode=None,
     help="List the members of a project, add them, and change what they may do.",
-    epilog=examples("annotator members birds", "annotator members add birds Ann --role annotator"),
+    epilog=format_examples("annotator members birds", "annotator members add birds Ann --role annotator"),
 )
 
 
-@commands.command("list", epilog=examples("annotator members list birds", "annotator members birds --json"))
-def listed(project: Project, as_json: AsJson = False) -> None:
+@commands.command("list", epilog=format_examples("annotator members list birds", "annotator members birds --json"))
+def list_members(project: ProjectArgument, as_json: AsJson = False) -> None:
     """Show the members, their roles, and when they signed in last."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
-    known = members.members(Database(project))
+    known = members.load_members(Database(project))
 
     def text() -> None:
         if known:
             rows = [
                 (
-                    printable(member.name),
+                    escape_unprintable(member.name),
                     member.role.value,
-                    printable(member.email),
+                    escape_unprintable(member.email),
                     "has a link" if member.has_link else "",
-                    _minute(member.signed_in_at),
+                    _format_minute(member.signed_in_at),
                 )
                 for member in known
             ]
@@ -50,110 +50,112 @@ def listed(project: Project, as_json: AsJson = False) -> None:
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator members add birds Ann",
         "annotator members add birds Ben --role reviewer --email ben@example.org",
     )
 )
 def add(
-    project: Project,
-    name: Name,
+    project: ProjectArgument,
+    name: MemberName,
     role: Annotated[Role, typer.Option(help="What they may do.")] = Role.ANNOTATOR,
     email: Annotated[str, typer.Option(help="Address by which the login provider knows them.")] = "",
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Add a person. For an invitation link: annotator members link PROJECT NAME."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
-    member = members.add(Database(project), name, role, by or login(), email)
-    print(f"{printable(member.name)} is a member now: {member.role.value}.")
+    member = members.add(Database(project), name, role, by or get_login_name(), email)
+    print(f"{escape_unprintable(member.name)} is a member now: {member.role.value}.")
 
 
-@commands.command(epilog=examples("annotator members role birds Ann reviewer", "annotator members role birds Ann none"))
+@commands.command(
+    epilog=format_examples("annotator members role birds Ann reviewer", "annotator members role birds Ann none")
+)
 def role(
-    project: Project,
-    name: Name,
+    project: ProjectArgument,
+    name: MemberName,
     role: Annotated[Role, typer.Argument(help="What they may do; none ends their sessions.", show_default=False)],
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Give a member another role, at once."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
-    member = members.set_role(Database(project), name, role, by or login())
-    print(f"{printable(member.name)}: {member.role.value}.")
+    member = members.set_role(Database(project), name, role, by or get_login_name())
+    print(f"{escape_unprintable(member.name)}: {member.role.value}.")
 
 
-@commands.command(epilog=examples('annotator members rename birds root "Ann Lee"'))
+@commands.command(epilog=format_examples('annotator members rename birds root "Ann Lee"'))
 def rename(
-    project: Project,
-    name: Name,
+    project: ProjectArgument,
+    name: MemberName,
     new: Annotated[str, typer.Argument(help="Their new name.", show_default=False)],
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Rename a member. Their answers stay theirs; logs and earlier exports keep the old name."""
     from annotator.store.database.database import Database
     from annotator.store.people import renaming
 
-    member = renaming.rename(Database(project), name, new, by or login())
-    print(f"{printable(name)} is called {printable(member.name)} now.")
+    member = renaming.rename(Database(project), name, new, by or get_login_name())
+    print(f"{escape_unprintable(name)} is called {escape_unprintable(member.name)} now.")
 
 
-@commands.command(epilog=examples("annotator members link birds Ann"))
-def link(project: Project, name: Name, by: By = None) -> None:
+@commands.command(epilog=format_examples("annotator members link birds Ann"))
+def link(project: ProjectArgument, name: MemberName, by: AnnotatorOption = None) -> None:
     """Print a new invitation link of a member; an earlier one is not accepted any more."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
-    from annotator.ui.access.access_keys import invitation
+    from annotator.ui.access.access_keys import build_invitation_url
 
     db = Database(project)
-    print(invitation(db, members.new_link(db, name, by or login())))
-    typer.echo(f"This is shown only now. Whoever opens it is signed in as {printable(name)}.", err=True)
+    print(build_invitation_url(db, members.create_link(db, name, by or get_login_name())))
+    typer.echo(f"This is shown only now. Whoever opens it is signed in as {escape_unprintable(name)}.", err=True)
 
 
-@commands.command(epilog=examples("annotator members sign-out birds Ann"))
-def sign_out(project: Project, name: Name, by: By = None) -> None:
+@commands.command(epilog=format_examples("annotator members sign-out birds Ann"))
+def sign_out(project: ProjectArgument, name: MemberName, by: AnnotatorOption = None) -> None:
     """End all sessions of a member, and make their link useless."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
-    members.sign_out_everywhere(Database(project), name, by or login())
-    print(f"{printable(name)} is signed out everywhere.")
+    members.sign_out_everywhere(Database(project), name, by or get_login_name())
+    print(f"{escape_unprintable(name)} is signed out everywhere.")
 
 
-@commands.command(epilog=examples("annotator members newcomers birds guest"))
+@commands.command(epilog=format_examples("annotator members newcomers birds guest"))
 def newcomers(
-    project: Project,
+    project: ProjectArgument,
     role: Annotated[Role, typer.Argument(help="What they may do; none: they wait.", show_default=False)],
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Choose the role of whoever signs in at the login provider and is no member yet."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
-    members.set_newcomer_role(Database(project), role, by or login())
+    members.set_newcomer_role(Database(project), role, by or get_login_name())
     print(f"Newcomers have the role {role.value} from now on.")
 
 
-@commands.command(epilog=examples("annotator members log birds", "annotator members log birds --csv log.csv"))
+@commands.command(epilog=format_examples("annotator members log birds", "annotator members log birds --csv log.csv"))
 def log(
-    project: Project,
+    project: ProjectArgument,
     to: Annotated[Path | None, typer.Option("--csv", help="Write all of it to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show who signed in, and who changed what about whom, newest first."""
-    from annotator.exchange.files.text_cells import Rows
+    from annotator.exchange.files.csv_cells import CsvWriter
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
-    entries = members.log(Database(project))
+    entries = members.load_log(Database(project))
     if to is not None:
         with to.open("w", newline="", encoding="utf-8") as file:
-            rows = Rows(file)
-            rows.row(["id", "at", "by", "what", "member", "detail"])
+            rows = CsvWriter(file)
+            rows.write_row(["id", "at", "by", "what", "member", "detail"])
             for entry in entries:
-                rows.row(asdict(entry).values())
+                rows.write_row(asdict(entry).values())
         typer.echo(f"{to}: {len(entries):,} entries.", err=True)
         return
 
@@ -162,7 +164,13 @@ def log(
             print("Nobody has signed in yet, and nothing was changed.")
             return
         rows = [
-            (_minute(entry.at), printable(entry.by), entry.what, printable(entry.member), printable(entry.detail))
+            (
+                _format_minute(entry.at),
+                escape_unprintable(entry.by),
+                entry.what,
+                escape_unprintable(entry.member),
+                escape_unprintable(entry.detail),
+            )
             for entry in entries
         ]
         print_table(("when", "by", "what", "member", "detail"), rows)
@@ -170,5 +178,5 @@ def log(
     print_result([asdict(entry) for entry in entries], as_json, text)
 
 
-def _minute(at: float | None) -> str:
+def _format_minute(at: float | None) -> str:
     return "" if at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

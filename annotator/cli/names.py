@@ -6,17 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.bench import speed as bench
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_bench, print_result, print_table, printable, progress
-from annotator.errors import AnnotatorError, several
+from annotator.cli.bench import speed
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_bench, print_result, print_table, show_progress
+from annotator.errors import AnnotatorError, combine_problems
 
 commands = typer.Typer(rich_markup_mode=None)
 SEPARATOR = "|"  # in no name of a class
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator names birds",
         'annotator names birds --text "heron=grey heron|heron standing in water"',
         'annotator names birds --text "heron="   (its name, synonyms and note again)',
@@ -26,7 +26,7 @@ SEPARATOR = "|"  # in no name of a class
     )
 )
 def names(
-    project: Project,
+    project: ProjectArgument,
     text: Annotated[
         list[str] | None,
         typer.Option("--text", metavar="CLASS=TEXT|TEXT", help="Texts that stand for a class; none: the usual ones."),
@@ -49,35 +49,35 @@ def names(
 
     db = Database(project)
     if text or template is not None or on is not None or now:
-        db.refuse_read_only()
+        db.check_writable()
     if text:
-        name_texts.choose_texts(db, _texts(db, text))
+        name_texts.set_texts(db, _parse_texts(db, text))
     if template is not None:
-        name_texts.choose_templates(db, template)
+        name_texts.set_templates(db, template)
     if on is not None and on != name_texts.is_on(db):
         name_texts.set_enabled(db, on)
     waits = False
     if now:
         from annotator.worker.process import guess_from_names
 
-        if name_texts.wording(db) is None:
-            raise AnnotatorError(name_texts.state_in_words(db))
-        with progress("Comparing names with images") as show:
+        if name_texts.build_wording(db) is None:
+            raise AnnotatorError(name_texts.describe_state(db))
+        with show_progress("Comparing names with images") as show:
             waits = not guess_from_names(project, show)
-        if error := name_texts.guessed(db).error:
+        if error := name_texts.load_newest_guess(db).error:
             raise AnnotatorError(f"Classes could not be guessed from their names: {error}")
 
     def in_words() -> None:
-        _print(db)
+        _print_names(db)
         if waits:
             print("The worker is at work on this project, and guesses by itself.")
 
-    print_result(_facts(db), as_json, in_words)
+    print_result(_build_facts(db), as_json, in_words)
 
 
-@bench.commands.command(
+@speed.commands.command(
     "names",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench names --images photos --truth truth.csv --backbone open_clip:PE-Core-T-16-384/meta",
         "annotator bench names --images photos --truth t.csv --backbone open_clip:local-dir:clip --no-effort --json",
     ),
@@ -95,12 +95,12 @@ def bench_names(
     Before any answer, from whole images and from patches, too; then with one label an image; then the actions of a
     simulated person until 95 % of the labels are found.
     """
-    from annotator.benchmark.names import measure
+    from annotator.benchmark.name_guess_gain import measure
 
-    print_bench(bench.run_benchmark(measure, images, truth, backbone, effort=effort, seed=seed), as_json)
+    print_bench(speed.run_benchmark(measure, images, truth, backbone, effort=effort, seed=seed), as_json)
 
 
-def _texts(db: Any, words: list[str]) -> dict[int, list[str]]:
+def _parse_texts(db: Any, words: list[str]) -> dict[int, list[str]]:
     """Return class id -> texts from the words of `--text`. Raises AnnotatorError listing all that is wrong."""
     from annotator.store.classes import classes
 
@@ -116,28 +116,28 @@ def _texts(db: Any, words: list[str]) -> dict[int, list[str]]:
         except AnnotatorError as error:
             wrong.append(str(error))
     if wrong:
-        raise several("--text cannot be used, and nothing was changed:", wrong)
+        raise combine_problems("--text cannot be used, and nothing was changed:", wrong)
     return changes
 
 
-def _facts(db: Any) -> dict[str, Any]:
+def _build_facts(db: Any) -> dict[str, Any]:
     """Return the texts and guesses of all classes, and the settings of guessing, as JSON values."""
-    from annotator.exchange.predictions.in_words import known_sources
+    from annotator.exchange.predictions.known_sources import load_known_sources
     from annotator.store.classes import classes, name_texts
-    from annotator.store.runs.prediction_sources import NAMES
+    from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE
 
-    chosen, known = name_texts.texts(db), classes.in_order(db)
-    weights = next((dict(one.weights) for one in known_sources(db) if one.source.name == NAMES), {})
+    chosen, known = name_texts.load_texts(db), classes.load_ordered_classes(db)
+    weights = next((dict(one.weights) for one in load_known_sources(db) if one.source.name == CLASS_NAMES_SOURCE), {})
     return {
         "on": name_texts.is_on(db),
-        "network": name_texts.network(db),
-        "state": name_texts.state_in_words(db),
-        "guessed": asdict(name_texts.guessed(db)),
-        "templates": list(name_texts.templates(db)),
+        "network": name_texts.get_text_network(db),
+        "state": name_texts.describe_state(db),
+        "guessed": asdict(name_texts.load_newest_guess(db)),
+        "templates": list(name_texts.load_templates(db)),
         "classes": [
             {
                 "class": one.name,
-                "texts": list(chosen.get(one.id) or name_texts.usual_texts(one)),
+                "texts": list(chosen.get(one.id) or name_texts.get_default_texts(one)),
                 "is_chosen": one.id in chosen,
                 "weight": weights.get(one.name),
             }
@@ -146,15 +146,15 @@ def _facts(db: Any) -> dict[str, Any]:
     }
 
 
-def _print(db: Any) -> None:
-    facts = _facts(db)
-    print(printable(facts["state"]))
+def _print_names(db: Any) -> None:
+    facts = _build_facts(db)
+    print(escape_unprintable(facts["state"]))
     print_table(
         ("class", "texts", "weight learned"),
         [
             (
-                printable(row["class"]),
-                printable(f" {SEPARATOR} ".join(row["texts"])),
+                escape_unprintable(row["class"]),
+                escape_unprintable(f" {SEPARATOR} ".join(row["texts"])),
                 "" if row["weight"] is None else f"{row['weight']:+.2f}",
             )
             for row in facts["classes"]
@@ -162,4 +162,4 @@ def _print(db: Any) -> None:
     )
     print("Templates:")
     for text in facts["templates"]:
-        print(f"  {printable(text)}")
+        print(f"  {escape_unprintable(text)}")

@@ -12,11 +12,11 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 if TYPE_CHECKING:  # the formats would delay every command
-    from annotator.exchange.reading.reading import Decided, Reading
+    from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
 
-Project = Annotated[Path, typer.Argument(help="The project folder.", show_default=False)]
+ProjectArgument = Annotated[Path, typer.Argument(help="The project folder.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
-By = Annotated[str | None, typer.Option("--annotator", help="Who does it [default: your login name].")]
+AnnotatorOption = Annotated[str | None, typer.Option("--annotator", help="Who does it [default: your login name].")]
 MethodName = Annotated[
     str | None, typer.Option("--method", metavar="NAME", help="Training method; annotator methods lists them.")
 ]
@@ -29,7 +29,7 @@ class Commas(StrEnum):
     KEEP = "keep"
 
 
-TakenApart = Annotated[
+CommasOption = Annotated[
     Commas | None,
     typer.Option(
         "--commas", help="What the new class 'fox, deer' is: two classes (split) or one (keep).", show_default=False
@@ -37,7 +37,7 @@ TakenApart = Annotated[
 ]
 
 
-class ListsByDefault(TyperGroup):
+class DefaultListGroup(TyperGroup):
     """`annotator classes PROJECT` is `annotator classes list PROJECT`."""
 
     @override
@@ -47,43 +47,48 @@ class ListsByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def examples(*lines: str) -> str:
+def format_examples(*lines: str) -> str:
     """Return the end of a help text with these examples, each on a line of its own."""
     return "Examples:\n\n\b\n" + "\n".join(f"  {line}" for line in lines)
 
 
-PANEL = "What the source means (recognised, and shown before anything is stored)"
+READING_PANEL = "What the source means (recognised, and shown before anything is stored)"
 
 
-def _option(help_: str, metavar: str = "NAME", *names: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help_, rich_help_panel=PANEL)
+def _build_option(help_: str, metavar: str = "NAME", *names: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help_, rich_help_panel=READING_PANEL)
 
 
 LabelsOption = Annotated[
     str | None,
-    _option("File of a folder with its labels; folders: their names are classes; none: images only.", "FILE"),
+    _build_option("File of a folder with its labels; folders: their names are classes; none: images only.", "FILE"),
 ]
-ImageColumn = Annotated[str | None, _option("Column that names the image.")]
-FolderColumn = Annotated[str | None, _option("Column with the image's folder; none: no column has it.")]
-LabelColumn = Annotated[str | None, _option("Columns that name the present classes, with commas; none: facts only.")]
-ClassColumns = Annotated[str | None, _option("Columns that are classes, with commas; none: facts only.")]
-Separator = Annotated[str | None, _option("Between the labels of a cell; none: a cell is one label.", "TEXT")]
-PresentWords = Annotated[str | None, _option("Further words for present, with commas.", "WORDS")]
-AbsentWords = Annotated[str | None, _option("Further words for absent.", "WORDS")]
-UnsureWords = Annotated[str | None, _option("Further words for unsure.", "WORDS")]
-UnknownWords = Annotated[str | None, _option("Further words for an unknown answer.", "WORDS")]
-EmptyLabel = Annotated[str | None, _option("Labels that mean that no class is there; none: they are classes.", "WORDS")]
+ImageColumn = Annotated[str | None, _build_option("Column that names the image.")]
+FolderColumn = Annotated[str | None, _build_option("Column with the image's folder; none: no column has it.")]
+LabelColumn = Annotated[
+    str | None, _build_option("Columns that name the present classes, with commas; none: facts only.")
+]
+ClassColumns = Annotated[str | None, _build_option("Columns that are classes, with commas; none: facts only.")]
+Separator = Annotated[str | None, _build_option("Between the labels of a cell; none: a cell is one label.", "TEXT")]
+PresentWords = Annotated[str | None, _build_option("Further words for present, with commas.", "WORDS")]
+AbsentWords = Annotated[str | None, _build_option("Further words for absent.", "WORDS")]
+UnsureWords = Annotated[str | None, _build_option("Further words for unsure.", "WORDS")]
+UnknownWords = Annotated[str | None, _build_option("Further words for an unknown answer.", "WORDS")]
+EmptyLabel = Annotated[
+    str | None, _build_option("Labels that mean that no class is there; none: they are classes.", "WORDS")
+]
 Numbers = Annotated[
-    str | None, _option("Whole numbers are: counts, present-counts (0 is unknown), ids of classes, or facts.", "KIND")
+    str | None,
+    _build_option("Whole numbers are: counts, present-counts (0 is unknown), ids of classes, or facts.", "KIND"),
 ]
-ScoreColumn = Annotated[str | None, _option("Column with a model's score; none: its rows are answers of people.")]
-EventColumn = Annotated[str | None, _option("Column that names the event of which a row speaks.")]
-Match = Annotated[str | None, _option("How far names of images may differ: name, tail, stem, case, url, file.")]
-ReadingFile = Annotated[Path | None, _option("Take these options from a file that --save-reading wrote.", "FILE")]
-SaveReading = Annotated[Path | None, _option("Write how the source is read, for the next of its kind.", "FILE")]
+ScoreColumn = Annotated[str | None, _build_option("Column with a model's score; none: its rows are answers of people.")]
+EventColumn = Annotated[str | None, _build_option("Column that names the event of which a row speaks.")]
+Match = Annotated[str | None, _build_option("How far names of images may differ: name, tail, stem, case, url, file.")]
+ReadingFile = Annotated[Path | None, _build_option("Take these options from a file that --save-reading wrote.", "FILE")]
+SaveReading = Annotated[Path | None, _build_option("Write how the source is read, for the next of its kind.", "FILE")]
 
 
-def reading_of(options: Mapping[str, Any]) -> "Reading":
+def build_reading(options: Mapping[str, Any]) -> "ReadingOptions":
     """Return the reading that the options of a command give; those of a file count where no option is given.
 
     Args:
@@ -92,20 +97,20 @@ def reading_of(options: Mapping[str, Any]) -> "Reading":
     Raises:
         AnnotatorError: The file cannot be read, or an option has a value that it cannot have; lists all.
     """
-    from annotator.exchange.reading.reading import Reading
-    from annotator.exchange.reading.saved import checked, load, parsed
+    from annotator.exchange.reading.reading_file import check_reading, load_reading, parse_option
+    from annotator.exchange.reading.reading_options import ReadingOptions
 
-    start = load(options["reading"]) if options["reading"] else Reading()
+    start = load_reading(options["reading"]) if options["reading"] else ReadingOptions()
     given = {
-        field.name: parsed(field.name, value)
-        for field in fields(Reading)
+        field.name: parse_option(field.name, value)
+        for field in fields(ReadingOptions)
         if (value := options.get("label_column" if field.name == "label_columns" else field.name)) is not None
     }
-    return checked(replace(start, **given))
+    return check_reading(replace(start, **given))
 
 
-def options_of(decided: "Sequence[Decided]", reading: "Reading") -> str:
+def format_options(decided: "Sequence[Interpretation]", reading: "ReadingOptions") -> str:
     """Return the options that repeat a reading, as a person types them."""
-    from annotator.exchange.reading.saved import as_options
+    from annotator.exchange.reading.reading_file import format_reading_options
 
-    return " ".join(shlex.quote(word) for word in as_options(decided, reading))
+    return " ".join(shlex.quote(word) for word in format_reading_options(decided, reading))

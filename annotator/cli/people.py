@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_result, print_table, printable, progress
-from annotator.shares import counted
-from models.statistics.agreement import Estimate
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result, print_table, show_progress
+from annotator.humanize import format_count
+from models.statistics.agreement_coefficients import Estimate
 
 if TYPE_CHECKING:
-    from annotator.quality.people import Figures, Person
+    from annotator.quality.annotator_figures import AnnotatorFigures, AnswerFigures
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
-@commands.command(epilog=examples("annotator people birds", "annotator people birds --csv people.csv --json"))
+@commands.command(epilog=format_examples("annotator people birds", "annotator people birds --csv people.csv --json"))
 def people(
-    project: Project,
+    project: ProjectArgument,
     to: Annotated[
         Path | None,
         typer.Option("--csv", help="Write all figures of each person to this file: in all, by class and by week."),
@@ -30,36 +30,37 @@ def people(
 
     By class it also estimates how often they err.
     """
-    from annotator.exchange.files.text_cells import as_csv
-    from annotator.quality.people import as_rows
-    from annotator.quality.people import people as measure
+    from annotator.exchange.files.csv_cells import format_csv
+    from annotator.quality.annotator_figures import as_rows, compute_annotator_figures
     from annotator.store.database.database import Database
 
-    with progress("comparing answers") as note:
-        measured = measure(Database(project), note)
+    with show_progress("comparing answers") as note:
+        measured = compute_annotator_figures(Database(project), note)
     if to is not None:
-        to.write_text(as_csv(as_rows(measured)), encoding="utf-8", newline="")
+        to.write_text(format_csv(as_rows(measured)), encoding="utf-8", newline="")
 
     def text() -> None:
         if not measured:
             print("Nobody has answered yet.")
             return
-        rows = [(printable(person.name), f"{person.answers:,}", *_figures(person)) for person in measured]
+        rows = [
+            (escape_unprintable(person.name), f"{person.answers:,}", *_format_figures(person)) for person in measured
+        ]
         print_table(("person", "answers", "seconds a click", "same answer", "changed by others"), rows)
-        _by_week(measured)
+        _print_by_week(measured)
         if not any(of.compared for person in measured for of in person.classes):
             print(
                 "\nNo question was answered by two people who did not see each other's answer: nothing says how often "
                 "anybody errs."
             )
-        _by_class(measured)
+        _print_by_class(measured)
 
     print_result([person.as_json() for person in measured], as_json, text)
 
 
-def _by_week(measured: "list[Person]") -> None:
+def _print_by_week(measured: "list[AnnotatorFigures]") -> None:
     rows = [
-        (printable(person.name), week.monday, *_figures(week))
+        (escape_unprintable(person.name), week.monday, *_format_figures(week))
         for person in measured
         for week in person.weeks
         if len(person.weeks) > 1
@@ -69,14 +70,14 @@ def _by_week(measured: "list[Person]") -> None:
         print_table(("person", "week of", "seconds a click", "same answer", "changed by others"), rows)
 
 
-def _by_class(measured: "list[Person]") -> None:
+def _print_by_class(measured: "list[AnnotatorFigures]") -> None:
     rows = [
         (
-            printable(person.name),
-            printable(of.name),
-            *_figures(of),
-            _percent(of.sensitivity) if of.compared else "-",
-            _percent(of.specificity) if of.compared else "-",
+            escape_unprintable(person.name),
+            escape_unprintable(of.name),
+            *_format_figures(of),
+            _format_percent(of.sensitivity) if of.compared else "-",
+            _format_percent(of.specificity) if of.compared else "-",
         )
         for person in measured
         for of in person.classes
@@ -97,44 +98,49 @@ def _by_class(measured: "list[Person]") -> None:
     )
 
 
-def _figures(of: "Figures") -> tuple[str, str, str]:
+def _format_figures(figures: "AnswerFigures") -> tuple[str, str, str]:
     """Return three cells: seconds an answer, the share of answers that agree with others, what others changed."""
-    seconds = "too few answers" if math.isnan(of.seconds.low) else _number(of.seconds)
+    seconds = "too few answers" if math.isnan(figures.seconds.low) else _format_number(figures.seconds)
     return (
-        seconds if of.timed else "-",
-        f"{_percent(of.same)} of {of.compared:,}" if of.compared else "-",
-        f"{of.changes_in_words}, {_percent(of.changed_share)}" if of.shared else of.changes_in_words,
+        seconds if figures.timed else "-",
+        f"{_format_percent(figures.same)} of {figures.compared:,}" if figures.compared else "-",
+        f"{figures.changes_description}, {_format_percent(figures.changed_share)}"
+        if figures.shared
+        else figures.changes_description,
     )
 
 
-def _number(figure: Estimate) -> str:
+def _format_number(figure: Estimate) -> str:
     return f"{figure.value:.1f} ({figure.low:.1f} to {figure.high:.1f})"
 
 
-def _percent(figure: Estimate) -> str:
+def _format_percent(figure: Estimate) -> str:
     if math.isnan(figure.value):
         return "too few answers"
     return f"{100 * figure.value:.1f} % ({100 * figure.low:.1f} to {100 * figure.high:.1f})"
 
 
-@commands.command(epilog=examples("annotator pace birds", "annotator pace birds --annotator Ann --json"))
+@commands.command(epilog=format_examples("annotator pace birds", "annotator pace birds --annotator Ann --json"))
 def pace(
-    project: Project,
+    project: ProjectArgument,
     annotator: Annotated[str | None, typer.Option(help="Whose times [default: your login name].")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how many seconds each part of the work takes a person, with 95 % intervals. Autopilot plans with them."""
-    from annotator.settings import login
-    from annotator.snapshot.time_report import time_report
+    from annotator.settings import get_login_name
+    from annotator.snapshot.time_report import load_time_report
     from annotator.store.database.database import Database
-    from annotator.store.labels import counts as overview
+    from annotator.store.labels import project_counts
 
-    db, name = Database(project), annotator or login()
-    report = time_report(db, name)
+    db, name = Database(project), annotator or get_login_name()
+    report = load_time_report(db, name)
 
     def text() -> None:
         measured = sum(report.answers.values())
-        print(f"{printable(name)}: {counted(measured, 'timed answer')}, {report.tested:,} of them in the speed test.\n")
+        print(
+            f"{escape_unprintable(name)}: {format_count(measured, 'timed answer')}, {report.tested:,} of them in the "
+            "speed test.\n"
+        )
         titles = ("seconds for", "default", "estimate", "95 % interval", "from answers", "an hour")
         rows = [
             (
@@ -150,8 +156,10 @@ def pace(
         print_table(titles, rows)
         print("\nAverages without pauses. What the answers cannot tell apart keeps a wide interval.")
         if not measured:
-            print(f"Until {printable(name)} has answered, Autopilot takes the times of all annotators together.")
-        if not measured and (others := overview.annotators(db)):
-            print(f"Annotators of this project: {printable(', '.join(others))}. Choose one with --annotator.")
+            print(
+                f"Until {escape_unprintable(name)} has answered, Autopilot takes the times of all annotators together."
+            )
+        if not measured and (others := project_counts.list_annotators(db)):
+            print(f"Annotators of this project: {escape_unprintable(', '.join(others))}. Choose one with --annotator.")
 
     print_result(report.as_json(), as_json, text)

@@ -10,21 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.options import AsJson, By, ListsByDefault, Match, Project, examples
-from annotator.cli.printing import print_table, printable, progress
+from annotator.cli.options import AnnotatorOption, AsJson, DefaultListGroup, Match, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_table, show_progress
 from annotator.errors import AnnotatorError
-from annotator.settings import login
-from annotator.shares import counted, percent
+from annotator.humanize import format_count, format_percent
+from annotator.settings import get_login_name
 
 commands = typer.Typer(rich_markup_mode=None)
 tokens = typer.Typer(
-    cls=ListsByDefault,
+    cls=DefaultListGroup,
     rich_markup_mode=None,
     no_args_is_help=True,
     help="List, make and revoke the tokens by which programs may send predictions, or read figures.",
-    epilog=examples("annotator tokens birds", "annotator tokens make birds tagger --for predictions"),
+    epilog=format_examples("annotator tokens birds", "annotator tokens make birds tagger --for predictions"),
 )
-SHOWN = 12  # classes that are named alike
+MAX_CLASSES_SHOWN = 12  # classes that are named alike
 
 
 class Scale(StrEnum):
@@ -34,18 +34,18 @@ class Scale(StrEnum):
     SCORE = "score"
 
 
-class Right(StrEnum):
+class TokenRight(StrEnum):
     """The rights that an access token may give."""
 
     PREDICTIONS = "predictions"
     METRICS = "metrics"
 
 
-MAY = {Right.PREDICTIONS: "send predictions", Right.METRICS: "read the figures of /metrics"}
+RIGHT_DESCRIPTIONS = {TokenRight.PREDICTIONS: "send predictions", TokenRight.METRICS: "read the figures of /metrics"}
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator predictions birds yolo.csv --name yolo-world",
         "annotator predictions birds md.json --name MegaDetector --only-known",
         "annotator predictions birds clip.npy --name clip --scale score --images-file n.txt --classes-file c.txt",
@@ -55,7 +55,7 @@ MAY = {Right.PREDICTIONS: "send predictions", Right.METRICS: "read the figures o
     )
 )
 def predictions(
-    project: Project,
+    project: ProjectArgument,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -86,26 +86,27 @@ def predictions(
     remove: Annotated[str | None, typer.Option(metavar="NAME", help="Remove this source.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be stored.")] = False,
     as_json: AsJson = False,
-    by: By = None,
+    by: AnnotatorOption = None,
 ) -> None:
     """Add predictions of another model, list them with the weight that each has earned, or remove them."""
     from annotator.exchange.imports.class_map import read_class_map
-    from annotator.exchange.predictions.outside_predictions import Choices
+    from annotator.exchange.predictions.prediction_import import PredictionOptions
     from annotator.store.database.database import Database
     from annotator.store.runs import prediction_sources
 
     db = Database(project)
     if remove is not None:
-        removed = prediction_sources.remove(db, remove)
+        removed = prediction_sources.remove_source(db, remove)
         message = (
-            f"The predictions {printable(removed.name)} were removed. What they said of answered cells stays noted."
+            f"The predictions {escape_unprintable(removed.name)} were removed. What they said of answered cells stays "
+            "noted."
         )
         print(json.dumps({"removed": removed.name}) if as_json else message)
         return
     if of_events:
         from annotator.exchange.predictions import event_scores
 
-        source = event_scores.store(db, by or login())
+        source = event_scores.store(db, by or get_login_name())
         _print_stored(source)
         return
     if file is None:
@@ -114,23 +115,26 @@ def predictions(
     if name is None:
         raise AnnotatorError("Say what these predictions are called: --name yolo-world")
     names = read_class_map(class_map) if class_map else {}
-    choices = Choices(format_, scale.value, names, images_file, classes_file, only_known, replace, match)
-    _add(db, file, name, choices, by or login(), dry_run, as_json)
+    choices = PredictionOptions(format_, scale.value, names, images_file, classes_file, only_known, replace, match)
+    _add_predictions(db, file, name, choices, by or get_login_name(), dry_run, as_json)
 
 
-def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, as_json: bool) -> None:
-    from annotator.exchange.predictions.outside_predictions import prepare
-    from annotator.store.disk.private import files_for_owner_only
-    from annotator.store.images.name_kinds import IN_WORDS
+def _add_predictions(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, as_json: bool) -> None:
+    from annotator.exchange.predictions.prediction_import import prepare_predictions
+    from annotator.store.disk.file_permissions import set_private_umask
+    from annotator.store.images.name_kinds import KIND_DESCRIPTIONS
 
-    files_for_owner_only()
-    with progress("Reading") as show, prepare(db, file, name, choices, by, lambda images: show(images, images)) as plan:
+    set_private_umask()
+    with (
+        show_progress("Reading") as show,
+        prepare_predictions(db, file, name, choices, by, lambda images: show(images, images)) as plan,
+    ):
         source = None if dry_run else plan.apply()
     found = plan.found
     if as_json:
         print(
             json.dumps(
-                {"format": plan.format, "why": plan.why, "said": list(plan.said)}
+                {"format": plan.format, "why": plan.why, "said": list(plan.sentences)}
                 | {"images": found.images, "unknown_images": found.unknown_images.count}
                 | {"scored_again": found.scored_again.count}
                 | {"found_by": {kind: tally.count for kind, tally in found.found_by.items()}}
@@ -140,29 +144,30 @@ def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, a
             )
         )
         return
-    print(f"Format: {plan.format} ({printable(plan.why)}).")
-    for sentence in plan.said:
-        print(f"  {printable(sentence)}")
-    print(f"{counted(found.images, 'image')} of this project.")
+    print(f"Format: {plan.format} ({escape_unprintable(plan.why)}).")
+    for sentence in plan.sentences:
+        print(f"  {escape_unprintable(sentence)}")
+    print(f"{format_count(found.images, 'image')} of this project.")
     for kind, tally in found.found_by.items():
-        print(f"{counted(tally.count, 'name')} found {IN_WORDS[kind]}:")
+        print(f"{format_count(tally.count, 'name')} found {KIND_DESCRIPTIONS[kind]}:")
         for example in tally.examples:
-            print(f"  {printable(example)}")
+            print(f"  {escape_unprintable(example)}")
     if found.unknown_images.count:
-        print(f"{counted(found.unknown_images.count, 'image')} that nobody has, left out:")
+        print(f"{format_count(found.unknown_images.count, 'image')} that nobody has, left out:")
         for example in found.unknown_images.examples:
-            print(f"  {printable(example)}")
+            print(f"  {escape_unprintable(example)}")
     if found.scored_again.count:
         print(
-            f"{counted(found.scored_again.count, 'score')} of cells that it scored before, of which the highest counts:"
+            f"{format_count(found.scored_again.count, 'score')} of cells that it scored before, of which the highest "
+            "counts:"
         )
         for example in found.scored_again.examples:
-            print(f"  {printable(example)}")
-    for given, target in list(found.classes.items())[:SHOWN]:
-        print(f"  {printable(given)} -> {printable(target)}")
+            print(f"  {escape_unprintable(example)}")
+    for given, target in list(found.classes.items())[:MAX_CLASSES_SHOWN]:
+        print(f"  {escape_unprintable(given)} -> {escape_unprintable(target)}")
     if found.unknown_classes:
-        shown = ", ".join(map(printable, found.unknown_classes[:SHOWN]))
-        print(f"{counted(len(found.unknown_classes), 'class', 'classes')} that nobody has, left out: {shown}")
+        shown = ", ".join(map(escape_unprintable, found.unknown_classes[:MAX_CLASSES_SHOWN]))
+        print(f"{format_count(len(found.unknown_classes), 'class', 'classes')} that nobody has, left out: {shown}")
     if source is None:
         print("Nothing was changed.")
         return
@@ -171,52 +176,52 @@ def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, a
 
 def _print_stored(source: Any) -> None:
     print(
-        f"{printable(source.name)}: a {source.scale} of {counted(source.cells, 'cell')} on "
-        f"{counted(source.images, 'image')}. The next training uses it."
+        f"{escape_unprintable(source.name)}: a {source.scale} of {format_count(source.cells, 'cell')} on "
+        f"{format_count(source.images, 'image')}. The next training uses it."
     )
 
 
 def _print_sources(db: Any, as_json: bool) -> None:
     """Print the sources, the share of the project that each covers, and its weight in the current run."""
-    from annotator.exchange.predictions.in_words import known_sources
+    from annotator.exchange.predictions.known_sources import load_known_sources
 
-    known = known_sources(db)
+    known = load_known_sources(db)
     if as_json:
-        print(json.dumps([asdict(one.source) | one.facts() for one in known], ensure_ascii=False))
+        print(json.dumps([asdict(one.source) | one.to_json() for one in known], ensure_ascii=False))
         return
     if not known:
         print("There are no predictions of other models yet.")
         return
     rows = [
         (
-            printable(one.source.name),
+            escape_unprintable(one.source.name),
             one.source.scale,
-            f"{one.source.images:,} ({percent(one.covered)})",
+            f"{one.source.images:,} ({format_percent(one.covered)})",
             f"{len(one.source.class_ids):,}",
             time.strftime("%Y-%m-%d %H:%M", time.localtime(one.source.added_at)),
-            printable(one.weights_in_words()),
+            escape_unprintable(one.describe_weights()),
         )
         for one in known
     ]
     print_table(("source", "scale", "images", "classes", "added", "weight learned"), rows)
 
 
-@tokens.command("list", epilog=examples("annotator tokens list birds", "annotator tokens birds --json"))
-def listed(project: Project, as_json: AsJson = False) -> None:
+@tokens.command("list", epilog=format_examples("annotator tokens list birds", "annotator tokens birds --json"))
+def list_tokens(project: ProjectArgument, as_json: AsJson = False) -> None:
     """Show the tokens; their secrets are not kept."""
     from annotator.store.database.database import Database
     from annotator.store.people import access_tokens
 
-    known = access_tokens.tokens(Database(project))
+    known = access_tokens.load_tokens(Database(project))
     if as_json:
         print(json.dumps([asdict(token) for token in known], ensure_ascii=False))
         return
     rows = [
         (
-            printable(token.name),
+            escape_unprintable(token.name),
             token.right_to,
-            printable(token.annotator),
-            *_times(token.made_at, token.used_at),
+            escape_unprintable(token.annotator),
+            *_format_times(token.made_at, token.used_at),
             "revoked" if token.revoked_at else "valid",
         )
         for token in known
@@ -227,42 +232,44 @@ def listed(project: Project, as_json: AsJson = False) -> None:
         print("There are no tokens yet.")
 
 
-def _times(*at: float | None) -> Sequence[str]:
+def _format_times(*at: float | None) -> Sequence[str]:
     return tuple("" if one is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(one)) for one in at)
 
 
 @tokens.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator tokens make birds tagger --for predictions",
         "annotator tokens make birds prometheus --for metrics",
     )
 )
 def make(
-    project: Project,
+    project: ProjectArgument,
     name: Annotated[str, typer.Argument(help="What the token is called.", show_default=False)],
-    right: Annotated[Right, typer.Option("--for", help="What it may do.")] = Right.PREDICTIONS,
-    by: By = None,
+    right: Annotated[TokenRight, typer.Option("--for", help="What it may do.")] = TokenRight.PREDICTIONS,
+    by: AnnotatorOption = None,
 ) -> None:
     """Make a token and print its secret, once."""
     from annotator.store.database.database import Database
     from annotator.store.people import access_tokens
 
-    secret = access_tokens.make(Database(project), name, right.value, by or login())
+    secret = access_tokens.make(Database(project), name, right.value, by or get_login_name())
     print(secret)
     typer.echo(
-        f"This is shown only now. Send it as a header: Authorization: Bearer SECRET. It may {MAY[right]} and do "
-        "nothing else.",
+        "This is shown only now. Send it as a header: Authorization: Bearer SECRET. It may "
+        f"{RIGHT_DESCRIPTIONS[right]} and do nothing else.",
         err=True,
     )
 
 
-@tokens.command(epilog=examples("annotator tokens revoke birds tagger"))
+@tokens.command(epilog=format_examples("annotator tokens revoke birds tagger"))
 def revoke(
-    project: Project, name: Annotated[str, typer.Argument(help="Of the token.", show_default=False)], by: By = None
+    project: ProjectArgument,
+    name: Annotated[str, typer.Argument(help="Of the token.", show_default=False)],
+    by: AnnotatorOption = None,
 ) -> None:
     """Make a token useless, at once."""
     from annotator.store.database.database import Database
     from annotator.store.people import access_tokens
 
-    access_tokens.revoke(Database(project), name, by or login())
-    print(f"The token {printable(name)} is not accepted any more.")
+    access_tokens.revoke(Database(project), name, by or get_login_name())
+    print(f"The token {escape_unprintable(name)} is not accepted any more.")

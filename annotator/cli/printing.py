@@ -23,18 +23,18 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from annotator.humanize import format_count, format_percent
 from annotator.records import SOURCES, STATE_NAMES, BadFile
-from annotator.shares import counted, percent
-from annotator.store.gallery.image_history import Event
-from annotator.store.networks.configuration import shown, source
+from annotator.store.gallery.image_history import DecisionRecord
+from annotator.store.networks.configuration import describe_method_source, format_value
 from models.notice import Notice
 
-PAGE = 110  # characters a line, where the terminal has as many
-ENDLESS = 1_000_000  # characters a line through a pipe
-REASONS, EXAMPLES = 20, 5  # groups of kept-out files that are printed, and files named in each
+LINE_CHARACTERS = 110  # characters a line, where the terminal has as many
+PIPE_LINE_CHARACTERS = 1_000_000  # characters a line through a pipe
+MAX_REASONS, MAX_EXAMPLES = 20, 5  # groups of kept-out files that are printed, and files named in each
 
 
-def printable(text: str, keep: str = "") -> str:
+def escape_unprintable(text: str, keep: str = "") -> str:
     r"""Return the text with characters escaped (\x1b, \u202e, \udce9) that would do more than show themselves.
 
     Such a character may move the cursor, colour the line, hide letters or break the output.
@@ -43,17 +43,17 @@ def printable(text: str, keep: str = "") -> str:
         text: The text.
         keep: Characters that stay as they are, such as line ends in a text of several lines.
     """
-    return _NOT_PLAIN.sub(lambda match: _escape(match[0]) if match[0] not in keep else match[0], text)
+    return _NOT_PLAIN_PATTERN.sub(lambda match: _escape_letter(match[0]) if match[0] not in keep else match[0], text)
 
 
-_NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
+_NOT_PLAIN_PATTERN = re.compile(r"[^\x20-\x7e]")
 
 
-def _escape(letter: str) -> str:
+def _escape_letter(letter: str) -> str:
     return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
 
 
-class Terminal:
+class EscapingStream:
     """A text stream that never passes on what `printable` escapes, whoever writes to it.
 
     Attributes:
@@ -65,13 +65,13 @@ class Terminal:
 
     def write(self, text: str) -> int:
         """Write the text, escaped; return the number of its characters."""
-        self.stream.write(self.escaped(text))
+        self.stream.write(self.escape(text))
         return len(text)
 
-    def escaped(self, text: str) -> str:
+    def escape(self, text: str) -> str:
         """Return the text as the stream can show it."""
         encoding = self.stream.encoding or "utf-8"
-        return printable(text, self._keep).encode(encoding, "backslashreplace").decode(encoding)
+        return escape_unprintable(text, self._keep).encode(encoding, "backslashreplace").decode(encoding)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
@@ -79,11 +79,11 @@ class Terminal:
 
 def guard_terminal() -> None:
     """Escape all that is printed from now on, so that names which come from others are no control sequences."""
-    sys.stdout = Terminal(sys.stdout, "\n\t")
-    sys.stderr = Terminal(sys.stderr, "\n\t\r")
+    sys.stdout = EscapingStream(sys.stdout, "\n\t")
+    sys.stderr = EscapingStream(sys.stderr, "\n\t\r")
 
 
-def print_notices() -> None:
+def install_notice_printer() -> None:
     """Show warnings for people as one line each, without the place in the code that others have."""
     before = warnings.showwarning
 
@@ -101,43 +101,43 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     On a terminal that is too narrow, cells are wrapped. Without any title there is no line of titles.
     """
-    escaped = sys.stdout.escaped if isinstance(sys.stdout, Terminal) else printable
+    escaped = sys.stdout.escape if isinstance(sys.stdout, EscapingStream) else escape_unprintable
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(titles), header_style="bold")
     for number, title in enumerate(titles):
         table.add_column(Text(title), justify="right" if number else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(escaped(cell)) for cell in row))
     if sys.stdout.isatty():
-        Console(file=_stream(sys.stdout)).print(table)
+        Console(file=_unwrap_stream(sys.stdout)).print(table)
         return
     text = StringIO()
-    Console(file=text, width=ENDLESS, color_system=None).print(table)
+    Console(file=text, width=PIPE_LINE_CHARACTERS, color_system=None).print(table)
     print("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
 
 
-def _stream(stream: TextIO | Terminal) -> TextIO:
-    return stream.stream if isinstance(stream, Terminal) else stream
+def _unwrap_stream(stream: TextIO | EscapingStream) -> TextIO:
+    return stream.stream if isinstance(stream, EscapingStream) else stream
 
 
-def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
+def print_by_reason(bad: Iterable[BadFile], description: str) -> None:
     """Print the number of files with each reason, and the names of a few of them; `what` says what they are."""
     counts: Counter[str] = Counter()
     examples: dict[str, list[str]] = {}
     for file in bad:
         kind = file.reason.partition(": ")[0]
         counts[kind] += 1
-        if counts[kind] <= EXAMPLES:
-            examples.setdefault(kind, []).append(printable(file.path))
+        if counts[kind] <= MAX_EXAMPLES:
+            examples.setdefault(kind, []).append(escape_unprintable(file.path))
     groups = counts.most_common()
-    for reason, count in groups[:REASONS]:
-        rest = f" and {count - EXAMPLES:,} more" if count > EXAMPLES else ""
-        print(f"  {count:,} {what}: {printable(reason)}\n      {', '.join(examples[reason])}{rest}")
-    if len(groups) > REASONS:
-        print(f"  and {len(groups) - REASONS:,} more reasons: annotator status PROJECT --json has them all")
+    for reason, count in groups[:MAX_REASONS]:
+        rest = f" and {count - MAX_EXAMPLES:,} more" if count > MAX_EXAMPLES else ""
+        print(f"  {count:,} {description}: {escape_unprintable(reason)}\n      {', '.join(examples[reason])}{rest}")
+    if len(groups) > MAX_REASONS:
+        print(f"  and {len(groups) - MAX_REASONS:,} more reasons: annotator status PROJECT --json has them all")
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Callable[..., None]]:
+def show_progress(title: str) -> Iterator[Callable[..., None]]:
     """Show a bar with the time remaining for the block, on a terminal only.
 
     Yields the function that updates it: (done, of, title); `of` is 0 where it is not known, `title` may be left out.
@@ -150,7 +150,7 @@ def progress(title: str) -> Iterator[Callable[..., None]]:
     )
     with Bar(
         *columns,
-        console=Console(file=_stream(sys.stderr)),
+        console=Console(file=_unwrap_stream(sys.stderr)),
         disable=not sys.stderr.isatty(),
         redirect_stdout=False,  # what is printed meanwhile goes through the guarded streams
         redirect_stderr=False,
@@ -164,7 +164,7 @@ def progress(title: str) -> Iterator[Callable[..., None]]:
         yield show
 
 
-def show_steps(show: Callable[..., None]) -> Callable[[str, int, int], None]:
+def make_step_callback(show: Callable[..., None]) -> Callable[[str, int, int], None]:
     """Return a function (step, done, of) that shows the steps of a work on one bar.
 
     Args:
@@ -194,9 +194,9 @@ def print_json(value: dict, **lists: Iterable[object]) -> None:
 
 
 def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[BadFile]) -> None:
-    """Print the state of a project (snapshot/status.py), and its files and images with a problem."""
+    """Print the state of a project (snapshot/project_status.py), and its files and images with a problem."""
 
-    def listed(counts: dict) -> str:
+    def format_counts(counts: dict) -> str:
         return ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "none yet"
 
     worker, run = status["worker"], status["run"]
@@ -204,13 +204,13 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
     print(f"  progress   {status['progress']['sentence']}")
     print(f"  images     {status['images']:,} ({status['images_without_decision']:,} without a decision)")
     print(f"  classes    {status['classes']:,}")
-    print(f"  decisions  {listed(status['decisions'])}")
-    print(f"  answers    {listed(status['labels'])}")
+    print(f"  decisions  {format_counts(status['decisions'])}")
+    print(f"  answers    {format_counts(status['labels'])}")
     if any(status["accepted"].values()):
-        print(f"  accepted   {listed(status['accepted'])} (by the model; see annotator accept)")
+        print(f"  accepted   {format_counts(status['accepted'])} (by the model; see annotator accept)")
     if status["ruled_out"]:
         print(f"  ruled out  {status['ruled_out']:,} absent (after a random sample; see annotator accept --list)")
-    print(f"  method     {status['method']}{changed(status['parameters'])}")
+    print(f"  method     {status['method']}{format_parameters(status['parameters'])}")
     print(f"  features   {status['features']:,} of {status['images']:,} ({status['backbone']})")
     beat = f", heartbeat {max(0.0, time.time() - worker['heartbeat_at']):.0f} s ago" if worker["heartbeat_at"] else ""
     doing = (
@@ -221,24 +221,26 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
     steps = f" {worker['done']:,} of {worker['of']:,}" if worker["alive"] and worker["of"] else ""
     print(f"  worker     {doing}{steps}{beat}")
     if status["embedding"]:
-        from annotator.snapshot.status import embedding_in_words
+        from annotator.snapshot.project_status import describe_embedding
 
-        print(f"  embedding  {embedding_in_words(status['embedding'])}")
+        print(f"  embedding  {describe_embedding(status['embedding'])}")
     if status["adapting_again"]:
         print(f"  network    {status['adapting_again']['sentence']} annotator adapt PROJECT")
     if run:
         print(
-            f"  run        {run['id']}: {run['method']}, {counted(run['epochs'], 'epoch')} in {run['seconds']:.2f} s, "
-            f"{counted(run['newer_decisions'], 'decision')} since{', ' if run['guessed'] else ''}{run['guessed']}"
+            f"  run        {run['id']}: {run['method']}, {format_count(run['epochs'], 'epoch')} in "
+            f"{run['seconds']:.2f} s, {format_count(run['newer_decisions'], 'decision')} "
+            f"since{', ' if run['guessed'] else ''}{run['guessed']}"
         )
     else:
         print("  run        none yet")
     if status["files_kept_out_in_all"]:
-        print(f"  skipped    {counted(status['files_kept_out_in_all'], 'file')}")
+        print(f"  skipped    {format_count(status['files_kept_out_in_all'], 'file')}")
         print_by_reason(kept_out, "skipped")
     if status["images_missing_in_all"]:
         print(
-            f"  missing    {counted(status['images_missing_in_all'], 'image')} cannot be shown; their answers are kept"
+            f"  missing    {format_count(status['images_missing_in_all'], 'image')} cannot be shown; their answers are "
+            "kept"
         )
         print_by_reason(missing, "missing")
     if status["left_out"]:
@@ -251,69 +253,73 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
             print(f"    {line}")
 
 
-def print_history(events: Sequence[Event]) -> None:
+def print_history(events: Sequence[DecisionRecord]) -> None:
     """Print the history of an image, one line a decision."""
     for event in events:
-        when = _minute(event.at)
+        when = _format_minute(event.at)
         undone = f" (undone by {event.undone_by})" if event.undone_by is not None else ""
-        print(printable(f"{when}  {event.annotator}: {_in_words(event)}{undone}"))
+        print(escape_unprintable(f"{when}  {event.annotator}: {_describe_event(event)}{undone}"))
     if not events:
         print("Nothing was decided about this image yet.")
 
 
-def _minute(at: float) -> str:
+def _format_minute(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
-def _about(source: str) -> str:
+def _describe_source(source: str) -> str:
     return SOURCES[source].about if source in SOURCES else source
 
 
-def _original(event: Event) -> str:
+def _describe_origin(event: DecisionRecord) -> str:
     """Return who decided it in the source of the import, in words; "" for a decision made here."""
     if event.origin is None:
         return ""
     who, how, at = event.origin
-    parts = [f"by {who}" if who else "", f"({_about(how)})" if how else "", "" if at is None else _minute(at)]
+    parts = [
+        f"by {who}" if who else "",
+        f"({_describe_source(how)})" if how else "",
+        "" if at is None else _format_minute(at),
+    ]
     return " ".join(["originally", *filter(None, parts)])
 
 
-def _in_words(event: Event) -> str:
+def _describe_event(event: DecisionRecord) -> str:
     if event.action == "done":
         return f"nothing else here: {', '.join(event.covered) or 'no class'} absent"
     if event.action in ("flag", "comment"):
-        original = f" ({_original(event)})" if event.origin else ""
+        original = f" ({_describe_origin(event)})" if event.origin else ""
         return f"{event.action}: {event.note}{original}" if event.note else "flag removed"
     if event.action == "skip":
         return "skipped"
     answer = "no answer any more" if event.state is None else STATE_NAMES.get(event.state, str(event.state))
     details = [
-        _about(event.source),
-        _original(event),
-        f"the model said {percent(event.score)}" if event.score is not None else "",
+        _describe_source(event.source),
+        _describe_origin(event),
+        f"the model said {format_percent(event.score)}" if event.score is not None else "",
     ]
-    details += [f"{printable(name)} said {score:.2f}" for name, score in event.models]
+    details += [f"{escape_unprintable(name)} said {score:.2f}" for name, score in event.models]
     details.append(f"counts for {event.merged_into}" if event.merged_into else "")
     return f"{event.class_name}: {answer} ({', '.join(filter(None, details))})"
 
 
-def changed(parameters: dict) -> str:
+def format_parameters(parameters: dict) -> str:
     """Return the parameters that differ from the method's defaults, in brackets, to follow its name; "" for none."""
-    return f" ({', '.join(f'{key}={shown(value)}' for key, value in parameters.items())})" if parameters else ""
+    return f" ({', '.join(f'{key}={format_value(value)}' for key, value in parameters.items())})" if parameters else ""
 
 
 def print_methods(methods: list[dict], default: str) -> None:
     """Print all methods: what each assumes of a cell that nobody answered, its parameters, its source."""
     width = max(len(method["name"]) for method in methods)
     indent = " " * (width + 2)
-    page = min(PAGE, max(shutil.get_terminal_size((PAGE, 24)).columns - 1, width + 42))
+    page = min(LINE_CHARACTERS, max(shutil.get_terminal_size((LINE_CHARACTERS, 24)).columns - 1, width + 42))
     for method in methods:
         mark = ", the default" if method["name"] == default else ""
         print(f"{method['name']:<{width}}  {method['title']} ({method['year']}{mark})")
-        pairs = " ".join(f"{key}={shown(value)}" for key, value in method["parameters"].items())
+        pairs = " ".join(f"{key}={format_value(value)}" for key, value in method["parameters"].items())
         needs = f"needs {method['needs_in_words'] or 'labels only'}"
         evidence = f"figures of the paper reproduced: {method['reproduced'].partition(': ')[0]}"
-        origin = (source(method["name"]), method["url"])
+        origin = (describe_method_source(method["name"]), method["url"])
         for line in (method["assumes"], pairs or "no parameters", f"{needs}; {evidence}", *origin):
             print(textwrap.fill(line, page, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))
         print()
@@ -323,30 +329,39 @@ def print_methods(methods: list[dict], default: str) -> None:
 def print_method(method: dict) -> None:
     """Print one method in full (show.with_details)."""
     print(f"{method['name']}: {method['title']}")
-    print(f"  {source(method['name'])}\n  {method['url']}")
+    print(f"  {describe_method_source(method['name'])}\n  {method['url']}")
     print(f"  assumes     {method['assumes']}")
     views = f", {method['views']} views of each image" if method["views"] > 1 else ""
     print(f"  input       {method['reads']}{views}")
-    print(f"  trained     {method['epochs']} epochs at learning rate {shown(method['lr'])}, on a frozen network")
-    print(f"  suggests    labels with a probability above {shown(method['threshold'])}")
+    print(f"  trained     {method['epochs']} epochs at learning rate {format_value(method['lr'])}, on a frozen network")
+    print(f"  suggests    labels with a probability above {format_value(method['threshold'])}")
     for label, text in (("needs", method["needs_in_words"] or "labels only"), ("reproduced", method["reproduced"])):
-        print(textwrap.fill(text, PAGE, initial_indent=f"  {label:<12}", subsequent_indent=" " * 14))
+        print(textwrap.fill(text, LINE_CHARACTERS, initial_indent=f"  {label:<12}", subsequent_indent=" " * 14))
     if method["open_points"]:
         print("\n  what the paper leaves open, and what is done here")
     for text in method["open_points"]:
-        print(textwrap.fill(text, PAGE, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False))
+        print(
+            textwrap.fill(
+                text, LINE_CHARACTERS, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False
+            )
+        )
     for text in filter(None, (method["about"], method["about_parameters"])):
         print("\n" + textwrap.indent(text, "  "))
     print("\n  parameters and defaults")
     for key, value in method["parameters"].items():
         tried = method["tunable"].get(key)
-        print(f"    {key:<18} {shown(value)}" + (f"  (tuned among {', '.join(map(shown, tried))})" if tried else ""))
+        print(
+            f"    {key:<18} {format_value(value)}"
+            + (f"  (tuned among {', '.join(map(format_value, tried))})" if tried else "")
+        )
     if method["published"]:
         print("\n  the whole network, as published")
     for data, published in method["published"].items():
         plain = published | {"momentum": published["momentum"] if published["optimiser"] == "sgd" else None}
-        rest = [f"{key} {shown(value)}" for key, value in plain.items() if value is not None and key != "parameters"]
-        print(f"    {data:<6} {', '.join(rest)}{changed(published['parameters'])}")
+        rest = [
+            f"{key} {format_value(value)}" for key, value in plain.items() if value is not None and key != "parameters"
+        ]
+        print(f"    {data:<6} {', '.join(rest)}{format_parameters(published['parameters'])}")
 
 
 def print_bench(result: dict, as_json: bool) -> None:

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from annotator import settings
-from annotator.cli.backbones import AcceptLicence, accepting
-from annotator.cli.options import MethodName, Project, ReadingFile, TakenApart, examples
-from annotator.cli.printing import print_by_reason, printable, progress, show_steps
-from annotator.shares import counted
+from annotator.cli.backbones import AcceptLicense, make_license_prompt
+from annotator.cli.options import CommasOption, MethodName, ProjectArgument, ReadingFile, format_examples
+from annotator.cli.printing import escape_unprintable, make_step_callback, print_by_reason, show_progress
+from annotator.humanize import format_count
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -31,7 +31,7 @@ class AuthMode(StrEnum):
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator init birds --images ~/photos/birds --classes classes.txt",
         "annotator init birds --images ~/photos/more   (adds new images; none is added twice)",
         "annotator init birds --images photos.zip",
@@ -39,7 +39,7 @@ class AuthMode(StrEnum):
     )
 )
 def init(
-    project: Project,
+    project: ProjectArgument,
     images: Annotated[
         str | None,
         typer.Option(
@@ -48,7 +48,7 @@ def init(
         ),
     ] = None,
     classes: Annotated[Path | None, typer.Option(help="Text file, one class per line: name or name<TAB>text.")] = None,
-    commas: TakenApart = None,
+    commas: CommasOption = None,
     labels: Annotated[
         Path | None, typer.Option(help="CSV of known labels: image,class,state or image,labels (separated by '|').")
     ] = None,
@@ -67,29 +67,29 @@ def init(
         str | None, typer.Option(help="A network; annotator backbones lists some [default: efficientnet_lite0_320].")
     ] = None,
     reading: ReadingFile = None,
-    accept_licence: AcceptLicence = False,
+    accept_licence: AcceptLicense = False,
 ) -> None:
     """Create a project from a folder of images, or add images, classes and labels to it."""
-    from annotator.exchange.imports.in_words import registered_in_words
-    from annotator.exchange.reading.saved import load
-    from annotator.exchange.setup import set_up
-    from annotator.store.disk.private import files_for_owner_only
+    from annotator.exchange.imports.import_messages import describe_registration
+    from annotator.exchange.project_setup import set_up_project
+    from annotator.exchange.reading.reading_file import load_reading
+    from annotator.store.disk.file_permissions import set_private_umask
     from annotator.store.images.address_cache import check_cache_gb
     from annotator.store.locations.addresses import parse_location
-    from annotator.store.pictures.bands import parsed
+    from annotator.store.pictures.bands import parse_bands
     from annotator.worker.features.backbone import prepare_backbone
 
-    files_for_owner_only()
+    set_private_umask()
     if backbone is not None:
-        with progress(f"Loading {backbone}") as show:
-            prepare_backbone(backbone, accepting(accept_licence), show)
+        with show_progress(f"Loading {backbone}") as show:
+            prepare_backbone(backbone, make_license_prompt(accept_licence), show)
     if cache_gb is not None:
         check_cache_gb(cache_gb)
-    with progress("Reading images") as show:
-        done = set_up(
+    with show_progress("Reading images") as show:
+        done = set_up_project(
             project,
             images_folder=parse_location(images) if images else None,
-            fetching=show_steps(show),
+            fetching=make_step_callback(show),
             class_file=classes,
             label_file=labels,
             method=method,
@@ -97,41 +97,41 @@ def init(
             progress=show,
             in_place=in_place,
             commas=commas,
-            bands=parsed(bands) if bands else None,
-            reading=load(reading) if reading else None,
+            bands=parse_bands(bands) if bands else None,
+            reading=load_reading(reading) if reading else None,
             cache_gb=cache_gb,
         )
     files = done.registered
-    for sentence in done.said:
-        print(printable(sentence))
-    print(f"{project}: {registered_in_words(files)}.")
-    for sentence in files.said():
-        print(printable(sentence))
+    for sentence in done.sentences:
+        print(escape_unprintable(sentence))
+    print(f"{project}: {describe_registration(files)}.")
+    for sentence in files.format_sentences():
+        print(escape_unprintable(sentence))
     print_by_reason(files.bad, "skipped")
     print_by_reason(files.missing, "missing")
     if done.classes_added:
-        print(f"{counted(len(done.classes_added), 'class', 'classes')} added.")
+        print(f"{format_count(len(done.classes_added), 'class', 'classes')} added.")
     for warning in done.class_warnings:
         print(f"  {warning}")
     if labels:
         known = f", {done.labels_known:,} already answered and unchanged" if done.labels_known else ""
-        print(f"{counted(done.labels_added, 'label')} added{known}.")
+        print(f"{format_count(done.labels_added, 'label')} added{known}.")
     for example in done.labels_skipped.examples:
-        print(f"  no label added, {printable(example)}")
+        print(f"  no label added, {escape_unprintable(example)}")
     if (more := done.labels_skipped.count - len(done.labels_skipped.examples)) > 0:
-        print(f"  and none for {counted(more, 'more skipped image', 'more skipped images')}")
+        print(f"  and none for {format_count(more, 'more skipped image', 'more skipped images')}")
     print(f"Next: annotator serve {project}")
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator bands birds",
         "annotator bands birds 4,3,2",
         "annotator bands birds 8,4,3 --of 13",
     )
 )
 def bands(
-    project: Project,
+    project: ProjectArgument,
     shown: Annotated[
         str | None, typer.Argument(help="Three numbers of bands, from 1, for red, green, blue; or one, as grey.")
     ] = None,
@@ -144,26 +144,26 @@ def bands(
     Images that name red, green and blue themselves need no choice. Images that waited for one are added; those that
     were shown by other bands are analyzed again. Labels stay.
     """
-    from annotator.exchange.band_choice import choose_bands, chosen_in_words
+    from annotator.exchange.band_selection import choose_bands, describe_band_choice
     from annotator.store.database.database import Database
-    from annotator.store.images.band_setting import bands_in_words, shown_bands
-    from annotator.store.pictures.bands import parsed
+    from annotator.store.images.band_setting import describe_bands, get_shown_bands
+    from annotator.store.pictures.bands import parse_bands
 
     db = Database(project)
     if shown is None:
-        for sentence in bands_in_words(shown_bands(db)):
+        for sentence in describe_bands(get_shown_bands(db)):
             print(sentence)
         return
-    three = parsed(shown)
-    with progress("Reading images") as show:
+    three = parse_bands(shown)
+    with show_progress("Reading images") as show:
         chosen = choose_bands(db, three, of, show)
-    for sentence in chosen_in_words(chosen, three, of):
-        print(printable(sentence))
+    for sentence in describe_band_choice(chosen, three, of):
+        print(escape_unprintable(sentence))
     print_by_reason(chosen.bad, "skipped")
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator serve birds",
         "annotator serve birds --port 8600 --no-browser",
         "annotator serve birds --new-secret   (every browser has to sign in again)",
@@ -171,7 +171,7 @@ def bands(
     )
 )
 def serve(
-    project: Project,
+    project: ProjectArgument,
     port: Annotated[int, typer.Option(help="Port to listen at.", min=1, max=65535)] = settings.DEFAULT_PORT,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
     new_secret: Annotated[bool, typer.Option("--new-secret", help="Sign out every browser.")] = False,
@@ -192,23 +192,23 @@ def serve(
 
     With --auth invitation or oidc the members of the project label together, each with a role (annotator members).
     """
-    from annotator.store.disk.private import files_for_owner_only
-    from annotator.ui.access.serving_modes import access
+    from annotator.store.disk.file_permissions import set_private_umask
+    from annotator.ui.access.serving_modes import parse_access
     from annotator.ui.server import serve as run
 
-    files_for_owner_only()
-    reached = access(auth.value, port, host, url, behind, oidc)
+    set_private_umask()
+    reached = parse_access(auth.value, port, host, url, behind, oidc)
     run(project, reached, browser=browser, new_secret=new_secret, json_log=log == LogFormat.json)
 
 
-@commands.command(epilog=examples("annotator link birds", "annotator link birds --member Ann"))
+@commands.command(epilog=format_examples("annotator link birds", "annotator link birds --member Ann"))
 def link(
-    project: Project,
+    project: ProjectArgument,
     member: Annotated[
         str | None, typer.Option(help="Whom it signs in, where there are members [default: the first owner].")
     ] = None,
 ) -> None:
     """Print a one-time link that signs in one more browser within ten minutes, while the project is being served."""
-    from annotator.ui.access.access_keys import fresh_link
+    from annotator.ui.access.access_keys import create_access_link
 
-    print(fresh_link(project, member))
+    print(create_access_link(project, member))

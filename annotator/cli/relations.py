@@ -6,22 +6,22 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.options import AsJson, By, Project, examples
-from annotator.cli.printing import print_result, print_table, printable
-from annotator.errors import AnnotatorError, several
-from annotator.settings import login
-from annotator.shares import counted
+from annotator.cli.options import AnnotatorOption, AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result, print_table
+from annotator.errors import AnnotatorError, combine_problems
+from annotator.humanize import format_count
+from annotator.settings import get_login_name
 
 commands = typer.Typer(rich_markup_mode=None)
-SHOWN = 20  # contradictions listed
-NONE_SUGGESTED = (
+MAX_CONTRADICTIONS_SHOWN = 20  # contradictions listed
+NO_SUGGESTIONS_MESSAGE = (
     "No relation is suggested: at least 30 images with unbiased answers to both classes must speak for one, and none "
     "against it."
 )
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator relations pets",
         'annotator relations pets --is-a "spaniel=dog" --is-a "dog=animal" --dry-run',
         'annotator relations pets --at-most-one "pet=dog,cat" --exactly-one "time=day,night"',
@@ -31,7 +31,7 @@ NONE_SUGGESTED = (
     )
 )
 def relations(
-    project: Project,
+    project: ProjectArgument,
     is_a: Annotated[list[str] | None, typer.Option(metavar="CHILD=PARENT", help="CHILD is a kind of PARENT.")] = None,
     from_file: Annotated[
         Path | None,
@@ -56,7 +56,7 @@ def relations(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would follow from existing answers, and change nothing.")
     ] = False,
-    by: By = None,
+    by: AnnotatorOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Declare how classes have to do with each other; answers then imply others.
@@ -68,33 +68,37 @@ def relations(
     from annotator.quality import suggested_relations
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
-    from annotator.store.labels import implied
-    from annotator.store.relations import relations as store
+    from annotator.store.labels import implied_cells
+    from annotator.store.relations import declared_relations
 
     db = Database(project)
     if add and from_file is None:
         raise AnnotatorError("--add goes with --from: it adds the classes that the file names.")
     read = read_hierarchy(from_file) if from_file else []
     if read:
-        _know(db, read, add and not dry_run, by)
+        _ensure_classes(db, read, add and not dry_run, by)
     given = {"is_a": is_a or [], "at_most_one": at_most_one or [], "exactly_one": exactly_one or []}
-    wanted = [*_of_file(db, read), *_declared(db, given)]
+    wanted = [*_build_file_relations(db, read), *_parse_relations(db, given)]
     if sum((bool(wanted), remove is not None, undo)) > 1:
         raise AnnotatorError("One change at a time, so that each can be undone: declare relations, --remove or --undo.")
     if suggest and (wanted or remove is not None or undo):
         raise AnnotatorError("--suggest changes nothing: look at what it lists first, then declare.")
     if dry_run and not wanted:
         raise AnnotatorError("--dry-run goes with --is-a, --at-most-one or --exactly-one: it shows what they would do.")
-    said, person, effect = "", by or login(), None
+    said, person, effect = "", by or get_login_name(), None
     if wanted:
-        effect = store.preview(db, wanted) if dry_run else store.declare(db, wanted, person)
-        said = store.effect_in_words(effect, "would be" if dry_run else "are")
+        effect = (
+            declared_relations.preview_declaration(db, wanted)
+            if dry_run
+            else declared_relations.declare(db, wanted, person)
+        )
+        said = declared_relations.describe_effect(effect, "would be" if dry_run else "are")
     elif remove is not None:
-        said = store.effect_in_words(store.remove(db, remove, person), "are")
+        said = declared_relations.describe_effect(declared_relations.remove(db, remove, person), "are")
     elif undo:
-        said = f"Undid {store.undo(db, person)}."
-    names = classes.names(db)
-    held = store.relations(db).made
+        said = f"Undid {declared_relations.undo(db, person)}."
+    names = classes.load_class_names(db)
+    held = declared_relations.load_relations(db).made
     rows = [
         {
             "number": one.id,
@@ -105,15 +109,15 @@ def relations(
         }
         for one in held
     ]
-    against = store.contradictions(db, SHOWN + 1)
+    against = declared_relations.find_contradictions(db, MAX_CONTRADICTIONS_SHOWN + 1)
     told = ("image", "class", "because_of", "relation")
     value: dict[str, Any] = {
         "relations": rows,
-        "implied": implied.counts(db),
-        "contradictions": [dict(zip(told, one, strict=True)) for one in against[:SHOWN]],
+        "implied": implied_cells.count_by_state(db),
+        "contradictions": [dict(zip(told, one, strict=True)) for one in against[:MAX_CONTRADICTIONS_SHOWN]],
         "effect": effect and asdict(effect),
     }
-    suggestions = suggested_relations.suggested(db) if suggest else []
+    suggestions = suggested_relations.suggest_relations(db) if suggest else []
     if suggest:
         value["suggested"] = [
             {
@@ -127,55 +131,64 @@ def relations(
 
     def text() -> None:
         if said:
-            print(printable(said))
+            print(escape_unprintable(said))
         if suggest:
-            print("Suggested by answers:" if suggestions else NONE_SUGGESTED)
+            print("Suggested by answers:" if suggestions else NO_SUGGESTIONS_MESSAGE)
             for one in suggestions:
-                print(printable(f"  {suggested_relations.in_words(one, names)}"))
+                print(escape_unprintable(f"  {suggested_relations.describe_suggestion(one, names)}"))
         if not rows:
             print("No relations of classes are declared.")
             return
         print_table(
             ("number", "relation", "by"),
-            [(str(one.id), printable(store.in_words(one.declared, names)), printable(one.annotator)) for one in held],
+            [
+                (
+                    str(one.id),
+                    escape_unprintable(declared_relations.describe_relation(one.declared, names)),
+                    escape_unprintable(one.annotator),
+                )
+                for one in held
+            ],
         )
         counts = value["implied"]
         print(f"Implied by answers: {counts['present']:,} present, {counts['absent']:,} absent.")
-        for image, class_, other, relation in against[:SHOWN]:
-            print(printable(f"{image}: the answer to {class_} contradicts the one to {other} ({relation})."))
-        if len(against) > SHOWN:
-            print(f"There are more than {SHOWN} such answers.")
+        for image, class_, other, relation in against[:MAX_CONTRADICTIONS_SHOWN]:
+            print(escape_unprintable(f"{image}: the answer to {class_} contradicts the one to {other} ({relation})."))
+        if len(against) > MAX_CONTRADICTIONS_SHOWN:
+            print(f"There are more than {MAX_CONTRADICTIONS_SHOWN} such answers.")
 
     print_result(value, as_json, text)
 
 
-def _know(db: Any, pairs: list[tuple[str, str]], add: bool, by: str | None) -> None:
+def _ensure_classes(db: Any, pairs: list[tuple[str, str]], add: bool, by: str | None) -> None:
     """Add the classes of these pairs that the project lacks, or refuse them."""
     from annotator.store.classes import classes
 
-    known = classes.by_name(db)
+    known = classes.load_classes_by_name(db)
     missing = [name for name in dict.fromkeys(name for pair in pairs for name in pair) if name not in known]
     if missing and not add:
-        shown = ", ".join(map(repr, missing[:SHOWN])) + (" and more" if len(missing) > SHOWN else "")
+        shown = ", ".join(map(repr, missing[:MAX_CONTRADICTIONS_SHOWN])) + (
+            " and more" if len(missing) > MAX_CONTRADICTIONS_SHOWN else ""
+        )
         raise AnnotatorError(
-            f"The file names {counted(len(missing), 'class', 'classes')} that the project lacks: {shown}. "
-            "Add them with --add: they have to be answered, too; or leave them out of the file."
+            f"The file names {format_count(len(missing), 'class', 'classes')} that the project lacks: {shown}. Add "
+            "them with --add: they have to be answered, too; or leave them out of the file."
         )
     if missing:
-        classes.add_classes(db, [(name, "") for name in missing], by or login())
+        classes.add_classes(db, [(name, "") for name in missing], by or get_login_name())
 
 
-def _of_file(db: Any, pairs: list[tuple[str, str]]) -> list[Any]:
+def _build_file_relations(db: Any, pairs: list[tuple[str, str]]) -> list[Any]:
     from annotator.store.classes import classes
-    from annotator.store.relations.edits import IS_A, Declared
+    from annotator.store.relations.relation_edits import IS_A, Declaration
 
-    known = classes.by_name(db)
-    return [Declared(IS_A, (known[child].id, known[parent].id)) for child, parent in pairs]
+    known = classes.load_classes_by_name(db)
+    return [Declaration(IS_A, (known[child].id, known[parent].id)) for child, parent in pairs]
 
 
-def _declared(db: Any, given: dict[str, list[str]]) -> list[Any]:
+def _parse_relations(db: Any, given: dict[str, list[str]]) -> list[Any]:
     from annotator.store.classes import classes
-    from annotator.store.relations.edits import IS_A, Declared
+    from annotator.store.relations.relation_edits import IS_A, Declaration
 
     found: list[Any] = []
     problems: list[str] = []
@@ -194,10 +207,10 @@ def _declared(db: Any, given: dict[str, list[str]]) -> list[Any]:
                 how = "CHILD=PARENT, such as spaniel=dog" if kind == IS_A else "NAME=A,B, such as time=day,night"
                 problems.append(f"--{kind.replace('_', '-')} takes {how}, not {text!r}.")
             elif kind == IS_A:
-                found.append(Declared(kind, (find(left), find(right))))
+                found.append(Declaration(kind, (find(left), find(right))))
             else:
                 ids = tuple(dict.fromkeys(find(part) for part in right.split(",") if part.strip()))
-                found.append(Declared(kind, ids, left.strip()))
+                found.append(Declaration(kind, ids, left.strip()))
     if problems:
-        raise several("These relations cannot be read:", problems)
+        raise combine_problems("These relations cannot be read:", problems)
     return found

@@ -8,35 +8,37 @@ from typing import Annotated
 import typer
 
 from annotator.cli import printing
-from annotator.cli.options import AsJson, Project, examples
-from models import catalogue
-from models.catalogue import Entry
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from models import catalog
+from models.catalog import MethodEntry
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
-@commands.command(epilog=examples("annotator suggest birds --limit 20", "annotator suggest birds --class heron --json"))
+@commands.command(
+    epilog=format_examples("annotator suggest birds --limit 20", "annotator suggest birds --class heron --json")
+)
 def suggest(
-    project: Project,
+    project: ProjectArgument,
     class_name: Annotated[str | None, typer.Option("--class", help="Only this class.")] = None,
     limit: Annotated[int, typer.Option(help="Show at most so many.", min=1)] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List the labels that are probably missing, likeliest first."""
-    from annotator.snapshot.suggestions import missing_positives
+    from annotator.snapshot.suggestions import find_missing_positives
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
     from annotator.store.images import images
     from annotator.store.upkeep import array_health
 
     db = Database(project)
-    for damage in array_health.of_suggestions(db, thorough=False):
-        advice = f"See: annotator doctor {printing.printable(str(project))}"
-        sys.stderr.write(f"{printing.printable(damage.what)}. {damage.lost} {advice}\n")
+    for damage in array_health.find_suggestion_damages(db, thorough=False):
+        advice = f"See: annotator doctor {printing.escape_unprintable(str(project))}"
+        sys.stderr.write(f"{printing.escape_unprintable(damage.what)}. {damage.lost} {advice}\n")
     class_id = classes.find_class(db, class_name).id if class_name else None
-    likely = missing_positives(db, class_id, limit)
-    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
-    files = images.images(db, {suggestion.image_id for suggestion in likely})
+    likely = find_missing_positives(db, class_id, limit)
+    names = {class_.id: class_.name for class_ in classes.load_active_classes(db)}
+    files = images.load_images(db, {suggestion.image_id for suggestion in likely})
     rows = [
         {
             "image": files[suggestion.image_id].name,
@@ -49,51 +51,55 @@ def suggest(
 
     def text() -> None:
         for row in rows:
-            print(f"{row['probability']:.3f}  {row['class']:<20}  {printing.printable(row['image'])}")
+            print(f"{row['probability']:.3f}  {row['class']:<20}  {printing.escape_unprintable(row['image'])}")
         if not rows:
             print(f"No suggestions yet. Label some images, then run: annotator worker {project} --once")
 
     printing.print_result(rows, as_json, text)
 
 
-@commands.command(epilog=examples("annotator status birds", "annotator status birds --json"))
-def status(project: Project, as_json: AsJson = False) -> None:
+@commands.command(epilog=format_examples("annotator status birds", "annotator status birds --json"))
+def status(project: ProjectArgument, as_json: AsJson = False) -> None:
     """Show the progress, what the worker does, and all problems."""
-    from annotator.snapshot.status import status as read
+    from annotator.snapshot.project_status import collect_status
     from annotator.store.database.database import Database
     from annotator.store.images import images
 
     db = Database(project)
     with db.reading():  # files with a problem may be a million: they are read while they are printed
-        state = read(db, with_files=False)
+        state = collect_status(db, with_files=False)
         if not as_json:
-            return printing.print_status(state, images.each_kept_out(db), images.each_missing(db))
-        state["files_kept_out_by_reason"] = images.kept_out_by_reason(db)
+            return printing.print_status(state, images.iterate_rejected_files(db), images.iterate_missing_images(db))
+        state["files_kept_out_by_reason"] = images.count_rejected_by_reason(db)
         printing.print_json(
             state,
-            files_kept_out=({"file": file.path, "reason": file.reason} for file in images.each_kept_out(db)),
-            images_missing=({"image": image.path, "reason": image.reason} for image in images.each_missing(db)),
+            files_kept_out=({"file": file.path, "reason": file.reason} for file in images.iterate_rejected_files(db)),
+            images_missing=(
+                {"image": image.path, "reason": image.reason} for image in images.iterate_missing_images(db)
+            ),
         )
     return None
 
 
-@commands.command(epilog=examples("annotator history birds site1/0118.jpg", "annotator history birds 0118.jpg --json"))
+@commands.command(
+    epilog=format_examples("annotator history birds site1/0118.jpg", "annotator history birds 0118.jpg --json")
+)
 def history(
-    project: Project,
+    project: ProjectArgument,
     image: Annotated[str, typer.Argument(help="The image, by name or path.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
     """Show who decided what about an image and when, what was undone by whom, its flags and comments."""
     from annotator.store.database.database import Database
-    from annotator.store.gallery.image_history import history_of
+    from annotator.store.gallery.image_history import load_image_history
     from annotator.store.images.images import find_image
 
     db = Database(project)
-    events = history_of(db, find_image(db, image).id)
+    events = load_image_history(db, find_image(db, image).id)
     printing.print_result([asdict(event) for event in events], as_json, lambda: printing.print_history(events))
 
 
-@commands.command(epilog=examples("annotator methods", "annotator methods em_apl", "annotator methods --json"))
+@commands.command(epilog=format_examples("annotator methods", "annotator methods em_apl", "annotator methods --json"))
 def methods(
     name: Annotated[str | None, typer.Argument(help="Show this method in detail.", show_default=False)] = None,
     as_json: AsJson = False,
@@ -106,14 +112,16 @@ def methods(
     from annotator.store.networks import configuration
 
     if name is None:
-        listed = [asdict_of(entry) for entry in catalogue.methods().values()]
-        printing.print_result(listed, as_json, lambda: printing.print_methods(listed, catalogue.default_method()))
+        listed = [build_method_json(entry) for entry in catalog.load_methods().values()]
+        printing.print_result(
+            listed, as_json, lambda: printing.print_methods(listed, catalog.get_default_method_name())
+        )
         return
-    method = with_details(configuration.about(name))
+    method = build_method_details(configuration.get_method_entry(name))
     printing.print_result(method, as_json, lambda: printing.print_method(method))
 
 
-@commands.command(epilog=examples("annotator formats", "annotator formats --json"))
+@commands.command(epilog=format_examples("annotator formats", "annotator formats --json"))
 def formats(as_json: AsJson = False) -> None:
     """List the formats that are read and written, those of plug-ins too."""
     from annotator.exchange.formats import all_formats
@@ -126,26 +134,27 @@ def formats(as_json: AsJson = False) -> None:
     def text() -> None:
         for row in rows:
             ways = " and ".join(way for way in ("reads", "writes") if row[way])
-            print(printing.printable(f"{row['name']:<15}  {ways:<16}  {row['about']}"))
+            print(printing.escape_unprintable(f"{row['name']:<15}  {ways:<16}  {row['about']}"))
 
     printing.print_result(rows, as_json, text)
 
 
-def asdict_of(entry: Entry) -> dict:
+def build_method_json(entry: MethodEntry) -> dict:
     """Return what the table of methods says of one as JSON values."""
-    keys = ("name", "title", "paper", "year", "url", "assumes", "full_labels", "needs_in_words", "reproduced")
-    said = {key: getattr(entry, key) for key in keys} | {"needs": list(entry.all_needs)}
+    keys = ("name", "title", "paper", "year", "url", "assumes", "full_labels", "reproduced")
+    said = {key: getattr(entry, key) for key in keys}
+    said |= {"needs": list(entry.all_needs), "needs_in_words": entry.needs_description}
     return said | {"open_points": list(entry.open_points), "parameters": entry.defaults}
 
 
-def with_details(entry: Entry) -> dict:
+def build_method_details(entry: MethodEntry) -> dict:
     """Return a method as JSON values, with everything that its class declares; loads torch."""
     from models.methods import METHODS
 
     method = METHODS[entry.name]
-    return asdict_of(entry) | {
+    return build_method_json(entry) | {
         "about": inspect.getdoc(method) or "",
-        "about_parameters": about_parameters(method),
+        "about_parameters": read_parameter_docs(method),
         "reads": method.reads,
         "views": method.views,
         "epochs": method.epochs,
@@ -156,7 +165,7 @@ def with_details(entry: Entry) -> dict:
     }
 
 
-def about_parameters(method: type) -> str:
+def read_parameter_docs(method: type) -> str:
     """Return what the class says of its parameters in `__init__`, or in the dataclass above it that declares them."""
     if "__dataclass_fields__" not in dir(method):
         return inspect.getdoc(method.__init__) or ""

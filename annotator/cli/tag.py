@@ -11,32 +11,32 @@ from urllib.parse import urlsplit
 
 import typer
 
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_result, printable, progress
+from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result, show_progress
 from annotator.errors import AnnotatorError
-from annotator.settings import login
-from annotator.shares import counted, seconds_in_words
+from annotator.humanize import format_count, format_duration
+from annotator.settings import get_login_name
 
-KEY = "ANNOTATOR_TAGGER_KEY"  # one of its own: a key of somebody else's server must not be sent to this one
+KEY_VARIABLE = "ANNOTATOR_TAGGER_KEY"  # one of its own: a key of somebody else's server must not be sent to this one
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator tag birds --url http://127.0.0.1:11434/v1 --model qwen2.5vl",
         "annotator tag birds --url http://127.0.0.1:8000/v1 --model qwen2.5vl --limit 100 --jobs 8",
         "annotator tag birds --url https://api.example.com/v1 --model vision --key-from MY_KEY --images-may-leave",
     )
 )
 def tag(
-    project: Project,
+    project: ProjectArgument,
     url: Annotated[str, typer.Option(metavar="ADDRESS", help="The server's address, which usually ends in /v1.")],
     model: Annotated[str, typer.Option(metavar="NAME", help="The model's name at the server.")],
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the predictions [default: the model's].")] = "",
     key_from: Annotated[
         str, typer.Option(metavar="VARIABLE", help="The environment variable that holds the server's key.")
-    ] = KEY,
+    ] = KEY_VARIABLE,
     images_may_leave: Annotated[
         bool, typer.Option("--images-may-leave", help="The server may be on another machine.")
     ] = False,
@@ -57,58 +57,61 @@ def tag(
     Any server that speaks the OpenAI chat format with images: Ollama, vLLM, llama.cpp, LM Studio, or a hosted one. What
     it says is stored every few seconds; Ctrl+C stops, and the same command goes on.
     """
-    from annotator.exchange.tagging.server import Server
-    from annotator.exchange.tagging.tagging import Options
-    from annotator.exchange.tagging.tagging import tag as ask
+    from annotator.exchange.tagging.chat_server import ChatServer
+    from annotator.exchange.tagging.tagging_run import TaggingOptions, tag_images
     from annotator.store.database.database import Database
-    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.disk.file_permissions import set_private_umask
     from annotator.store.runs import tagging_state
-    from annotator.store.runs.tagging_state import Tagging
+    from annotator.store.runs.tagging_state import TaggingState
 
     stop = threading.Event()
     if watched:
         threading.Thread(target=_stop_with_parent, args=[stop], daemon=True).start()
-    files_for_owner_only()
+    set_private_umask()
     db, given = Database(project), os.environ.get(key_from, "")
-    if key_from != KEY and not given:
+    if key_from != KEY_VARIABLE and not given:
         raise AnnotatorError(f"The environment has no variable {key_from}, which should hold the key of the server.")
-    server = Server(url, given, timeout)
-    if given and not server.is_here and not url.lower().startswith("https:"):
-        raise AnnotatorError(f"{server.shown} is not encrypted, so others could read the key. Use its https address.")
-    if not server.is_here and not images_may_leave and not _agreed(url, watched):
+    server = ChatServer(url, given, timeout)
+    if given and not server.is_local and not url.lower().startswith("https:"):
         raise AnnotatorError(
-            f"{server.shown} is not on this machine, so images would leave it. If they may: --images-may-leave"
+            f"{server.display_url} is not encrypted, so others could read the key. Use its https address."
+        )
+    if not server.is_local and not images_may_leave and not _confirm_sending(url, watched):
+        raise AnnotatorError(
+            f"{server.display_url} is not on this machine, so images would leave it. If they may: --images-may-leave"
         )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    options = Options(model, name or model[-60:].strip(), pixels, group, jobs, limit, again, unchecked)
+    options = TaggingOptions(model, name or model[-60:].strip(), pixels, group, jobs, limit, again, unchecked)
     try:
-        with progress("Asking the model") as show:
+        with show_progress("Asking the model") as show:
 
-            def tell(state: Tagging) -> None:
-                left = f", {seconds_in_words(state.seconds_left)} left" if state.seconds_left else ""
+            def tell(state: TaggingState) -> None:
+                left = f", {format_duration(state.seconds_left)} left" if state.seconds_left else ""
                 show(state.done, state.of, f"{state.per_minute:.0f} images a minute{left}")
 
-            outcome = ask(db, server, options, login(), tell, stop)
+            outcome = tag_images(db, server, options, get_login_name(), tell, stop)
     except AnnotatorError as error:
         if watched:
-            tagging_state.note_result(db, {"name": options.name, "error": str(error), "at": time.time()})
+            tagging_state.set_result(db, {"name": options.name, "error": str(error), "at": time.time()})
         raise
     facts = {"name": options.name, "model": model, **asdict(outcome)}
-    if watched and not (stop.is_set() and tagging_state.wanted(db) is not None):  # else the app has ended: it goes on
-        tagging_state.note_result(
+    if watched and not (
+        stop.is_set() and tagging_state.get_request(db) is not None
+    ):  # else the app has ended: it goes on
+        tagging_state.set_result(
             db, {**{key: facts[key] for key in ("name", "images", "without", "error")}, "at": time.time()}
         )
 
     def text() -> None:
-        took = seconds_in_words(outcome.seconds)
-        print(f"{counted(outcome.images, 'image')} in {took}: predictions {printable(options.name)!r}.")
+        took = format_duration(outcome.seconds)
+        print(f"{format_count(outcome.images, 'image')} in {took}: predictions {escape_unprintable(options.name)!r}.")
         if outcome.had:
-            print(f"{counted(outcome.had, 'image')} had been asked about before.")
+            print(f"{format_count(outcome.had, 'image')} had been asked about before.")
         if outcome.without:
-            print(f"{counted(outcome.without, 'question')} stayed without an answer.")
+            print(f"{format_count(outcome.without, 'question')} stayed without an answer.")
         if outcome.unread:
-            print(f"{counted(outcome.unread, 'image')} could not be read.")
+            print(f"{format_count(outcome.unread, 'image')} could not be read.")
         if outcome.is_stopped:
             print("Stopped. The same command goes on from there.")
 
@@ -120,12 +123,12 @@ def tag(
         os._exit(0 if watched else 130)  # threads that still wait for the server would hold the process up
 
 
-def _agreed(url: str, watched: bool) -> bool:
+def _confirm_sending(url: str, watched: bool) -> bool:
     """Ask on a terminal whether images may leave this machine; False where nobody can be asked."""
     if watched or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     host = urlsplit(url).hostname or url
-    return typer.confirm(f"All images will be sent to {printable(host)}. Go on?", err=True)
+    return typer.confirm(f"All images will be sent to {escape_unprintable(host)}. Go on?", err=True)
 
 
 def _stop_with_parent(stop: threading.Event) -> None:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, MethodName, Project, examples
-from annotator.cli.printing import print_result, printable, progress
+from annotator.cli.options import AsJson, MethodName, ProjectArgument, format_examples
+from annotator.cli.printing import escape_unprintable, print_result, show_progress
+from annotator.humanize import format_count, format_duration
 from annotator.records import STATES, Decision
-from annotator.settings import login
-from annotator.shares import counted, seconds_in_words
+from annotator.settings import get_login_name
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -24,27 +24,27 @@ class StateName(StrEnum):
     unsure = "unsure"
 
 
-@commands.command(epilog=examples("annotator worker birds --once", "annotator worker birds"))
+@commands.command(epilog=format_examples("annotator worker birds --once", "annotator worker birds"))
 def worker(
-    project: Project,
+    project: ProjectArgument,
     once: Annotated[bool, typer.Option("--once", help="Analyze new images, train once, and exit.")] = False,
     watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
 ) -> None:
     """Run the worker, which trains in the background, or train once. The app starts its own worker."""
-    from annotator.store.disk.private import files_for_owner_only
-    from annotator.worker.process import main
+    from annotator.store.disk.file_permissions import set_private_umask
+    from annotator.worker.process import run_worker
 
-    files_for_owner_only()
-    run = main(project, once=once, watched=watched)
+    set_private_umask()
+    run = run_worker(project, once=once, watched=watched)
     if run:
         print(
-            f"Run {run.id}: {run.method}, {counted(run.epochs, 'epoch')} in {run.seconds:.2f} s; probabilities of "
-            f"{counted(run.images, 'image')} published."
+            f"Run {run.id}: {run.method}, {format_count(run.epochs, 'epoch')} in {run.seconds:.2f} s; probabilities of "
+            f"{format_count(run.images, 'image')} published."
         )
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator train birds",
         "annotator train birds --method em_apl",
         "annotator train birds --method em_apl --set alpha=0.1 --set warm_up=0.4",
@@ -52,7 +52,7 @@ def worker(
     )
 )
 def train(
-    project: Project,
+    project: ProjectArgument,
     method: MethodName = None,
     settings: Annotated[
         list[str] | None,
@@ -68,27 +68,27 @@ def train(
     training happens here, and the machines of a Ray cluster score the images: that one which RAY_ADDRESS names, else
     one that is started here (docs/scale.md).
     """
-    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.disk.file_permissions import set_private_umask
     from annotator.worker.train_now import train_now
 
-    files_for_owner_only()
+    set_private_umask()
     notes: list[str] = []
-    with progress("Waiting for the worker") as show:
-        run = train_now(project, method, settings or (), progress=show, on=on, note=notes.append)
+    with show_progress("Waiting for the worker") as show:
+        run = train_now(project, method, settings or (), on_progress=show, on=on, notify=notes.append)
     for sentence in notes:
         print(f"note: {sentence}", file=sys.stderr)
-    print(f"Run {run.id}: {run.method}, {counted(run.epochs, 'epoch')} in {run.seconds:.2f} s.")
+    print(f"Run {run.id}: {run.method}, {format_count(run.epochs, 'epoch')} in {run.seconds:.2f} s.")
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator embed birds",
         "annotator embed birds --on ray",
         "annotator embed birds --on ray://10.0.0.5:10001 --json",
     )
 )
 def embed(
-    project: Project,
+    project: ProjectArgument,
     on: Annotated[
         str,
         typer.Option(metavar="PLACE", help="local, ray (RAY_ADDRESS, else a cluster started here), ray://HOST:10001."),
@@ -100,36 +100,36 @@ def embed(
     The worker does the same by itself, on this machine; it leaves the images alone while this command runs. Ctrl+C
     stops, and the same command goes on later.
     """
-    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.disk.file_permissions import set_private_umask
     from annotator.worker.embedding.embed_now import embed_now
 
-    files_for_owner_only()
-    with progress("Reading the project") as show:
+    set_private_umask()
+    with show_progress("Reading the project") as show:
         done = embed_now(project, on, show)
 
     def text() -> None:
         print(
-            f"Analyzed {counted(done.images, 'image')} in {seconds_in_words(done.seconds)}, "
-            f"{done.images_a_second:,.1f} a second, by {counted(done.workers, 'worker')}."
+            f"Analyzed {format_count(done.images, 'image')} in {format_duration(done.seconds)}, "
+            f"{done.images_per_second:,.1f} a second, by {format_count(done.workers, 'worker')}."
         )
         if len(done.nodes) > 1:
             for node, rate in done.nodes.items():
-                print(f"  {printable(node)}: {rate:,.1f} a second")
+                print(f"  {escape_unprintable(node)}: {rate:,.1f} a second")
         if done.failed:
-            print(f"{counted(done.failed, 'image')} could not be read: annotator status names them.")
+            print(f"{format_count(done.failed, 'image')} could not be read: annotator status names them.")
         if done.unanswered:
             print(
-                f"{counted(done.unanswered, 'image')} could not be read, because the bucket or server did not answer. "
-                "The same command tries again."
+                f"{format_count(done.unanswered, 'image')} could not be read, because the bucket or server did not "
+                "answer. The same command tries again."
             )
         if done.remaining > done.unanswered:
-            print(f"Stopped: {counted(done.remaining, 'image')} remain. The same command goes on.")
+            print(f"Stopped: {format_count(done.remaining, 'image')} remain. The same command goes on.")
 
     print_result(
         {
             "images": done.images,
             "seconds": round(done.seconds, 3),
-            "images_a_second": round(done.images_a_second, 3),
+            "images_a_second": round(done.images_per_second, 3),
             "workers": done.workers,
             "nodes": {node: round(rate, 3) for node, rate in done.nodes.items()},
             "failed": done.failed,
@@ -144,12 +144,12 @@ def embed(
 
 
 @commands.command(
-    epilog=examples(
+    epilog=format_examples(
         "annotator decide birds 2021/heron.jpg heron present", "annotator decide birds a.jpg fox absent --annotator Ann"
     )
 )
 def decide(
-    project: Project,
+    project: ProjectArgument,
     image: Annotated[str, typer.Argument(help="Path of the image in its folder, or its file name if that is unique.")],
     class_name: Annotated[str, typer.Argument(metavar="CLASS", help="Name of the class.")],
     state: Annotated[StateName, typer.Argument(help="The answer.")],
@@ -166,21 +166,23 @@ def decide(
     decision = Decision(
         str(uuid.uuid4()),
         "label",
-        annotator or login(),
+        annotator or get_login_name(),
         "click",
         image_id=image_found.id,
         class_id=class_.id,
         state=STATES[state],
     )
-    decisions.decide(db, [decision])
-    print(f"{printable(image_found.name)}: {printable(class_.name)} {state}")
+    decisions.save(db, [decision])
+    print(f"{escape_unprintable(image_found.name)}: {escape_unprintable(class_.name)} {state}")
 
 
 @commands.command(
-    epilog=examples("annotator undo birds", "annotator undo birds --annotator Ann", "annotator undo birds --anyone")
+    epilog=format_examples(
+        "annotator undo birds", "annotator undo birds --annotator Ann", "annotator undo birds --anyone"
+    )
 )
 def undo(
-    project: Project,
+    project: ProjectArgument,
     annotator: Annotated[str | None, typer.Option(help="Name of the annotator [default: your login name].")] = None,
     anyone: Annotated[bool, typer.Option("--anyone", help="Also undo decisions of other people.")] = False,
 ) -> None:
@@ -188,7 +190,10 @@ def undo(
     from annotator.store.database.database import Database
     from annotator.store.labels import decisions
 
-    name = annotator or login()
+    name = annotator or get_login_name()
     for row in decisions.undo(Database(project), None if anyone else name, by=name):
         state = next((name for name, value in STATES.items() if value == row["state"]), row["action"])
-        print(f"Undid: {printable(row['image'])}: {row['class'] or ''} {state} (by {printable(row['annotator'])})")
+        print(
+            f"Undid: {escape_unprintable(row['image'])}: {row['class'] or ''} {state} (by "
+            f"{escape_unprintable(row['annotator'])})"
+        )

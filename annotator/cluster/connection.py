@@ -17,35 +17,35 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from annotator.cluster.last_word import said_if_ended
+from annotator.cluster.exit_watcher import report_sudden_exit
 from annotator.errors import AnnotatorError
 
-ANSWER_SECONDS = 5.0  # within which a head must accept a connection
+CONNECT_TIMEOUT_SECONDS = 5.0  # within which a head must accept a connection
 CLIENT_PORT = 10001
-ENDED = (
+CLUSTER_LOST_MESSAGE = (
     "Error: The Ray cluster ({on}) stopped answering, and Ray has ended this command in the middle of its work.\n"
     "    Its process on this machine (raylet) has gone, or the head of the cluster, or memory was full.\n"
     "    {lost}\n"
 )
-STORE_BYTES = 512 << 20  # shared memory of a cluster that is started here: it holds chunks for moments
+OBJECT_STORE_BYTES = 512 << 20  # shared memory of a cluster that is started here: it holds chunks for moments
 
 
 @dataclass(frozen=True)
-class Use:
+class ClusterUse:
     """A command's use of a cluster, for messages.
 
     Attributes:
-        on: The cluster, as the option --on names it.
-        without: The command that does the same without a cluster.
-        lost: Advice for when the cluster dies in the middle of the work.
+        cluster: The cluster, as the option --on names it.
+        local_command: The command that does the same without a cluster.
+        recovery_advice: Advice for when the cluster dies in the middle of the work.
     """
 
-    on: str
-    without: str
-    lost: str
+    cluster: str
+    local_command: str
+    recovery_advice: str
 
 
-def check(on: str) -> None:
+def check_cluster_option(on: str) -> None:
     """Check the value of the option --on.
 
     Raises:
@@ -66,26 +66,26 @@ def check(on: str) -> None:
 
 
 @contextlib.contextmanager
-def connected(use: Use) -> Iterator[Any]:
+def connect_to_cluster(use: ClusterUse) -> Iterator[Any]:
     """Yield the module ray, connected; at the end disconnect, and end a cluster that was started here.
 
     Raises:
         AnnotatorError: Ray is not installed, the head does not answer, or its versions differ.
     """
-    address = use.on if use.on != "ray" else os.environ.get("RAY_ADDRESS", "")
+    address = use.cluster if use.cluster != "ray" else os.environ.get("RAY_ADDRESS", "")
     is_own = address in ("", "local")
     # Ray prints what it thinks of killed workers among the results of the command, whatever it is told.
-    with _environment(is_own), Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
-        yield from _connected(address, is_own, use)
+    with _set_ray_environment(is_own), Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+        yield from _connect(address, is_own, use)
 
 
-def _connected(address: str, is_own: bool, use: Use) -> Iterator[Any]:
+def _connect(address: str, is_own: bool, use: ClusterUse) -> Iterator[Any]:
     try:
         import ray
     except ImportError as error:
         raise AnnotatorError(
             f"Ray is not installed on this machine ({error}).\n    Install it with: pip install "
-            f"'multilabel-annotator[cluster]'. Without it: {use.without}"
+            f"'multilabel-annotator[cluster]'. Without it: {use.local_command}"
         ) from error
     if ray.is_initialized():
         raise AnnotatorError("This process uses a Ray cluster already; end that use first (ray.shutdown()).")
@@ -94,32 +94,32 @@ def _connected(address: str, is_own: bool, use: Use) -> Iterator[Any]:
     if is_own:
         quiet |= {
             "address": "local",
-            "num_cpus": cores(),
+            "num_cpus": count_usable_cores(),
             "include_dashboard": False,
-            "object_store_memory": STORE_BYTES,
+            "object_store_memory": OBJECT_STORE_BYTES,
         }
     else:
-        quiet["address"] = _with_port(address)
+        quiet["address"] = _add_default_port(address)
     try:
-        with _own_signals():
-            _init(ray, quiet)
+        with _restore_sigterm_handler():
+            _init_ray(ray, quiet)
     except Exception as error:  # Ray raises a dozen kinds, depending on how far it came
         with contextlib.suppress(Exception):
             ray.shutdown()
-        raise _in_words(address, error, use) from error
+        raise _translate_error(address, error, use) from error
     try:
-        with said_if_ended(ENDED.format(on=use.on, lost=use.lost)):
+        with report_sudden_exit(CLUSTER_LOST_MESSAGE.format(on=use.cluster, lost=use.recovery_advice)):
             yield ray
     except Exception as error:
-        if isinstance(error, AnnotatorError) or not _is_of_ray(error):
+        if isinstance(error, AnnotatorError) or not _is_ray_error(error):
             raise
-        raise lost(use, error) from error
+        raise build_cluster_lost_error(use, error) from error
     finally:
         with contextlib.suppress(Exception):
             ray.shutdown()
 
 
-def _init(ray: Any, options: dict[str, Any]) -> None:
+def _init_ray(ray: Any, options: dict[str, Any]) -> None:
     """Connect; try a second time if the head could not start the process that serves this client.
 
     That process sometimes dies in a fork of gRPC (GRPC_ENABLE_FORK_SUPPORT=0 in the environment of `ray start` helps).
@@ -134,7 +134,7 @@ def _init(ray: Any, options: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _own_signals() -> Iterator[None]:
+def _restore_sigterm_handler() -> Iterator[None]:
     """Restore this process's handler of SIGTERM at the end of the block: Ray installs one that ends the process."""
     before = signal.getsignal(signal.SIGTERM)
     try:
@@ -145,7 +145,7 @@ def _own_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _environment(is_own: bool) -> Iterator[None]:
+def _set_ray_environment(is_own: bool) -> Iterator[None]:
     """Set the environment variables that Ray reads, for the duration of the block.
 
     Args:
@@ -167,28 +167,30 @@ def _environment(is_own: bool) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def without_program(use: Use, error: Exception) -> AnnotatorError:
+def build_missing_program_error(use: ClusterUse, error: Exception) -> AnnotatorError:
     """Return the error for a head that cannot unpack our function, because it has no complete annotator."""
     return AnnotatorError(
-        f"The head of the Ray cluster ({use.on}) has no complete annotator ({_first_line(error)}).\n"
+        f"The head of the Ray cluster ({use.cluster}) has no complete annotator ({_first_line(error)}).\n"
         "    Install the same version there as here: pip install 'multilabel-annotator[cluster]'"
     )
 
 
-def lost(use: Use, error: Exception) -> AnnotatorError:
+def build_cluster_lost_error(use: ClusterUse, error: Exception) -> AnnotatorError:
     """Return the error for a cluster that stopped answering in the middle of the work."""
-    return AnnotatorError(f"The Ray cluster ({use.on}) does not answer any more: {_first_line(error)}.\n    {use.lost}")
+    return AnnotatorError(
+        f"The Ray cluster ({use.cluster}) does not answer any more: {_first_line(error)}.\n    {use.recovery_advice}"
+    )
 
 
-def _is_of_ray(error: BaseException | None) -> bool:
+def _is_ray_error(error: BaseException | None) -> bool:
     """Return whether Ray or a connection to it has failed (also as a cause), and not a function that ran there."""
     if error is None or "RayTaskError" in type(error).__name__:
         return False
     is_rays = type(error).__module__.partition(".")[0] in ("ray", "grpc")
-    return is_rays or isinstance(error, ConnectionError) or _is_of_ray(error.__cause__)
+    return is_rays or isinstance(error, ConnectionError) or _is_ray_error(error.__cause__)
 
 
-def _with_port(address: str) -> str:
+def _add_default_port(address: str) -> str:
     parts = urlsplit(address)
     return f"ray://{parts.hostname}:{parts.port or CLIENT_PORT}" if parts.scheme == "ray" else address
 
@@ -197,9 +199,9 @@ def _check_head(address: str) -> None:
     """Try to connect to the head's port first: Ray itself tries for the better part of a minute."""
     if not address or address in ("local", "auto"):
         return
-    parts = urlsplit(_with_port(address) if "://" in address else f"//{address}")
+    parts = urlsplit(_add_default_port(address) if "://" in address else f"//{address}")
     try:
-        with socket.create_connection((parts.hostname or "", parts.port or 6379), ANSWER_SECONDS):
+        with socket.create_connection((parts.hostname or "", parts.port or 6379), CONNECT_TIMEOUT_SECONDS):
             return
     except (OSError, ValueError) as error:
         raise AnnotatorError(
@@ -210,11 +212,11 @@ def _check_head(address: str) -> None:
         ) from error
 
 
-def _in_words(address: str, error: Exception, use: Use) -> AnnotatorError:
+def _translate_error(address: str, error: Exception, use: ClusterUse) -> AnnotatorError:
     text = str(error)
     if "version" in text.lower() and "match" in text.lower():
         return AnnotatorError(
-            f"The Ray cluster at {address} has other versions than this machine:\n{_indented(text)}\n"
+            f"The Ray cluster at {address} has other versions than this machine:\n{_indent_lines(text)}\n"
             "    Ray and Python must be the same on all machines. Install the cluster's versions here, or these there: "
             "pip install 'ray[client]==VERSION'"
         )
@@ -230,7 +232,7 @@ def _in_words(address: str, error: Exception, use: Use) -> AnnotatorError:
             "RAY_AUTH_MODE=token,\n    and the token in RAY_AUTH_TOKEN, or in the file that RAY_AUTH_TOKEN_PATH names."
         )
     where = f"The Ray cluster at {address} cannot be used" if address else "Ray could not start a cluster here"
-    return AnnotatorError(f"{where}: {_first_line(error)}.\n    {use.without} works without it.")
+    return AnnotatorError(f"{where}: {_first_line(error)}.\n    {use.local_command} works without it.")
 
 
 def _first_line(error: Exception) -> str:
@@ -239,10 +241,10 @@ def _first_line(error: Exception) -> str:
     return (f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]).rstrip(".")
 
 
-def _indented(text: str) -> str:
+def _indent_lines(text: str) -> str:
     return "\n".join(f"    {line.strip()}" for line in text.strip().splitlines()[-8:])
 
 
-def cores() -> int:
+def count_usable_cores() -> int:
     """Return the number of cores this process may run on; in a container it can be smaller than the machine's."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -15,23 +15,23 @@ from itertools import product
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.humanize import format_count
 from annotator.quality import guarantee, rule_out
-from annotator.quality.auto_accept_sample import AnsweredAudit, Pool
-from annotator.quality.guarantee import PRECISION, SETTING, Guarantee
+from annotator.quality.auto_accept_sample import AcceptancePool, AnsweredAudit
+from annotator.quality.guarantee import DEFAULT_PRECISION, GUARANTEE_SETTING, Guarantee
 from annotator.records import PRESENT
 from annotator.roles import Right
-from annotator.shares import counted
-from annotator.snapshot.predictions import Probabilities, read_predictions
+from annotator.snapshot.run_predictions import Probabilities, read_predictions
 from annotator.store.classes import classes
 from annotator.store.database import jobs
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, auto_accepted
 from annotator.store.labels.auto_accepted import NewAcceptance
-from models.statistics.sequential_bound import CANDIDATES, CONFIDENCE, Verdict, lowest_threshold
+from models.statistics.sequential_bound import CANDIDATE_THRESHOLDS, CONFIDENCE, Verdict, find_lowest_threshold
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AcceptanceOutcome:
     """The result of checking the guarantee for one state of one class; class_id None: of all classes together.
 
     Attributes:
@@ -48,7 +48,7 @@ class Outcome:
     reason: str
 
 
-def choose(db: Database, wanted: Guarantee | None) -> list[Outcome]:
+def set_guarantee(db: Database, wanted: Guarantee | None) -> list[AcceptanceOutcome]:
     """Auto-accept under this guarantee from now on, and again after every run; None: give all cells back and stop.
 
     Raises:
@@ -57,13 +57,13 @@ def choose(db: Database, wanted: Guarantee | None) -> list[Outcome]:
     if wanted is not None and not 0.5 <= wanted.precision < 1:
         raise AnnotatorError(
             f"A precision of {wanted.precision} cannot be guaranteed: it must lie between 0.5 and 1, such as "
-            f"{PRECISION}."
+            f"{DEFAULT_PRECISION}."
         )
     if wanted is not None and not wanted.states:
         raise AnnotatorError("Neither present nor absent answers are to be auto-accepted. Choose one, or turn it off.")
-    db.set_setting(SETTING, asdict(wanted) if wanted else None, Right.REVIEW)
+    db.set_setting(GUARANTEE_SETTING, asdict(wanted) if wanted else None, Right.REVIEW)
     outcomes = recheck(db)
-    jobs.ask_training(db)  # the rankings of Grid and Review leave out accepted cells from the next run on
+    jobs.request_training(db)  # the rankings of Grid and Review leave out accepted cells from the next run on
     return outcomes
 
 
@@ -78,18 +78,18 @@ def undo(db: Database, batch: str) -> int:
     Raises:
         AnnotatorError: For a batch that no longer holds; the message lists those that do.
     """
-    if batch in {ruling.batch for ruling in rule_out.rulings(db)}:
+    if batch in {ruling.batch for ruling in rule_out.load_rulings(db)}:
         rule_out.undo(db, batch)
         return 1
-    db.set_setting(SETTING, None, Right.REVIEW)
+    db.set_setting(GUARANTEE_SETTING, None, Right.REVIEW)
     if withdrawn := auto_accepted.withdraw_batch(db, batch, "undone"):
-        jobs.ask_training(db)
+        jobs.request_training(db)
         return withdrawn
-    holding = sorted({acceptance.batch for acceptance in (*_holding(db), *rule_out.rulings(db))})
+    holding = sorted({acceptance.batch for acceptance in (*_load_current_acceptances(db), *rule_out.load_rulings(db))})
     raise AnnotatorError(f"There is no auto-accepted batch {batch!r}. There is: {', '.join(holding) or 'none'}.")
 
 
-def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
+def recheck(db: Database, newest: Probabilities | None = None) -> list[AcceptanceOutcome]:
     """Check the guarantee: accept more cells where it holds, and give cells back where it no longer does.
 
     Classes that a person has ruled out are left as they are.
@@ -101,28 +101,28 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     Returns:
         One outcome for each class and state that is wanted; [] while auto-accept is off.
     """
-    wanted, batch = guarantee.chosen(db), f"a{uuid.uuid4().hex[:8]}"
-    outcomes: list[Outcome] = []
+    wanted, batch = guarantee.get_guarantee(db), f"a{uuid.uuid4().hex[:8]}"
+    outcomes: list[AcceptanceOutcome] = []
     accepted: set[tuple[int, int]] = set()
     reasons: dict[tuple[int | None, int], str] = {}
     if wanted:
         newest = newest or read_predictions(db)
         answered = [
             AnsweredAudit(db, drawn, drawn.run_id, newest)
-            for drawn in audits.audits(db)
+            for drawn in audits.load_audits(db)
             if drawn.run_id and not drawn.by_event
         ]
-        ruled = auto_accepted.ruled_out(db)
-        class_ids = [None] if wanted.together else [class_.id for class_ in classes.all_classes(db)]
+        ruled = auto_accepted.find_ruled_out_classes(db)
+        class_ids = [None] if wanted.together else [class_.id for class_ in classes.load_active_classes(db)]
         for state, class_id in product(wanted.states, class_ids):
             if class_id in ruled:
                 continue
-            pools = [_without(ruled, pool) for audit in answered if (pool := audit.pool(state, class_id))]
-            outcome, now_accepted = _accept(db, wanted, state, class_id, pools, batch)
+            pools = [_close_ruled_out(ruled, pool) for audit in answered if (pool := audit.build_pool(state, class_id))]
+            outcome, now_accepted = _accept_cells(db, wanted, state, class_id, pools, batch)
             outcomes.append(outcome)
             accepted |= now_accepted
             reasons[class_id, state] = outcome.reason
-    for acceptance in _holding(db):
+    for acceptance in _load_current_acceptances(db):
         if (acceptance.class_id, acceptance.state) not in accepted:
             class_id = None if wanted and wanted.together else acceptance.class_id
             reason = reasons.get((class_id, acceptance.state)) or "no longer asked for"
@@ -130,25 +130,30 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     return outcomes
 
 
-def _holding(db: Database) -> list[auto_accepted.Acceptance]:
+def _load_current_acceptances(db: Database) -> list[auto_accepted.Acceptance]:
     """Return what the model answers now, without what people have ruled out."""
-    return [made for made in auto_accepted.acceptances(db) if not (made.withdrawn or made.annotator)]
+    return [made for made in auto_accepted.load_acceptances(db) if not (made.withdrawn or made.annotator)]
 
 
-def _without(ruled: set[int], pool: Pool) -> Pool:
+def _close_ruled_out(ruled: set[int], pool: AcceptancePool) -> AcceptancePool:
     """Return the population with the cells of classes that people have ruled out closed."""
     return replace(pool, open=pool.open & ~np.isin(pool.class_ids, list(ruled))) if ruled else pool
 
 
-def _accept(
-    db: Database, wanted: Guarantee, state: int, class_id: int | None, pools: list[Pool], batch: str
-) -> tuple[Outcome, set[tuple[int, int]]]:
+def _accept_cells(
+    db: Database, wanted: Guarantee, state: int, class_id: int | None, pools: list[AcceptancePool], batch: str
+) -> tuple[AcceptanceOutcome, set[tuple[int, int]]]:
     """Accept cells by the newest audit that is large enough; also return each accepted (class id, state)."""
-    nothing = Outcome(class_id, state, 0, 0, 0, None, "no audit answers yet")
-    best: tuple[Pool, Verdict] | None = None
+    nothing = AcceptanceOutcome(class_id, state, 0, 0, 0, None, "no audit answers yet")
+    best: tuple[AcceptancePool, Verdict] | None = None
     for pool in pools:
-        verdict = lowest_threshold(
-            pool.sample, pool.open, pool.known_wrong, wanted.precision, np.array(CANDIDATES), seed=pool.audit.id
+        verdict = find_lowest_threshold(
+            pool.sample,
+            pool.open,
+            pool.known_wrong,
+            wanted.precision,
+            np.array(CANDIDATE_THRESHOLDS),
+            seed=pool.audit.id,
         )
         best = best if best and not verdict.tested else (pool, verdict)
         if verdict.tested:
@@ -158,7 +163,7 @@ def _accept(
     pool, verdict = best
     outcome = replace(nothing, audited=verdict.audited, wrong=verdict.wrong, threshold=verdict.threshold)
     if verdict.threshold is None:
-        return replace(outcome, reason=_reason(verdict, wanted.precision)), set()
+        return replace(outcome, reason=_explain_refusal(verdict, wanted.precision)), set()
     chosen = pool.open & (pool.sample.scores >= verdict.threshold)
     accepted_ids = np.unique(pool.class_ids[chosen]).tolist()
     for accepted_id in accepted_ids:
@@ -182,11 +187,11 @@ def _accept(
     return replace(outcome, cells=int(chosen.sum()), reason=reason), {(accepted, state) for accepted in accepted_ids}
 
 
-def _reason(verdict: Verdict, precision: float) -> str:
-    share = guarantee.share(precision)
+def _explain_refusal(verdict: Verdict, precision: float) -> str:
+    share = guarantee.format_precision(precision)
     if not verdict.tested:
-        return f"{counted(verdict.audited, 'audit answer')}: too few to show {share}, even without a mistake"
+        return f"{format_count(verdict.audited, 'audit answer')}: too few to show {share}, even without a mistake"
     return (
-        f"{verdict.wrong:,} of {counted(verdict.audited, 'audit answer')} wrong: up to {verdict.at_most:,} of all such "
-        f"pairs may be, too many to guarantee {share} of the rest"
+        f"{verdict.wrong:,} of {format_count(verdict.audited, 'audit answer')} wrong: up to {verdict.at_most:,} of all "
+        f"such pairs may be, too many to guarantee {share} of the rest"
     )

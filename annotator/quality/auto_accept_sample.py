@@ -9,26 +9,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.indexing import positions
-from annotator.quality import audit, guarantee
-from annotator.quality.guarantee import LARGEST_SAMPLE, Guarantee
+from annotator.indexing import find_positions
+from annotator.quality import audit_sampling, guarantee
+from annotator.quality.guarantee import MAX_SAMPLE_SHARE, Guarantee
 from annotator.records import ABSENT, PRESENT
-from annotator.snapshot import merging
-from annotator.snapshot.predictions import Predictions, Probabilities, read_predictions
+from annotator.snapshot import merged_ranking
+from annotator.snapshot.run_predictions import Predictions, Probabilities, read_predictions
 from annotator.store.classes import classes
-from annotator.store.database.database import Database, newest_decision
+from annotator.store.database.database import Database, get_newest_decision_id
 from annotator.store.labels import audits
 from annotator.store.labels.audits import OPEN, Audit
-from models.statistics.sequential_bound import CANDIDATES, Sample, sample_size
-from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE, usable
+from models.statistics.sequential_bound import CANDIDATE_THRESHOLDS, StratifiedSample, compute_sample_size
+from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, NO_STRATUM, find_usable_cells
 
-ONE_CLASS = {PRESENT: 40, ABSENT: 41}  # strata of an audit for auto-accept: acceptable cells of one class
-ALL_CLASSES = {PRESENT: 42, ABSENT: 43}  # the same, sampled from all classes as one
-SLACK = 0.02  # the model's own expected precision may lie this far below the guarantee
-FALLBACKS = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # suggested where the precision asked for is out of reach
+ONE_CLASS_STRATA = {PRESENT: 40, ABSENT: 41}  # strata of an audit for auto-accept: acceptable cells of one class
+ALL_CLASSES_STRATA = {PRESENT: 42, ABSENT: 43}  # the same, sampled from all classes as one
+PRECISION_SLACK = 0.02  # the model's own expected precision may lie this far below the guarantee
+# suggested where the precision asked for is out of reach
+FALLBACK_PRECISIONS = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6)
 
 
-def draw(db: Database, wanted: Guarantee) -> Audit:
+def draw_audit(db: Database, wanted: Guarantee) -> Audit:
     """Draw an audit whose answers can show this guarantee, from the cells that the current run would accept.
 
     Raises:
@@ -38,17 +39,17 @@ def draw(db: Database, wanted: Guarantee) -> Audit:
     if run is None:
         raise AnnotatorError("There is no model yet whose predictions could be accepted. Label some images first.")
     with db.reading():  # labels are read class by class, as of one moment
-        newest = newest_decision(db.sql)
-        strata, drawn = _draw(_Cells(db, run), wanted)
+        newest = get_newest_decision_id(db.sql)
+        strata, drawn = _draw_cells(_RunCells(db, run), wanted)
     cells = [
         (int(run.class_ids[column]), int(run.image_ids[row]), stratum, place)
         for place, (row, column, stratum) in enumerate(drawn)
     ]
     audit_id = audits.publish(db, run, strata, run.probabilities, cells, run.run.id, newest)
-    return next(published for published in audits.audits(db) if published.id == audit_id)
+    return next(published for published in audits.load_audits(db) if published.id == audit_id)
 
 
-class _Cells:
+class _RunCells:
     """The cells of a run, read class by class: N cells at a time instead of N x C.
 
     Attributes:
@@ -58,42 +59,42 @@ class _Cells:
 
     def __init__(self, db: Database, run: Predictions):
         self._db, self._run, self.shape = db, run, run.probabilities.shape
-        self._readable = np.isin(run.image_ids, audits.readable_images(db))
+        self._readable = np.isin(run.image_ids, audits.load_readable_image_ids(db))
         self._first, self._some = 0, np.zeros((0, 0), np.float16)
-        self.counts = np.zeros((self.shape[1], merging.KEYS), np.int64)
+        self.counts = np.zeros((self.shape[1], merged_ranking.KEY_COUNT), np.int64)
         for column in range(self.shape[1]):
-            probabilities, is_open = self.of_class(column)
-            self.counts[column] = merging.count_keys(merging.keys_of(probabilities[is_open]))
+            probabilities, is_open = self.read_class(column)
+            self.counts[column] = merged_ranking.count_keys(merged_ranking.to_keys(probabilities[is_open]))
 
-    def of_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+    def read_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities of a class, (N,) float16, and whether each of its cells is open, (N,) bool."""
         place = column - self._first
         if not 0 <= place < self._some.shape[1]:
             place, self._first = 0, column
-            self._some = np.array(self._run.probabilities[:, column : column + audit.COLUMNS_AT_ONCE])
+            self._some = np.array(self._run.probabilities[:, column : column + audit_sampling.COLUMNS_PER_READ])
         probabilities = self._some[:, place]
-        states = audits.class_labels(self._db, int(self._run.class_ids[column]), self._run.image_ids)
+        states = audits.load_class_labels(self._db, int(self._run.class_ids[column]), self._run.image_ids)
         return probabilities, (states == OPEN) & self._readable & ~np.isnan(probabilities)
 
 
-def _draw(cells: _Cells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
+def _draw_cells(cells: _RunCells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
     """Return the strata (N, C) of a sample, and its cells in their random order: row, column, stratum."""
-    strata = np.full(cells.shape, OUTSIDE, np.uint8, order="F")  # written, and read, class by class
+    strata = np.full(cells.shape, NO_STRATUM, np.uint8, order="F")  # written, and read, class by class
     rng = np.random.default_rng()
     drawn: list[tuple[int, int, int]] = []
     columns = np.arange(cells.shape[1])
     for state in wanted.states:
-        stratum = (ALL_CLASSES if wanted.together else ONE_CLASS)[state]
+        stratum = (ALL_CLASSES_STRATA if wanted.together else ONE_CLASS_STRATA)[state]
         for group in [columns] if wanted.together else columns[:, None]:
-            threshold, sizes = _acceptable(cells.counts[group], state, wanted.precision)
+            threshold, sizes = _find_acceptance_threshold(cells.counts[group], state, wanted.precision)
             acceptable = int(sizes.sum())
-            size = sample_size(acceptable, wanted.precision)
-            if 0 < size <= LARGEST_SAMPLE * acceptable:
+            size = compute_sample_size(acceptable, wanted.precision)
+            if 0 < size <= MAX_SAMPLE_SHARE * acceptable:
                 numbers = rng.choice(acceptable, size, replace=False)  # of the acceptable cells, class by class
                 of_sample = np.zeros((size, 2), np.int64)
                 for column, count, end in zip(group.tolist(), sizes.tolist(), np.cumsum(sizes).tolist(), strict=True):
-                    probabilities, is_open = cells.of_class(column)
-                    rows = np.flatnonzero(is_open & (_confidence(probabilities, state) >= threshold))
+                    probabilities, is_open = cells.read_class(column)
+                    rows = np.flatnonzero(is_open & (_compute_confidence(probabilities, state) >= threshold))
                     strata[rows, column] = stratum
                     places = np.flatnonzero((numbers >= end - count) & (numbers < end))
                     of_sample[places] = np.stack(
@@ -103,14 +104,14 @@ def _draw(cells: _Cells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int,
     if not drawn:
         raise AnnotatorError(
             f"{'There are not' if wanted.together else 'No class has'} enough likely pairs for a guarantee of "
-            f"{guarantee.share(wanted.precision)} to save work: more than half of them would have to be answered.\n    "
-            + _alternatives(cells.counts, wanted)
+            f"{guarantee.format_precision(wanted.precision)} to save work: more than half of them would have to be "
+            "answered.\n    " + _describe_alternatives(cells.counts, wanted)
         )
     return strata, drawn
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class AcceptancePool:
     """The population of N cells that one guarantee is about, with its audit sample.
 
     Attributes:
@@ -123,7 +124,7 @@ class Pool:
 
     audit: Audit
     run_id: int
-    sample: Sample
+    sample: StratifiedSample
     image_ids: np.ndarray
     class_ids: np.ndarray
     open: np.ndarray
@@ -141,39 +142,47 @@ class AnsweredAudit:
 
     def __init__(self, db: Database, drawn: Audit, run_id: int, newest: Probabilities | None):
         self.run_id = run_id
-        self.audit, self.population, self.cells = drawn, audits.population(db, drawn.id), audits.cells_of(db, drawn)
-        self.samples = {sample.class_id: sample for sample in audit.samples_of(db, drawn, self.cells)}
-        self.class_ids = [class_.id for class_ in classes.all_classes(db)]
+        self.audit, self.population, self.cells = (
+            drawn,
+            audits.load_population(db, drawn.id),
+            audits.load_cells(db, drawn),
+        )
+        self.samples = {sample.class_id: sample for sample in audit_sampling.load_samples(db, drawn, self.cells)}
+        self.class_ids = [class_.id for class_ in classes.load_active_classes(db)]
         self._db, self._newest = db, newest
 
-    def pool(self, state: int, class_id: int | None) -> Pool | None:
+    def build_pool(self, state: int, class_id: int | None) -> AcceptancePool | None:
         """Return the pool of one class, or of all classes (class_id None); None where nothing was sampled for it."""
         if class_id is None:
-            return self._pool_of_all(state)
+            return self._build_all_classes_pool(state)
         if class_id not in self.samples or np.isnan(self.samples[class_id].scores).all():
             return None
         sample = self.samples[class_id]
         strata = np.asarray(sample.strata)
-        inside = np.flatnonzero(~np.isin(strata, (OUTSIDE, LOOK_PRESENT, LOOK_ABSENT)) & ~np.isnan(sample.scores))
+        inside = np.flatnonzero(~np.isin(strata, (NO_STRATUM, LOOK_PRESENT, LOOK_ABSENT)) & ~np.isnan(sample.scores))
         counted = np.isin(sample.rows, inside)
-        sampled, _ = positions(sample.rows[counted], inside)
-        columns, _ = self.population.columns(np.full(len(inside), class_id))
-        return self._pool(state, inside, columns, strata[inside], sampled, sample.states[counted])
+        sampled, _ = find_positions(sample.rows[counted], inside)
+        columns, _ = self.population.find_columns(np.full(len(inside), class_id))
+        return self._build_pool(state, inside, columns, strata[inside], sampled, sample.states[counted])
 
-    def _pool_of_all(self, state: int) -> Pool | None:
+    def _build_all_classes_pool(self, state: int) -> AcceptancePool | None:
         active = np.isin(self.population.class_ids, self.class_ids)
-        rows, columns = np.nonzero((np.asarray(self.population.strata) == ALL_CLASSES[state]) & active)
-        drawn = np.flatnonzero((self.cells.stratum == ALL_CLASSES[state]) & self.cells.shown)
+        rows, columns = np.nonzero((np.asarray(self.population.strata) == ALL_CLASSES_STRATA[state]) & active)
+        drawn = np.flatnonzero((self.cells.stratum == ALL_CLASSES_STRATA[state]) & self.cells.shown)
         if not len(drawn):
             return None
-        drawn = drawn[usable(self.cells.place[drawn], self.cells.state[drawn] != OPEN, self.cells.in_audit[drawn])]
+        drawn = drawn[
+            find_usable_cells(self.cells.place[drawn], self.cells.state[drawn] != OPEN, self.cells.in_audit[drawn])
+        ]
         drawn = drawn[np.argsort(self.cells.place[drawn])]
         shape = self.population.strata.shape
-        sampled_cells = self.population.cells(self.cells.image_id[drawn], self.cells.class_id[drawn])[:2]
-        sampled, _ = positions(np.ravel_multi_index(sampled_cells, shape), np.ravel_multi_index((rows, columns), shape))
-        return self._pool(state, rows, columns, np.zeros(len(rows), int), sampled, self.cells.state[drawn])
+        sampled_cells = self.population.find_cells(self.cells.image_id[drawn], self.cells.class_id[drawn])[:2]
+        sampled, _ = find_positions(
+            np.ravel_multi_index(sampled_cells, shape), np.ravel_multi_index((rows, columns), shape)
+        )
+        return self._build_pool(state, rows, columns, np.zeros(len(rows), int), sampled, self.cells.state[drawn])
 
-    def _pool(
+    def _build_pool(
         self,
         state: int,
         rows: np.ndarray,
@@ -181,7 +190,7 @@ class AnsweredAudit:
         strata: np.ndarray,
         sampled: np.ndarray,
         states: np.ndarray,
-    ) -> Pool:
+    ) -> AcceptancePool:
         """Return the cells (rows, columns) (N,) as a population.
 
         Args:
@@ -192,29 +201,31 @@ class AnsweredAudit:
             sampled: (n,) the places of the answered cells among them.
             states: (n,) the answers to those.
         """
-        labels, newest = self._labels(rows, columns), self._probabilities(rows, columns)
+        labels, newest = self._load_labels(rows, columns), self._get_probabilities(rows, columns)
         opposite = newest < 0.5 if state == PRESENT else newest >= 0.5  # False where the newest run has no model
-        confidence = _confidence(np.asarray(self.population.scores)[rows, columns], state)
-        return Pool(
+        confidence = _compute_confidence(np.asarray(self.population.scores)[rows, columns], state)
+        return AcceptancePool(
             self.audit,
             self.run_id,
-            Sample(confidence, strata, sampled, states != state),  # "unsure" counts as wrong
+            StratifiedSample(confidence, strata, sampled, states != state),  # "unsure" counts as wrong
             self.population.image_ids[rows],
             self.population.class_ids[columns],
             (labels == OPEN) & ~opposite,
             labels == -state,
         )
 
-    def _labels(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _load_labels(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the labels of the cells at these rows and columns, (N,) int8."""
         labels = np.full(len(rows), OPEN, np.int8)
         for column in np.unique(columns).tolist():
-            of_class = audits.class_labels(self._db, int(self.population.class_ids[column]), self.population.image_ids)
+            of_class = audits.load_class_labels(
+                self._db, int(self.population.class_ids[column]), self.population.image_ids
+            )
             places = columns == column
             labels[places] = of_class[rows[places]]
         return labels
 
-    def _probabilities(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _get_probabilities(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the newest run's probabilities of the cells at these rows and columns, (N,) float16.
 
         nan where the run has none.
@@ -222,12 +233,12 @@ class AnsweredAudit:
         values = np.full(len(rows), np.nan, np.float16)
         if self._newest is not None:
             image_ids, class_ids = self.population.image_ids[rows], self.population.class_ids[columns]
-            at_rows, at_columns, known = self._newest.cells(image_ids, class_ids)
+            at_rows, at_columns, known = self._newest.find_cells(image_ids, class_ids)
             values[known] = self._newest.probabilities[at_rows[known], at_columns[known]]
         return values
 
 
-def _alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
+def _describe_alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
     """Return a sentence on what could be guaranteed of the cells that the current run would accept.
 
     Args:
@@ -236,17 +247,19 @@ def _alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
     """
     columns = np.arange(len(counts))
     possible: dict[bool, float] = {}  # together -> highest precision
-    for precision in [fallback for fallback in FALLBACKS if fallback <= wanted.precision]:
+    for precision in [fallback for fallback in FALLBACK_PRECISIONS if fallback <= wanted.precision]:
         for together in (False, True):
             if together in possible or (together and wanted.together and precision == wanted.precision):
                 continue
             for group in [columns] if together else columns[:, None]:
-                sizes = [int(_acceptable(counts[group], state, precision)[1].sum()) for state in wanted.states]
-                if any(guarantee.in_reach(size, precision) for size in sizes):
+                sizes = [
+                    int(_find_acceptance_threshold(counts[group], state, precision)[1].sum()) for state in wanted.states
+                ]
+                if any(guarantee.is_in_reach(size, precision) for size in sizes):
                     possible[together] = precision
                     break
     options = [
-        f"{guarantee.share(possible[together])} {words}"
+        f"{guarantee.format_precision(possible[together])} {words}"
         for together, words in ((False, "class by class"), (True, "for all classes together"))
         if together in possible
     ]
@@ -255,16 +268,17 @@ def _alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
     return f"Possible here: {', or '.join(options)}."
 
 
-def _confidence(probabilities: np.ndarray, state: int) -> np.ndarray:
+def _compute_confidence(probabilities: np.ndarray, state: int) -> np.ndarray:
     """Return the model's confidence in a state, float32 of the shape of its probabilities."""
     wide = np.asarray(probabilities, np.float32)
     return wide if state == PRESENT else np.where(wide < 0.5, 1 - wide, 0)
 
 
-def _acceptable(counts: np.ndarray, state: int, precision: float) -> tuple[float, np.ndarray]:
+def _find_acceptance_threshold(counts: np.ndarray, state: int, precision: float) -> tuple[float, np.ndarray]:
     """Return the lowest threshold that open cells could be accepted at, and (c,) how many of each class reach it.
 
-    It is the lowest confidence at which the model itself expects the precision, within SLACK; inf and zeros where it
+    It is the lowest confidence at which the model itself expects the precision, within PRECISION_SLACK; inf and zeros
+    where it
     expects it at none of the CANDIDATES.
 
     Args:
@@ -272,10 +286,12 @@ def _acceptable(counts: np.ndarray, state: int, precision: float) -> tuple[float
         state: PRESENT or ABSENT.
         precision: The share of accepted cells that must be right, in (0, 1).
     """
-    confidence = _confidence(merging.probabilities_of(np.arange(merging.KEYS, dtype=np.uint16)), state)
-    for threshold in CANDIDATES:
+    confidence = _compute_confidence(
+        merged_ranking.to_probabilities(np.arange(merged_ranking.KEY_COUNT, dtype=np.uint16)), state
+    )
+    for threshold in CANDIDATE_THRESHOLDS:
         above = counts[:, confidence >= threshold]
         cells = int(above.sum())
-        if cells and float(above.sum(0) @ confidence[confidence >= threshold]) / cells >= precision - SLACK:
+        if cells and float(above.sum(0) @ confidence[confidence >= threshold]) / cells >= precision - PRECISION_SLACK:
             return float(threshold), above.sum(1)
     return np.inf, np.zeros(len(counts), np.int64)

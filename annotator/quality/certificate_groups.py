@@ -10,39 +10,39 @@ from typing import Any
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.indexing import positions
-from annotator.quality import audit, certificate
-from annotator.quality.certificate_strata import Population, relabels_of, sharpest
+from annotator.humanize import format_count
+from annotator.indexing import find_positions
+from annotator.quality import audit_sampling, certification
+from annotator.quality.certificate_strata import CellPopulation, count_relabels, select_best_audits
 from annotator.quality.evidence import (
-    IF_RIGHT,
+    IF_ANSWERS_ARE_RIGHT,
     Interval,
-    interval_of,
-    missing_reason,
-    precision_reason,
-    recall_reason,
+    explain_hidden_missing,
+    explain_hidden_precision,
+    explain_hidden_recall,
+    make_interval,
 )
 from annotator.records import ABSENT, PRESENT
-from annotator.shares import counted
-from annotator.snapshot import fact_groups, facts, gallery
-from annotator.snapshot.fact_groups import Groups
-from annotator.snapshot.facts import Kind
+from annotator.snapshot import fact_groups, gallery_listing, image_facts
+from annotator.snapshot.fact_groups import FactGroups
+from annotator.snapshot.image_facts import FactKind
 from annotator.store.classes import classes
-from annotator.store.database.database import Database, newest_decision
-from annotator.store.gallery import columns as image_columns
-from annotator.store.gallery.values import NONE
+from annotator.store.database.database import Database, get_newest_decision_id
+from annotator.store.gallery import image_columns
+from annotator.store.gallery.values import NO_TEXT
 from annotator.store.images import attributes
 from annotator.store.labels import audits, auto_accepted
-from annotator.store.pictures.decoding_budget import give_back_freed
+from annotator.store.pictures.decoding_budget import release_freed_memory
 from models.statistics.bounds import CONFIDENCE
-from models.statistics.certificate import Labels, Strata, count_within
-from models.statistics.domain_totals import certify_domain, rows_within
+from models.statistics.certified_recall import LabelTotals, Strata, count_strata_by_domain
+from models.statistics.domain_totals import certify_domain, select_domain_rows
 
-MOST = 60  # groups; the rarest choices are one group together
-NOT_KNOWN = "not known"
+MAX_GROUPS = 60  # groups; the rarest choices are one group together
+UNKNOWN_GROUP_NAME = "not known"
 
 
 @dataclass(frozen=True)
-class Group:
+class CertifiedGroup:
     """The certified figures of the images with one value of a fact, of all classes together.
 
     Attributes:
@@ -81,12 +81,12 @@ class Group:
         figures = {name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)}
         for name in ("recall", "missing"):
             if "reason" not in figures[name]:
-                figures[name]["assuming"] = IF_RIGHT
+                figures[name]["assuming"] = IF_ANSWERS_ARE_RIGHT
         return asdict(self) | figures
 
 
 @dataclass(frozen=True)
-class ByFact:
+class FactCertificate:
     """The certificate by one fact.
 
     Attributes:
@@ -98,22 +98,24 @@ class ByFact:
 
     fact: str
     label: str
-    groups: list[Group]
+    groups: list[CertifiedGroup]
     last_decision_id: int
 
     @property
-    def measured(self) -> list[Group]:
+    def measured_groups(self) -> list[CertifiedGroup]:
         """Return the groups whose recall is measured."""
         return [group for group in self.groups if group.is_measured]
 
-    def in_words(self) -> list[str]:
+    def format_sentences(self) -> list[str]:
         """Return sentences on how many groups are measured, and on what chance does among many."""
-        many, measured = len(self.groups), len(self.measured)
-        sampled = sum(group.unknown > 0 for group in self.measured)
+        many, measured = len(self.groups), len(self.measured_groups)
+        sampled = sum(group.unknown > 0 for group in self.measured_groups)
         sentences: list[str] = []
         if measured < many:
             rest = many - measured
-            sentences.append(f"Not enough audited: {rest:,} of {counted(many, 'group')}. A larger audit measures more.")
+            sentences.append(
+                f"Not enough audited: {rest:,} of {format_count(many, 'group')}. A larger audit measures more."
+            )
         if sampled > 1:
             wrong = (1 - CONFIDENCE) * sampled
             some = f"about {wrong:,.0f}" if wrong >= 1.5 else "one"
@@ -132,120 +134,123 @@ class ByFact:
             "simultaneous": False,
             "groups": [group.as_json() for group in self.groups],
             "last_decision_id": self.last_decision_id,
-            "sentences": self.in_words(),
+            "sentences": self.format_sentences(),
         }
 
 
-def certificate_by(db: Database, name: str, most: int = MOST) -> ByFact:
+def compute_certificate_by(db: Database, fact_name: str, max_groups: int = MAX_GROUPS) -> FactCertificate:
     """Compute recall and precision of the images of each group of a fact.
 
     Args:
         db: The project's database.
-        name: Of the fact, or of an imported column.
-        most: The largest number of groups of choices and times; which ones are named depends on sizes alone.
+        fact_name: Of the fact, or of an imported column.
+        max_groups: The largest number of groups of choices and times; which ones are named depends on sizes alone.
 
     Raises:
         AnnotatorError: There is no such fact, or it is known of no image.
     """
-    with gallery.up_to_date(db) as columns:
-        fact = facts.find(db, columns, name)
+    with gallery_listing.open_columns(db) as columns:
+        fact = image_facts.find(db, columns, fact_name)
         image_ids = columns.image_ids.copy()
-        groups = fact_groups.grouped(fact, fact.read(db, columns), most)
-    if not (groups.codes != NONE).any():
+        groups = fact_groups.group_values(fact, fact.read_values(db, columns), max_groups)
+    if not (groups.codes != NO_TEXT).any():
         by_worker = " The worker measures it: is it running?" if fact.by_worker else ""
         raise AnnotatorError(
-            f"{fact.label} is known of none of {counted(len(image_ids), 'image')}, so there are no groups by it."
+            f"{fact.label} is known of none of {format_count(len(image_ids), 'image')}, so there are no groups by it."
             f"{by_worker}"
         )
     with db.reading():  # labels are read class by class, as of one moment
-        found = _Cells(db, image_ids, groups, fact.kind == Kind.CHOICE).groups()
-        newest = newest_decision(db.sql)
-    give_back_freed()
+        found = _GroupedCells(db, image_ids, groups, fact.kind == FactKind.CHOICE).build_groups()
+        newest = get_newest_decision_id(db.sql)
+    release_freed_memory()
     measured = sorted((one for one in found if one.is_measured), key=lambda one: (one.recall.low, one.name))
     rest = sorted((one for one in found if not one.is_measured), key=lambda one: -one.images)
-    return ByFact(fact.name, fact.label, measured + rest, newest)
+    return FactCertificate(fact.name, fact.label, measured + rest, newest)
 
 
-def stamp(db: Database) -> tuple[object, ...]:
-    """Return all that `certificate_by` depends on beside the fact."""
-    return (*certificate.stamp(db), attributes.stamp(db), image_columns.stamp(db))
+def get_change_key(db: Database) -> tuple[object, ...]:
+    """Return all that `compute_certificate_by` depends on beside the fact."""
+    return (*certification.get_change_key(db), attributes.get_change_key(db), image_columns.load_stamp(db))
 
 
-class _Cells:
+class _GroupedCells:
     """All cells of the project by group, counted class by class."""
 
-    def __init__(self, db: Database, image_ids: np.ndarray, groups: Groups, by_name: bool):
-        self._db, self._names = db, [*groups.labels, NOT_KNOWN]
-        self._given = [*groups.given, ""]
+    def __init__(self, db: Database, image_ids: np.ndarray, groups: FactGroups, by_name: bool):
+        self._db, self._names = db, [*groups.labels, UNKNOWN_GROUP_NAME]
+        self._given = [*groups.filter_values, ""]
         self._many = len(self._names)
         # What has no filter is no value: the rest of the choices, and what is not known.
         keys = [name.casefold() if by_name else "" for name in self._names]
         order = sorted(range(self._many), key=lambda group: (not self._given[group], keys[group], group))
         self._places = np.argsort(order).tolist()
-        class_ids = np.array([class_.id for class_ in classes.all_classes(db)], np.int64)
-        self._population = Population(db, audits.readable_images(db), class_ids, None)
-        places, known = positions(self._population.image_ids, image_ids)
-        codes = np.where(known, groups.codes[places] if len(image_ids) else NONE, NONE)
-        self._group_of = np.where(codes == NONE, self._many - 1, codes).astype(np.int32)
+        class_ids = np.array([class_.id for class_ in classes.load_active_classes(db)], np.int64)
+        self._population = CellPopulation(db, audits.load_readable_image_ids(db), class_ids, None)
+        places, known = find_positions(self._population.image_ids, image_ids)
+        codes = np.where(known, groups.codes[places] if len(image_ids) else NO_TEXT, NO_TEXT)
+        self._group_of = np.where(codes == NO_TEXT, self._many - 1, codes).astype(np.int32)
         self._samples = [
             sample
-            for drawn in audits.audits(db)
+            for drawn in audits.load_audits(db)
             if not drawn.by_event
-            for sample in audit.samples_of(db, drawn, audits.cells_of(db, drawn))
+            for sample in audit_sampling.load_samples(db, drawn, audits.load_cells(db, drawn))
         ]
         self._parts: list[tuple[int, int, dict[str, np.ndarray]]] = []
         self._sampled = np.zeros(len(self._group_of), bool)  # images of which an answer counts
         self._audited = np.zeros(self._many, np.int64)
         self._labels = np.zeros((3, len(class_ids), self._many), np.int64)  # present, accepted, open
         for column in range(len(class_ids)):
-            self._count(column)
-        self._disputed = self._disagreed(class_ids)
-        self._expected = self._expected_precision(class_ids)
+            self._count_class(column)
+        self._disputed = self._count_disagreed(class_ids)
+        self._expected = self._load_expected_precision(class_ids)
 
-    def groups(self) -> list[Group]:
+    def build_groups(self) -> list[CertifiedGroup]:
         """Return the figures of all groups that have an image."""
         images = np.bincount(self._group_of, minlength=self._many)
         sampled = np.bincount(self._group_of[self._sampled], minlength=self._many)
         return [
-            self._figures(group, int(images[group]), int(sampled[group])) for group in np.flatnonzero(images).tolist()
+            self._build_group(group, int(images[group]), int(sampled[group]))
+            for group in np.flatnonzero(images).tolist()
         ]
 
-    def _count(self, column: int) -> None:
-        states, accepted = self._population.of_class(column)
+    def _count_class(self, column: int) -> None:
+        states, accepted = self._population.read_class(column)
         is_open = (states != PRESENT) & (states != ABSENT)
         for place, cells in enumerate((states == PRESENT, accepted & is_open, is_open)):
             self._labels[place, column] = np.bincount(self._group_of[cells], minlength=self._many)
         used = np.zeros(len(states), bool)
-        for number, (aligned, _) in enumerate(sharpest(self._samples, self._population, column, states, accepted)):
+        for number, (aligned, _) in enumerate(
+            select_best_audits(self._samples, self._population, column, states, accepted)
+        ):
             everything = np.ones(len(aligned.rows), bool)
             sample = (aligned.strata, states, accepted, aligned.rows, everything)
-            counts = count_within(*sample, self._group_of, self._many)
+            counts = count_strata_by_domain(*sample, self._group_of, self._many)
             self._parts.append((column, number, counts))
             used[aligned.rows] = True
         self._sampled |= used
         self._audited += np.bincount(self._group_of[used], minlength=self._many)
 
-    def _figures(self, group: int, images: int, audited_images: int) -> Group:
+    def _build_group(self, group: int, images: int, audited_images: int) -> CertifiedGroup:
         present, accepted, open_ = self._labels[:, :, group]
         people, filled, unknown = int(present.sum()), int(accepted.sum()), int(open_.sum())
         audited = int(self._audited[group])
-        relabels = relabels_of(self._samples, self._population.image_ids[self._group_of == group])
+        relabels = count_relabels(self._samples, self._population.image_ids[self._group_of == group])
         # What a guarantee promises of all cells together it does not promise of each place.
-        labels = Labels(
+        labels = LabelTotals(
             present=present,
             accepted=accepted,
             guaranteed=np.zeros(len(present)),
             expected=self._expected,
             disagreed_present=self._disputed[0, :, group],
             disagreed_absent=self._disputed[1, :, group],
-            looked=relabels.present,
-            mistaken=relabels.mistaken,
+            relabeled=relabels.present,
+            relabeled_wrong=relabels.mistaken,
         )
-        certified = certify_domain(self._strata(group), labels)
-        recall, precision = interval_of(certified.recall, -1, 4), interval_of(certified.precision, -1, 4)
-        missing = interval_of(certified.missing, -1, 1)
+        certified = certify_domain(self._build_strata(group), labels)
+        recall, precision = make_interval(certified.recall, -1, 4), make_interval(certified.precision, -1, 4)
+        missing = make_interval(certified.missing, -1, 1)
         labeled = people + filled
-        return Group(
+        return CertifiedGroup(
             name=self._names[group],
             given=self._given[group],
             place=self._places[group],
@@ -255,39 +260,41 @@ class _Cells:
             people=people,
             accepted=filled,
             unknown=unknown,
-            recall=_because(recall, recall_reason(recall, labeled, unknown, audited)),
-            precision=_because(precision, precision_reason(precision, people, filled, audited, relabels.present)),
-            missing=_because(missing, missing_reason(missing, recall, labeled, unknown, audited)),
+            recall=_set_reason(recall, explain_hidden_recall(recall, labeled, unknown, audited)),
+            precision=_set_reason(
+                precision, explain_hidden_precision(precision, people, filled, audited, relabels.present)
+            ),
+            missing=_set_reason(missing, explain_hidden_missing(missing, recall, labeled, unknown, audited)),
         )
 
-    def _strata(self, group: int) -> Strata:
+    def _build_strata(self, group: int) -> Strata:
         rows: list[dict[str, np.ndarray]] = []
         for column, number, counts in self._parts:
-            within = rows_within(counts, group)
+            within = select_domain_rows(counts, group)
             size = len(within["code"])
             rows.append(within | {"of_class": np.full(size, column), "audit": np.full(size, number)})
         none = np.zeros(0, np.int64)
         names = Strata.__dataclass_fields__
         return Strata(**{name: np.concatenate([none, *(row[name] for row in rows)]) for name in names})
 
-    def _disagreed(self, class_ids: np.ndarray) -> np.ndarray:
+    def _count_disagreed(self, class_ids: np.ndarray) -> np.ndarray:
         """Return the cells on which people differ, by their label: (present and absent, C, G) int64."""
         result = np.zeros((2, len(class_ids), self._many), np.int64)
-        cells = audits.disagreed_cells(self._db)
-        columns, is_class = positions(cells[:, 0], class_ids)
-        places, is_image = positions(cells[:, 1], self._population.image_ids)
+        cells = audits.load_disagreed_cells(self._db)
+        columns, is_class = find_positions(cells[:, 0], class_ids)
+        places, is_image = find_positions(cells[:, 1], self._population.image_ids)
         for row, state in enumerate((PRESENT, ABSENT)):
             of = is_class & is_image & (cells[:, 2] == state)
             np.add.at(result[row], (columns[of], self._group_of[places[of]]), 1)
         return result
 
-    def _expected_precision(self, class_ids: np.ndarray) -> np.ndarray:
+    def _load_expected_precision(self, class_ids: np.ndarray) -> np.ndarray:
         result = np.full(len(class_ids), np.nan)
-        for acceptance in auto_accepted.acceptances(self._db):
+        for acceptance in auto_accepted.load_acceptances(self._db):
             if acceptance.state == PRESENT and acceptance.cells:
                 result[class_ids == acceptance.class_id] = 1 - acceptance.wrong / max(acceptance.audited, 1)
         return result
 
 
-def _because(interval: Interval, reason: str) -> Interval:
+def _set_reason(interval: Interval, reason: str) -> Interval:
     return Interval(interval.estimate, interval.low, interval.high, reason)

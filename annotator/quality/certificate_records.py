@@ -3,13 +3,13 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from annotator.quality.evidence import IF_RIGHT, Interval, ends, share_in_words
-from annotator.shares import counted
-from annotator.snapshot.progress import CHANGED, TILES
-from annotator.snapshot.time_model import DEFAULTS
+from annotator.humanize import format_count
+from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, Interval, describe_share, format_share_interval
+from annotator.snapshot.project_progress import CHANGED_TILES, GRID_TILES
+from annotator.snapshot.time_model import DEFAULT_TIMES
 from annotator.store.labels.audits import Audit
 
-TARGET = 0.98
+DEFAULT_TARGET_RECALL = 0.98
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class EventFigures:
 
 
 @dataclass(frozen=True)
-class Row:
+class CertificateRow:
     """The certified figures of one class, or of all classes together (class_id None).
 
     Attributes:
@@ -63,8 +63,8 @@ class Row:
     def says(self) -> str:
         """Return a sentence on what recall and the number of missing labels assume."""
         if not self.unknown and not self.audited:
-            return f"{IF_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
-        return f"{IF_RIGHT.capitalize()}."
+            return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
+        return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}."
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields as plain values.
@@ -74,7 +74,7 @@ class Row:
         figures = {name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)}
         for name in ("recall", "missing"):
             if "reason" not in figures[name]:
-                figures[name]["assuming"] = IF_RIGHT
+                figures[name]["assuming"] = IF_ANSWERS_ARE_RIGHT
         fields = asdict(self) | figures
         del fields["events"]
         if self.events:
@@ -84,7 +84,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Relabels:
+class RelabelCounts:
     """Counts of the audit answers to cells that people had decided.
 
     Attributes:
@@ -117,9 +117,9 @@ class Certificate:
         set_aside: Images that people set aside, which are in no figure.
     """
 
-    classes: list[Row]
-    overall: Row
-    relabels: Relabels
+    classes: list[CertificateRow]
+    overall: CertificateRow
+    relabels: RelabelCounts
     audits: list[Audit]
     images: int
     seconds_a_tile: float
@@ -133,7 +133,7 @@ class Certificate:
     events: int | None = None
     set_aside: int = 0
 
-    def reached(self, target: float = TARGET, allowing: bool = False) -> list[int]:
+    def find_reached_classes(self, target: float = DEFAULT_TARGET_RECALL, allowing: bool = False) -> list[int]:
         """Return the ids of the classes whose recall is at least `target` with 95 % confidence.
 
         That is the low end of recall's interval.
@@ -146,34 +146,34 @@ class Certificate:
         return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]
 
     @property
-    def unmeasured(self) -> int:
+    def unmeasured_class_count(self) -> int:
         """Return the number of classes whose recall was not measured."""
         return sum(bool(row.recall.reason) for row in self.classes)
 
-    def headline(self, target: float = TARGET) -> str:
+    def headline(self, target: float = DEFAULT_TARGET_RECALL) -> str:
         """Return how many classes reach the target, or what would tell, without a full stop at the end."""
-        if self.unmeasured == len(self.classes):
+        if self.unmeasured_class_count == len(self.classes):
             return "Not measured yet. An audit tells how many labels are missing"
-        share = f"{len(self.reached(target))} of {counted(len(self.classes), 'class', 'classes')}"
+        share = f"{len(self.find_reached_classes(target))} of {format_count(len(self.classes), 'class', 'classes')}"
         return f"{100 * target:g} % recall reached for {share}"
 
-    def conditions(self, target: float = TARGET) -> str:
+    def conditions(self, target: float = DEFAULT_TARGET_RECALL) -> str:
         """Return what the headline rests on, without a full stop at the end; "" where nothing was measured."""
-        if self.unmeasured == len(self.classes):
+        if self.unmeasured_class_count == len(self.classes):
             return ""
-        rest = f"; {self.unmeasured:,} not measured" if self.unmeasured else ""
-        rest += f"; without {counted(self.set_aside, 'image')} set aside" if self.set_aside else ""
+        rest = f"; {self.unmeasured_class_count:,} not measured" if self.unmeasured_class_count else ""
+        rest += f"; without {format_count(self.set_aside, 'image')} set aside" if self.set_aside else ""
         allowing = ""
         if self.compared:
-            allowing = f". Reached allowing for their mistakes: {len(self.reached(target, allowing=True))}"
-        return f"With 95 % confidence, {IF_RIGHT}{rest}{allowing}"
+            allowing = f". Reached allowing for their mistakes: {len(self.find_reached_classes(target, allowing=True))}"
+        return f"With 95 % confidence, {IF_ANSWERS_ARE_RIGHT}{rest}{allowing}"
 
-    def sentence(self, target: float = TARGET) -> str:
+    def sentence(self, target: float = DEFAULT_TARGET_RECALL) -> str:
         """Return the stopping rule and the state of precision in words, without a full stop at the end."""
         precision = self.overall.precision
         parts = [self.headline(target), self.conditions(target)]
-        if self.unmeasured < len(self.classes) or not precision.reason:
-            parts.append(f"Precision: {precision.reason or ends(precision)}")
+        if self.unmeasured_class_count < len(self.classes) or not precision.reason:
+            parts.append(f"Precision: {precision.reason or format_share_interval(precision)}")
         return ". ".join(filter(None, parts))
 
     def in_events(self) -> str:
@@ -182,15 +182,15 @@ class Certificate:
         if of_all is None:
             return ""
         return (
-            f"{counted(self.images, 'image')} in {counted(self.events or 0, 'event')}. "
-            f"{counted(of_all.found, 'pair')} of an event and a class found, by a label of a person. Recall of events, "
-            f"from {counted(of_all.audited, 'audited pair')}: {share_in_words(of_all.recall)}."
+            f"{format_count(self.images, 'image')} in {format_count(self.events or 0, 'event')}. "
+            f"{format_count(of_all.found, 'pair')} of an event and a class found, by a label of a person. Recall of "
+            f"events, from {format_count(of_all.audited, 'audited pair')}: {describe_share(of_all.recall)}."
         )
 
     @property
     def time_is_assumed(self) -> bool:
         """Return whether the times are those of the default time model, as no grid has been timed in this project."""
-        return self.seconds_a_tile == DEFAULTS.grid(TILES, CHANGED) / TILES
+        return self.seconds_a_tile == DEFAULT_TIMES.estimate_grid_seconds(GRID_TILES, CHANGED_TILES) / GRID_TILES
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields as plain values; a figure that was not measured is None, with the reason."""
@@ -201,12 +201,12 @@ class Certificate:
         return {name: value for name, value in fields.items() if name not in absent}
 
 
-def in_words(certificate: Certificate) -> str:
+def describe_mistake_allowance(certificate: Certificate) -> str:
     """Return what "allowing for mistakes" is measured on and what it cannot see, in words.
 
     Only for certificates with compared answers.
     """
     return (
-        f"Allowing for mistakes: from {counted(certificate.compared, 'answer')} that others gave, too, blind. "
+        f"Allowing for mistakes: from {format_count(certificate.compared, 'answer')} that others gave, too, blind. "
         "What everybody overlooks is not seen."
     )

@@ -7,57 +7,57 @@ event_totals.py).
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.indexing import CellIndex, positions
-from annotator.snapshot.predictions import AlignedRows, read_predictions
+from annotator.indexing import CellIndex, find_positions
+from annotator.snapshot.run_predictions import AlignedRows, read_predictions
 from annotator.store.classes import classes
-from annotator.store.database.database import Database, newest_decision
+from annotator.store.database.database import Database, get_newest_decision_id
 from annotator.store.events import membership
 from annotator.store.labels import audits
 from annotator.store.labels.audits import Audit, AuditCells
 from models.rows import Rows
 from models.statistics.event_totals import EventSample, draw_events
-from models.statistics.stratified_sampling import OUTSIDE, share_out
+from models.statistics.stratified_sampling import NO_STRATUM, allocate
 
-LARGEST = 200  # images of an event that is drawn: each asks for an answer
+MAX_EVENT_IMAGES = 200  # images of an event that is drawn: each asks for an answer
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
 
 
 def draw_cells(
-    db: Database, events: int, rng: np.random.Generator, class_ids: list[int] | None
+    db: Database, event_count: int, rng: np.random.Generator, class_ids: list[int] | None
 ) -> tuple[CellIndex, np.ndarray, Rows, list[tuple[int, int, int, int]], int | None, int]:
     """Draw events and return the arguments of `audits.publish`; called inside `Database.reading`.
 
     Args:
         db: The project's database.
-        events: How many in all, the same number of each class.
+        event_count: How many in all, the same number of each class.
         rng: Decides which are drawn.
         class_ids: Only these classes; None: all.
 
     Raises:
         AnnotatorError: The project has no events, or none is left to ask about.
     """
-    all_ids = np.array([class_.id for class_ in classes.all_classes(db)], np.int64)
+    all_ids = np.array([class_.id for class_ in classes.load_active_classes(db)], np.int64)
     chosen = np.flatnonzero(np.ones(len(all_ids), bool) if class_ids is None else np.isin(all_ids, class_ids))
-    image_ids = audits.readable_images(db)
-    event_of = membership.events_of(db, image_ids)
+    image_ids = audits.load_readable_image_ids(db)
+    event_of = membership.load_event_ids(db, image_ids)
     if event_of is None:
         raise AnnotatorError(
             f"{db.paths.project} has no events to draw. Find them first: annotator events {db.paths.project}"
         )
-    numbers = membership.numbered(event_of)
+    numbers = membership.number_events(event_of)
     sizes = np.bincount(numbers, minlength=1)
     predictions = read_predictions(db)
     scores = AlignedRows(predictions, image_ids, all_ids)
-    strata = np.full((len(image_ids), len(all_ids)), OUTSIDE, np.uint8, order="F")
-    each = share_out(min(events, len(sizes) * len(chosen)), np.ones(len(chosen)), np.full(len(chosen), len(sizes)))
+    strata = np.full((len(image_ids), len(all_ids)), NO_STRATUM, np.uint8, order="F")
+    each = allocate(min(event_count, len(sizes) * len(chosen)), np.ones(len(chosen)), np.full(len(chosen), len(sizes)))
     cells: list[tuple[int, int, int, int]] = []
     for column, wanted in zip(chosen.tolist(), each.tolist(), strict=True):
         class_id = int(all_ids[column])
-        states = audits.class_labels(db, class_id, image_ids)
+        states = audits.load_class_labels(db, class_id, image_ids)
         of_class = np.full(len(image_ids), np.nan, np.float16)
         if predictions is not None:
-            of_class = predictions.aligned(predictions.probabilities, image_ids, all_ids[column : column + 1])[:, 0]
-        drawn = draw_events(states, of_class, numbers, np.flatnonzero(sizes <= LARGEST), wanted, rng)
+            of_class = predictions.align(predictions.probabilities, image_ids, all_ids[column : column + 1])[:, 0]
+        drawn = draw_events(states, of_class, numbers, np.flatnonzero(sizes <= MAX_EVENT_IMAGES), wanted, rng)
         strata[:, column] = drawn.strata
         rows = drawn.rows
         ids_and_strata = zip(image_ids[rows].tolist(), drawn.strata[rows].tolist(), strict=True)
@@ -65,10 +65,10 @@ def draw_cells(
     if not cells:
         raise AnnotatorError(f"There is nothing to audit: {db.paths.project} has no event with an unanswered pair.")
     run_id = predictions.run.id if predictions else None
-    return CellIndex(image_ids, all_ids), strata, scores, cells, run_id, newest_decision(db.sql)
+    return CellIndex(image_ids, all_ids), strata, scores, cells, run_id, get_newest_decision_id(db.sql)
 
 
-def largest_sample(
+def find_largest_sample(
     db: Database, drawn: list[tuple[Audit, AuditCells]], class_id: int, image_ids: np.ndarray
 ) -> EventSample:
     """Return the largest sample of the events of a class among these audits, the newest one of equal size.
@@ -81,14 +81,14 @@ def largest_sample(
         class_id: The class.
         image_ids: (N,) int64, ascending: the images of the sample's rows.
     """
-    best = EventSample.nothing(len(image_ids))
+    best = EventSample.empty(len(image_ids))
     for audit, cells in drawn:
         of_class = np.flatnonzero((cells.class_id == class_id) & cells.shown)
         if len(of_class) > len(best.rows):
-            population = audits.population(db, audit.id)
-            columns, _ = population.columns([class_id])
-            places, known = positions(image_ids, population.image_ids)
-            rows, _ = positions(cells.image_id[of_class], image_ids)
-            strata = np.where(known, population.strata[places, int(columns[0])], OUTSIDE).astype(np.uint8)
+            population = audits.load_population(db, audit.id)
+            columns, _ = population.find_columns([class_id])
+            places, known = find_positions(image_ids, population.image_ids)
+            rows, _ = find_positions(cells.image_id[of_class], image_ids)
+            strata = np.where(known, population.strata[places, int(columns[0])], NO_STRATUM).astype(np.uint8)
             best = EventSample(strata, rows, cells.place[of_class], cells.in_audit[of_class])
     return best

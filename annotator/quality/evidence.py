@@ -8,17 +8,16 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from annotator.shares import percent
+from annotator.humanize import format_percent
 from models.statistics.bounds import Bounds
 
-WIDE = 0.5
+MAX_WIDTH_SHARE = 0.5
 NOT_MEASURED = "not measured"
-TAKEN_AS_RIGHT = f"{NOT_MEASURED} (people's labels assumed to be right)"
+ASSUMED_RIGHT = f"{NOT_MEASURED} (people's labels assumed to be right)"
 NOT_COMPARED = f"{NOT_MEASURED} (nobody else has answered the same images)"
-NO_LABEL = f"{NOT_MEASURED} (no labels yet)"
-IF_RIGHT = (
-    "if people's answers are right"  # what recall and the number of missing labels assume; always shown with them
-)
+NO_LABELS_YET = f"{NOT_MEASURED} (no labels yet)"
+# what recall and the number of missing labels assume; always shown with them
+IF_ANSWERS_ARE_RIGHT = "if people's answers are right"
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Interval:
         return {"estimate": self.estimate, "low": self.low, "high": self.high}
 
 
-def recall_reason(recall: Interval, labeled: int, unknown: int, audited: int) -> str:
+def explain_hidden_recall(recall: Interval, labeled: int, unknown: int, audited: int) -> str:
     """Return why recall is not shown; "" where it is.
 
     Args:
@@ -56,10 +55,10 @@ def recall_reason(recall: Interval, labeled: int, unknown: int, audited: int) ->
         return ""
     if not audited:
         return NOT_MEASURED
-    return NO_LABEL if not labeled else _too_wide(recall, 1, audited)
+    return NO_LABELS_YET if not labeled else _explain_too_wide(recall, 1, audited)
 
 
-def allowing_reason(recall: Interval, labeled: int, compared: int) -> str:
+def explain_hidden_allowance(recall: Interval, labeled: int, compared: int) -> str:
     """Return why recall that allows for mistakes is not shown; "" where it is.
 
     Args:
@@ -68,11 +67,11 @@ def allowing_reason(recall: Interval, labeled: int, compared: int) -> str:
         compared: Answers that could be compared with those of others.
     """
     if not labeled:
-        return NO_LABEL
-    return _too_wide(recall, 1, compared) if compared else NOT_COMPARED
+        return NO_LABELS_YET
+    return _explain_too_wide(recall, 1, compared) if compared else NOT_COMPARED
 
 
-def missing_reason(missing: Interval, recall: Interval, labeled: int, unknown: int, audited: int) -> str:
+def explain_hidden_missing(missing: Interval, recall: Interval, labeled: int, unknown: int, audited: int) -> str:
     """Return why the number of missing positives is not shown; "" where it is.
 
     With labels the width of recall's interval decides, without labels the width of its own.
@@ -81,10 +80,10 @@ def missing_reason(missing: Interval, recall: Interval, labeled: int, unknown: i
         return ""
     if not audited:
         return NOT_MEASURED
-    return _too_wide(recall, 1, audited) if labeled else _too_wide(missing, unknown, audited)
+    return _explain_too_wide(recall, 1, audited) if labeled else _explain_too_wide(missing, unknown, audited)
 
 
-def precision_reason(precision: Interval, people: int, accepted: int, audited: int, relabeled: int) -> str:
+def explain_hidden_precision(precision: Interval, people: int, accepted: int, audited: int, relabeled: int) -> str:
     """Return why precision is not shown; "" where it is.
 
     Args:
@@ -95,37 +94,41 @@ def precision_reason(precision: Interval, people: int, accepted: int, audited: i
         relabeled: Relabels of "present".
     """
     if not people + accepted:
-        return NO_LABEL
+        return NO_LABELS_YET
     if people and not relabeled:
-        return TAKEN_AS_RIGHT
-    return _too_wide(precision, 1, relabeled if people else audited)
+        return ASSUMED_RIGHT
+    return _explain_too_wide(precision, 1, relabeled if people else audited)
 
 
-def share_in_words(share: Interval) -> str:
+def describe_share(share: Interval) -> str:
     """Return a share with its interval in words, or why it is not shown."""
     if share.reason:
         return share.reason
-    return "nothing to find" if share.estimate is None else f"{percent(share.estimate, digits=1)} ({ends(share)})"
+    return (
+        "nothing to find"
+        if share.estimate is None
+        else f"{format_percent(share.estimate, digits=1)} ({format_share_interval(share)})"
+    )
 
 
-def count_in_words(count: Interval) -> str:
+def describe_count(count: Interval) -> str:
     """Return a number of cells with its interval in words, or why it is not shown."""
-    return count.reason or f"{count.estimate or 0:,.0f} ({count_ends(count)})"
+    return count.reason or f"{count.estimate or 0:,.0f} ({format_count_interval(count)})"
 
 
-def ends(share: Interval) -> str:
+def format_share_interval(share: Interval) -> str:
     """Return the interval of a share in percent, rounded outwards: it never looks narrower than it is."""
     low, high = math.floor(1000 * share.low + 1e-6) / 10, math.ceil(1000 * share.high - 1e-6) / 10
     return f"{low:g} % to {high:g} %" if low < high else f"{low:g} %"
 
 
-def count_ends(count: Interval) -> str:
+def format_count_interval(count: Interval) -> str:
     """Return the interval of a number of cells, rounded outwards."""
     low, high = math.floor(count.low + 1e-6), math.ceil(count.high - 1e-6)
     return f"{low:,} to {high:,}" if low < high else f"{low:,}"
 
 
-def duration(seconds: float | None) -> str:
+def format_search_time(seconds: float | None) -> str:
     """Return a time in words. None: not measured; 0: no missing positives are expected."""
     if seconds is None:
         return NOT_MEASURED
@@ -136,20 +139,20 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
 
 
-def interval_of(bounds: Bounds, place: int, digits: int) -> Interval:
+def make_interval(bounds: Bounds, place: int, digits: int) -> Interval:
     """Return one interval of many, rounded outwards: rounding never narrows it."""
     scale = 10**digits
     low, high = math.floor(bounds.low[place] * scale) / scale, math.ceil(bounds.high[place] * scale) / scale
-    return Interval(known_number(bounds.estimate[place], digits), low, high)
+    return Interval(round_or_none(bounds.estimate[place], digits), low, high)
 
 
-def known_number(value: float, digits: int) -> float | None:
+def round_or_none(value: float, digits: int) -> float | None:
     """Return a rounded number; None for nan."""
     return None if math.isnan(value) else round(float(value), digits)
 
 
-def _too_wide(interval: Interval, possible: float, answers: int) -> str:
+def _explain_too_wide(interval: Interval, possible: float, answers: int) -> str:
     """Return why an interval is too wide to show; "" where it is narrow enough for the range from 0 to `possible`."""
-    if interval.estimate is not None and interval.high - interval.low <= WIDE * possible:
+    if interval.estimate is not None and interval.high - interval.low <= MAX_WIDTH_SHARE * possible:
         return ""
     return f"too few answers ({answers:,})"

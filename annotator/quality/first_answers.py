@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from annotator.records import PRESENT
 from annotator.store.database.database import Database
-from annotator.store.labels import decisions
-from annotator.store.labels import disagreement as annotator_disagreement
-from annotator.store.labels.disagreement import FirstAnswer
-from models.statistics.error_rates import Pattern, probabilities
+from annotator.store.labels import decisions, disagreed_cells
+from annotator.store.labels.disagreed_cells import FirstAnswer
+from models.statistics.error_rates import Pattern, estimate_probabilities
 
 
 class FirstAnswers:
@@ -35,33 +34,33 @@ class FirstAnswers:
     def refresh(self, db: Database) -> None:
         """Read the decisions made since the last call."""
         with db.reading():
-            newest = decisions.newest_decision(db)
-            image_ids = annotator_disagreement.images_of_several(db, self._newest)
-            for image_id, said in zip(image_ids, annotator_disagreement.first_answers(db, image_ids), strict=True):
-                found = (pattern_of(self._number, self._column, *cell) for cell in said.items())
+            newest = decisions.get_newest_decision_id(db)
+            image_ids = disagreed_cells.find_multi_annotator_images(db, self._newest)
+            for image_id, said in zip(image_ids, disagreed_cells.iterate_first_answers(db, image_ids), strict=True):
+                found = (build_pattern(self._number, self._column, *cell) for cell in said.items())
                 patterns = tuple(self._one.setdefault(pattern, pattern) for pattern in found if pattern)
                 self._count.subtract(self._of_image.get(image_id, ()))
                 self._count.update(patterns)
                 self._of_image[image_id] = patterns
         if image_ids:
             self._count = +self._count
-            self._probability = probabilities(self._count, len(self._number), len(self._column))
+            self._probability = estimate_probabilities(self._count, len(self._number), len(self._column))
         self._newest = newest
 
-    def people(self, image_id: int, class_id: int) -> int:
+    def count_people(self, image_id: int, class_id: int) -> int:
         """Return how many people answered this cell; 0 where fewer than two did."""
-        return len(pattern[1]) if (pattern := self._pattern(image_id, class_id)) else 0
+        return len(pattern[1]) if (pattern := self._find_pattern(image_id, class_id)) else 0
 
-    def probability(self, image_id: int, class_id: int) -> float:
+    def get_probability(self, image_id: int, class_id: int) -> float:
         """Return the probability that the class is present; 0.5 where fewer than two people answered."""
-        return self._probability[pattern] if (pattern := self._pattern(image_id, class_id)) else 0.5
+        return self._probability[pattern] if (pattern := self._find_pattern(image_id, class_id)) else 0.5
 
-    def _pattern(self, image_id: int, class_id: int) -> Pattern | None:
+    def _find_pattern(self, image_id: int, class_id: int) -> Pattern | None:
         column = self._column.get(class_id)
         return next((pattern for pattern in self._of_image.get(image_id, ()) if pattern[0] == column), None)
 
 
-def pattern_of(
+def build_pattern(
     number: dict[str, int], column: Mapping[int, int], class_id: int, answers: Mapping[str, FirstAnswer]
 ) -> Pattern | None:
     """Return who answered what to a cell; None for a class without a column, or fewer than two people.

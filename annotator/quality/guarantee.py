@@ -5,17 +5,17 @@ It is one setting of the project. A guarantee is about the share of right cells 
 
 from dataclasses import dataclass
 
+from annotator.humanize import format_count
 from annotator.records import ABSENT, PRESENT
-from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.labels import counts as overview
-from models.statistics.sequential_bound import needed, possible_precision, sample_size
+from annotator.store.labels import project_counts
+from models.statistics.sequential_bound import compute_sample_size, count_needed_answers, find_possible_precision
 
-SETTING = "acceptance"
-PRECISION = 0.99
-POPULATION = 100_000  # cells; a larger population hardly needs a larger sample
-LARGEST_SAMPLE = 0.5  # share of the guaranteed cells; a larger sample saves too little work
+GUARANTEE_SETTING = "acceptance"
+DEFAULT_PRECISION = 0.99
+MAX_POPULATION_CELLS = 100_000  # cells; a larger population hardly needs a larger sample
+MAX_SAMPLE_SHARE = 0.5  # share of the guaranteed cells; a larger sample saves too little work
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Guarantee:
             for all of them, but one class may be worse than guaranteed if others are better.
     """
 
-    precision: float = PRECISION
+    precision: float = DEFAULT_PRECISION
     present: bool = True
     absent: bool = False
     together: bool = False
@@ -39,9 +39,9 @@ class Guarantee:
         return [state for state, accepted in ((PRESENT, self.present), (ABSENT, self.absent)) if accepted]
 
 
-def chosen(db: Database) -> Guarantee | None:
+def get_guarantee(db: Database) -> Guarantee | None:
     """Return the guarantee in force; None while auto-accept is off, and where the setting is not valid (`ignored`)."""
-    setting = db.setting(SETTING)
+    setting = db.get_setting(GUARANTEE_SETTING)
     try:
         guarantee = Guarantee(**setting) if setting else None
         return guarantee if guarantee and 0.5 <= guarantee.precision < 1 else None
@@ -49,47 +49,47 @@ def chosen(db: Database) -> Guarantee | None:
         return None
 
 
-def ignored(db: Database) -> list[str]:
+def describe_invalid_setting(db: Database) -> list[str]:
     """Return a sentence on a setting that is no valid guarantee; [] where it is valid or off."""
-    setting = db.setting(SETTING)
-    if not setting or chosen(db):
+    setting = db.get_setting(GUARANTEE_SETTING)
+    if not setting or get_guarantee(db):
         return []
     return [f"setting 'acceptance' {setting!r}: it is no precision guarantee, so nothing is auto-accepted"]
 
 
-def outlook(db: Database, guarantee: Guarantee) -> str:
+def describe_feasibility(db: Database, guarantee: Guarantee) -> str:
     """Return sentences on what showing this guarantee takes here, or why it cannot be shown and what could be.
 
     They follow from the numbers of images and classes alone, so that a page can show them at no cost: a class has at
     most as many cells to accept as there are images. `auto_accept_sample.draw` looks at the probabilities.
     """
-    images, class_count = overview.image_counts(db)["all"], len(classes.all_classes(db))
+    images, class_count = project_counts.count_images_by_stage(db)["all"], len(classes.load_active_classes(db))
     cells, what = (images * class_count, "all classes together") if guarantee.together else (images, "one class")
-    if in_reach(cells, guarantee.precision):
-        answers = needed(min(cells, POPULATION), guarantee.precision)
+    if is_in_reach(cells, guarantee.precision):
+        answers = count_needed_answers(min(cells, MAX_POPULATION_CELLS), guarantee.precision)
         return (
-            f"Showing {share(guarantee.precision)} for {what} takes about {counted(answers, 'audit answer')} without a "
-            "mistake, and more with mistakes."
+            f"Showing {format_precision(guarantee.precision)} for {what} takes about "
+            f"{format_count(answers, 'audit answer')} without a mistake, and more with mistakes."
         )
-    by_classes = f" x {counted(class_count, 'class', 'classes')}" if guarantee.together else ""
+    by_classes = f" x {format_count(class_count, 'class', 'classes')}" if guarantee.together else ""
     return (
-        f"{share(guarantee.precision)} cannot be shown for {what} here: it takes about "
-        f"{needed(POPULATION, guarantee.precision):,} audit answers without a mistake, and there are "
-        f"{counted(images, 'image')}{by_classes}. "
-    ) + _alternatives(cells, None if guarantee.together else images * class_count, guarantee.precision)
+        f"{format_precision(guarantee.precision)} cannot be shown for {what} here: it takes about "
+        f"{count_needed_answers(MAX_POPULATION_CELLS, guarantee.precision):,} audit answers without a mistake, and "
+        f"there are {format_count(images, 'image')}{by_classes}. "
+    ) + _describe_alternatives(cells, None if guarantee.together else images * class_count, guarantee.precision)
 
 
-def in_reach(cells: int, precision: float) -> bool:
-    """Return whether a sample of at most the share LARGEST_SAMPLE of this many cells can show this precision."""
-    return 0 < sample_size(min(cells, POPULATION), precision) <= LARGEST_SAMPLE * cells
+def is_in_reach(cells: int, precision: float) -> bool:
+    """Return whether a sample of at most the share MAX_SAMPLE_SHARE of this many cells can show this precision."""
+    return 0 < compute_sample_size(min(cells, MAX_POPULATION_CELLS), precision) <= MAX_SAMPLE_SHARE * cells
 
 
-def share(value: float) -> str:
+def format_precision(value: float) -> str:
     """Return a precision in percent, as it was asked for."""
     return f"{100 * value:g} %"
 
 
-def _alternatives(cells: int, all_cells: int | None, precision: float) -> str:
+def _describe_alternatives(cells: int, all_cells: int | None, precision: float) -> str:
     """Return, in words, the guarantees that can be shown of a population of cells.
 
     Args:
@@ -98,14 +98,17 @@ def _alternatives(cells: int, all_cells: int | None, precision: float) -> str:
         precision: The precision that is out of reach for them.
     """
     options = []
-    if possible := possible_precision(min(cells, POPULATION), LARGEST_SAMPLE):
-        options.append(f"{share(possible)} (about {needed(min(cells, POPULATION), possible):,} answers)")
-    if all_cells and in_reach(all_cells, precision):
-        answers = needed(min(all_cells, POPULATION), precision)
-        options.append(f"{share(precision)} for all classes together (about {answers:,} answers)")
-    elif all_cells and (possible := possible_precision(min(all_cells, POPULATION), LARGEST_SAMPLE)):
-        answers = needed(min(all_cells, POPULATION), possible)
-        options.append(f"{share(possible)} for all classes together (about {answers:,} answers)")
+    if possible := find_possible_precision(min(cells, MAX_POPULATION_CELLS), MAX_SAMPLE_SHARE):
+        options.append(
+            f"{format_precision(possible)} (about {count_needed_answers(min(cells, MAX_POPULATION_CELLS), possible):,} "
+            "answers)"
+        )
+    if all_cells and is_in_reach(all_cells, precision):
+        answers = count_needed_answers(min(all_cells, MAX_POPULATION_CELLS), precision)
+        options.append(f"{format_precision(precision)} for all classes together (about {answers:,} answers)")
+    elif all_cells and (possible := find_possible_precision(min(all_cells, MAX_POPULATION_CELLS), MAX_SAMPLE_SHARE)):
+        answers = count_needed_answers(min(all_cells, MAX_POPULATION_CELLS), possible)
+        options.append(f"{format_precision(possible)} for all classes together (about {answers:,} answers)")
     if not options:
         return "There are too few images to guarantee anything."
     return f"Possible at most: {', or '.join(options)}."

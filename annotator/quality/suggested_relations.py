@@ -16,18 +16,18 @@ from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.events import membership
-from annotator.store.labels import cells
-from annotator.store.relations import relations
-from annotator.store.relations.edits import AT_MOST_ONE, IS_A, Declared
+from annotator.store.labels import label_cells
+from annotator.store.relations import declared_relations
+from annotator.store.relations.relation_edits import AT_MOST_ONE, IS_A, Declaration
 
-LEAST = 30  # images that speak for a relation
-SURPRISE = 0.01  # chance that any pair of classes is suggested by chance
-MOST = 50  # relations that are suggested, those with most images first
-CONFIDENCE = 0.95
+MIN_IMAGES = 30  # images that speak for a relation
+SIGNIFICANCE_LEVEL = 0.01  # chance that any pair of classes is suggested by chance
+MAX_SUGGESTIONS = 50  # relations that are suggested, those with most images first
+CONFIDENCE_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class RelationSuggestion:
     """A relation that no unbiased answer contradicts.
 
     Attributes:
@@ -37,56 +37,56 @@ class Suggestion:
         at_most: The share of such images that contradict it, at most, at 95 %.
     """
 
-    declared: Declared
+    declared: Declaration
     images: int
     at_most: float
 
 
-def suggested(db: Database) -> list[Suggestion]:
+def suggest_relations(db: Database) -> list[RelationSuggestion]:
     """Return the relations that answers suggest and that do not follow from those declared, most images first."""
-    class_ids = np.array([class_.id for class_ in classes.all_classes(db)], np.int64)
-    is_present, is_answered = _answers(db, class_ids)
+    class_ids = np.array([class_.id for class_ in classes.load_active_classes(db)], np.int64)
+    is_present, is_answered = _load_answers(db, class_ids)
     together = (is_present.T @ is_present).toarray()  # (C, C): images that show both
     both_known = (is_present.T @ is_answered).toarray()  # that show the first, with an answer to the second
     asked = np.maximum(np.asarray(is_answered.sum(0)).ravel(), 1)
     share = np.asarray(is_present.sum(0)).ravel() / asked
-    allowed = np.log(SURPRISE / max(1, len(class_ids) * (len(class_ids) - 1)))
+    allowed = np.log(SIGNIFICANCE_LEVEL / max(1, len(class_ids) * (len(class_ids) - 1)))
     with np.errstate(divide="ignore", invalid="ignore"):
         always = (both_known - together == 0) & (both_known * np.log(share)[None, :] < allowed)
         never = (together == 0) & (both_known * np.log1p(-share)[None, :] < allowed)
-    enough = (both_known >= LEAST) & ~np.eye(len(class_ids), dtype=bool)
+    enough = (both_known >= MIN_IMAGES) & ~np.eye(len(class_ids), dtype=bool)
     always &= enough
     always &= ~always.T  # two names of one thing, where each is a kind of the other
     always &= ~((always.astype(int) @ always.astype(int)) > 0)  # what follows from two others
     never &= enough
     never &= never.T
-    known = relations.relations(db)
+    known = declared_relations.load_relations(db)
     found = []
     for child, parent in np.argwhere(always).tolist():
-        if class_ids[parent] not in known.ancestors(int(class_ids[child])):
+        if class_ids[parent] not in known.find_ancestors(int(class_ids[child])):
             pair = (int(class_ids[child]), int(class_ids[parent]))
-            found.append(_suggestion(Declared(IS_A, pair), int(both_known[child, parent])))
+            found.append(_build_suggestion(Declaration(IS_A, pair), int(both_known[child, parent])))
     excluded = {
         (one.class_id, one.other_id)
-        for one in known.implications()
+        for one in known.build_implications()
         if one.state == PRESENT and one.other_state == ABSENT
     }
     new = never & ~np.array([[(a, b) in excluded for b in class_ids.tolist()] for a in class_ids.tolist()], bool)
-    names = classes.names(db)
-    for group in _groups(never, new):
+    names = classes.load_class_names(db)
+    for group in _find_exclusive_groups(never, new):
         ids = tuple(class_ids[group].tolist())
         fewest = int(min(both_known[a, b] for a in group for b in group if a != b))
         name = " / ".join(names[id_] for id_ in ids)[:100]
-        found.append(_suggestion(Declared(AT_MOST_ONE, ids, name), fewest))
-    return sorted(found, key=lambda one: (-one.images, one.declared.class_ids))[:MOST]
+        found.append(_build_suggestion(Declaration(AT_MOST_ONE, ids, name), fewest))
+    return sorted(found, key=lambda one: (-one.images, one.declared.class_ids))[:MAX_SUGGESTIONS]
 
 
-def _answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+def _load_answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
     """Return which classes are present, and which are answered, (n, C) each, on one image of each event."""
-    found, _, _ = cells.training_cells(db)
+    found, _, _ = label_cells.load_training_cells(db)
     found = found[(found[:, 3] == 1) & (found[:, 2] != UNSURE)]
     image_ids, image, count = np.unique(found[:, 0], return_inverse=True, return_counts=True)
-    events = membership.kept_together(db, image_ids)
+    events = membership.load_split_groups(db, image_ids)
     order = np.lexsort((image_ids, -count, events))  # of each event the image with most answers
     first = np.r_[True, np.diff(events[order]) != 0] if len(order) else np.zeros(0, bool)
     is_chosen = np.zeros(len(image_ids), bool)
@@ -99,7 +99,7 @@ def _answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matrix, sp
     return present, sparse.csr_matrix((ones, (image, columns)), shape)
 
 
-def _groups(never: np.ndarray, new: np.ndarray) -> list[list[int]]:
+def _find_exclusive_groups(never: np.ndarray, new: np.ndarray) -> list[list[int]]:
     """Return groups of classes of which no two are ever together, each with a pair in `new`, largest first."""
     groups, left = [], new.copy()
     for first in np.argsort(-never.sum(1), kind="stable").tolist():
@@ -113,11 +113,11 @@ def _groups(never: np.ndarray, new: np.ndarray) -> list[list[int]]:
     return groups
 
 
-def _suggestion(declared: Declared, images: int) -> Suggestion:
-    return Suggestion(declared, images, 1 - (1 - CONFIDENCE) ** (1 / images))
+def _build_suggestion(declared: Declaration, images: int) -> RelationSuggestion:
+    return RelationSuggestion(declared, images, 1 - (1 - CONFIDENCE_LEVEL) ** (1 / images))
 
 
-def in_words(one: Suggestion, names: dict[int, str]) -> str:
+def describe_suggestion(one: RelationSuggestion, names: dict[int, str]) -> str:
     """Return a suggestion in one sentence, with what speaks for it."""
-    said = relations.in_words(one.declared, names)
+    said = declared_relations.describe_relation(one.declared, names)
     return f"{said}: no counter-example in {one.images:,} images, so in at most {100 * one.at_most:.1f} % (95 %)"

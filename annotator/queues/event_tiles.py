@@ -1,7 +1,8 @@
 """One tile an event in a grid: where the model agrees with itself about the event's unanswered images.
 
 These are the images that this page may be given. The model agrees with itself where it has a probability for the class
-on each of them, and all are at least EVEN or all are below. All are leased with the tile. Where a person contradicts
+on each of them, and all are at least EVEN_PROBABILITY or all are below. All are leased with the tile. Where a person
+contradicts
 the model about the tile, the others get no answer: one frame may show what the others do not.
 """
 
@@ -11,33 +12,36 @@ from itertools import islice
 
 import numpy as np
 
-from annotator.snapshot.predictions import Predictions
+from annotator.snapshot.run_predictions import Predictions
 from annotator.store.database.database import Database
-from annotator.store.events import stored
-from annotator.store.people.assignment import Taken
+from annotator.store.events import stored_events
+from annotator.store.people.assignment import UnavailableImages
 
-EVEN = 0.5  # the probability that parts "yes" from "no"; the share of "yes" from which on a grid starts with it
-MOST = 48  # images of an event that one tile stands for; images of a longer event are tiles of their own
-AT_ONCE = 64, 256  # images whose events are looked up in one query: at first, and later on
+# the probability that parts "yes" from "no"; the share of "yes" from which on a grid starts with it
+EVEN_PROBABILITY = 0.5
+MAX_IMAGES_PER_TILE = 48  # images of an event that one tile stands for; images of a longer event are tiles of their own
+IMAGES_PER_LOOKUP = 64, 256  # images whose events are looked up in one query: at first, and later on
 
 
-EventTilesOf = Callable[[int, Taken], "EventTiles"]
+EventTilesFactory = Callable[[int, UnavailableImages], "EventTiles"]
 """Returns the tiles of a class, from its id and the images that the page is not given."""
 
 
-def speaks_for_others(tile: float, is_present: bool) -> bool:
+def applies_to_event(tile: float, is_present: bool) -> bool:
     """Return whether an answer to a tile is one to all images of its event: what the model says of them.
 
     Args:
         tile: The probability of the tile.
         is_present: The answer.
     """
-    return is_present == (tile >= EVEN)
+    return is_present == (tile >= EVEN_PROBABILITY)
 
 
-def _agree(ranked: list[tuple[int, float]]) -> bool:
+def _is_unanimous(ranked: list[tuple[int, float]]) -> bool:
     """Return whether these probabilities of one class say the same of all images of an event; nan says nothing."""
-    return all(chance >= EVEN for _, chance in ranked) or all(chance < EVEN for _, chance in ranked)
+    return all(chance >= EVEN_PROBABILITY for _, chance in ranked) or all(
+        chance < EVEN_PROBABILITY for _, chance in ranked
+    )
 
 
 @dataclass
@@ -46,7 +50,7 @@ class EventTiles:
 
     Attributes:
         predictions: Of the current run.
-        out: Images that the page is not given.
+        unavailable: Images that the page is not given.
         room: Images that the page may still lease; of what comes after them, nothing is given.
         others: Image of a tile -> the other images that it stands for, likeliest first, with their probabilities.
         is_full: There was more than there is room for.
@@ -55,17 +59,17 @@ class EventTiles:
     db: Database
     predictions: Predictions
     class_id: int
-    out: Taken
+    unavailable: UnavailableImages
     room: int
     others: dict[int, list[tuple[int, float]]] = field(default_factory=dict[int, list[tuple[int, float]]])
     is_full: bool = False
 
-    def first_of_events(self, source: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+    def group_by_event(self, source: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
         """Yield the images of `source`, but of an event that one tile stands for the first image only."""
-        source, taken, (at_once, later) = iter(source), set[int](), AT_ONCE
+        source, taken, (at_once, later) = iter(source), set[int](), IMAGES_PER_LOOKUP
         while block := list(islice(source, at_once)):
             at_once = later
-            of_image = self._agreeing([image_id for image_id, _ in block if image_id not in taken])
+            of_image = self._find_unanimous_events([image_id for image_id, _ in block if image_id not in taken])
             for image_id, probability in block:
                 if image_id in taken:
                     continue
@@ -79,21 +83,21 @@ class EventTiles:
                     self.others[image_id] = others
                 yield image_id, probability
 
-    def _agreeing(self, image_ids: list[int]) -> dict[int, list[tuple[int, float]]]:
+    def _find_unanimous_events(self, image_ids: list[int]) -> dict[int, list[tuple[int, float]]]:
         """Return for each image those of its event that one tile stands for, itself among them, likeliest first.
 
         Images of events for which no tile stands are left out.
         """
-        events = stored.unanswered(self.db, image_ids, self.class_id, MOST)
+        events = stored_events.find_open_images(self.db, image_ids, self.class_id, MAX_IMAGES_PER_TILE)
         ids = np.array([image_id for event in events.values() for image_id in event], np.int64)
         # Left out first: what others have answered of images that wait for blind answers must not be told by a tile.
-        ids = ids[~self.out.among(ids)]
-        chances = self.predictions.aligned(self.predictions.probabilities, ids, [self.class_id])[:, 0]
+        ids = ids[~self.unavailable.get_mask(ids)]
+        chances = self.predictions.align(self.predictions.probabilities, ids, [self.class_id])[:, 0]
         chance_of = dict(zip(ids.tolist(), chances.astype(float).tolist(), strict=True))
         found: dict[int, list[tuple[int, float]]] = {}
         for event in events.values():
             ranked = [(image_id, chance_of[image_id]) for image_id in event if image_id in chance_of]
-            if len(ranked) > 1 and _agree(ranked):
+            if len(ranked) > 1 and _is_unanimous(ranked):
                 ranked.sort(key=lambda pair: -pair[1])
                 found |= dict.fromkeys((image_id for image_id, _ in ranked), ranked)
         return found

@@ -1,11 +1,12 @@
 """Query orders: the order in which Annotate shows images, chosen by a person and computed by the worker.
 
-Each run stores one order per strategy of models/query_strategies/, over at most CONSIDERED images without a label. The
+Each run stores one order per strategy of models/query_strategies/, over at most MAX_ORDER_IMAGES images without a
+label. The
 page walks the chosen order and takes the images that are still free. Before the first run only strategies that need
 nothing but features have orders, once some images have features. Images that are not in the order (new ones, skipped
 ones, all of them without an order) follow in the order of their sha256, which is as good as random. Incomplete images
 come last, or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its
-first images again (store/labels/cells.py).
+first images again (store/labels/label_cells.py).
 
 The orders by file name and capture time follow from the images alone (store/images/sequences.py), so they need no run.
 They hold all images that are not complete, and every person goes on behind the last image that they have left.
@@ -21,21 +22,21 @@ from annotator.settings import DEFAULT_ORDER
 from annotator.store.database.arrays import open_array, save_array
 from annotator.store.database.database import Database
 from annotator.store.images import sequences
-from annotator.store.labels import cells
-from annotator.store.labels.cells import incomplete
+from annotator.store.labels import label_cells
+from annotator.store.labels.label_cells import load_incomplete_image_ids
 from annotator.store.runs import runs
 from models.labels import PRESENT, UNSEEN
-from models.query_strategies import STRATEGIES, order
+from models.query_strategies import STRATEGIES, order_candidates
 from models.query_strategies.base import Strategy
 from models.query_strategies.incomplete import INCOMPLETE
-from models.query_strategies.mix import MIX, MIXED, taking_turns
+from models.query_strategies.mix import MIX, MIXED_STRATEGIES, interleave
 from models.query_strategies.random import RANDOM
 from models.query_strategies.unusual import UNUSUAL
 from models.rows import Rows
 
 
 @dataclass(frozen=True)
-class Sequence:
+class FileSequence:
     """An order of files, as a person chooses it; the fields are those of a Strategy."""
 
     name: str
@@ -45,42 +46,46 @@ class Sequence:
     url: str = ""
 
 
-_ROUND = "Continues after your last image. Skipped images come last."
-NAME = Sequence(sequences.BY_NAME, "File name", f"Folder by folder, by file name (2 before 10). {_ROUND}")
-TIME = Sequence(
+_CONTINUES_TEXT = "Continues after your last image. Skipped images come last."
+NAME_SEQUENCE = FileSequence(
+    sequences.BY_NAME, "File name", f"Folder by folder, by file name (2 before 10). {_CONTINUES_TEXT}"
+)
+TIME_SEQUENCE = FileSequence(
     sequences.BY_TIME,
     "Capture time",
-    f"Oldest picture first (EXIF); those without a time last, by name. {_ROUND}",
+    f"Oldest picture first (EXIF); those without a time last, by name. {_CONTINUES_TEXT}",
 )
 
-QUERY_ORDERS: dict[str, Strategy | Sequence] = STRATEGIES | {order.name: order for order in (INCOMPLETE, NAME, TIME)}
-BEFORE_A_RUN = [name for name, strategy in STRATEGIES.items() if strategy.needs == "features"]
-SEARCH = "search"  # all images with an open class, the unusual ones first: where a class has no example
-STORED = {*STRATEGIES, INCOMPLETE.name, SEARCH} - {RANDOM.name}  # with each run
-ORDERS_KEPT = 16  # orders kept in memory, mapped from the disk
-CONSIDERED = 50_000  # images in an order; of more, every run samples anew
-EMPTY = np.zeros(0, np.int64)
+QUERY_ORDERS: dict[str, Strategy | FileSequence] = STRATEGIES | {
+    order.name: order for order in (INCOMPLETE, NAME_SEQUENCE, TIME_SEQUENCE)
+}
+ORDERS_BEFORE_FIRST_RUN = [name for name, strategy in STRATEGIES.items() if strategy.needs == "features"]
+SEARCH_ORDER = "search"  # all images with an open class, the unusual ones first: where a class has no example
+STORED_ORDERS = {*STRATEGIES, INCOMPLETE.name, SEARCH_ORDER} - {RANDOM.name}  # with each run
+MAX_CACHED_ORDERS = 16  # orders kept in memory, mapped from the disk
+MAX_ORDER_IMAGES = 50_000  # images in an order; of more, every run samples anew
+EMPTY_ORDER = np.zeros(0, np.int64)
 
 
-def chosen(db: Database) -> str:
+def get_default_name(db: Database) -> str:
     """Return the name of the project's query order, for requests that name no other."""
-    return db.setting("order", DEFAULT_ORDER)
+    return db.get_setting("order", DEFAULT_ORDER)
 
 
-def choose(db: Database, name: str) -> None:
+def set_default(db: Database, name: str) -> None:
     """Use this query order from now on. Raises AnnotatorError, listing the known ones, for an unknown name."""
     find_strategy(name)
     db.set_setting("order", name)
 
 
-def find_strategy(name: str) -> Strategy | Sequence:
+def find_strategy(name: str) -> Strategy | FileSequence:
     """Return the strategy or sequence of a query order.
 
     Raises:
         AnnotatorError: For an unknown name; the message lists the known ones.
     """
     if name not in QUERY_ORDERS:
-        known = did_you_mean(name, QUERY_ORDERS, shown=len(QUERY_ORDERS))
+        known = did_you_mean(name, QUERY_ORDERS, max_listed=len(QUERY_ORDERS))
         raise AnnotatorError(f"No order is called {name!r}. {known}")
     return QUERY_ORDERS[name]
 
@@ -96,7 +101,7 @@ def build(
     """Compute every query order but the random one.
 
     They are over the readable images that nobody has labeled or skipped; one is over the incomplete images, and one,
-    SEARCH, over both.
+    SEARCH_ORDER, over both.
 
     Args:
         db: The project's database.
@@ -107,20 +112,25 @@ def build(
         seed: Decides all that is random.
 
     Returns:
-        Name -> (K,) int64 image ids, best first; K at most CONSIDERED.
+        Name -> (K,) int64 image ids, best first; K at most MAX_ORDER_IMAGES.
     """
     rng = np.random.default_rng(seed)
-    is_untouched, is_incomplete = np.isin(image_ids, cells.untouched(db)), np.isin(image_ids, incomplete(db))
-    rows = _considered(is_untouched, rng)
-    mixed = [strategy.name for strategy in MIXED]
+    is_untouched, is_incomplete = (
+        np.isin(image_ids, label_cells.load_untouched_image_ids(db)),
+        np.isin(image_ids, load_incomplete_image_ids(db)),
+    )
+    rows = _sample_rows(is_untouched, rng)
+    mixed = [strategy.name for strategy in MIXED_STRATEGIES]
     others = [name for name in STRATEGIES if name not in mixed and name != MIX.name]
-    orders = {name: order(name, features, probabilities, labels, rows, rng).rows for name in (*mixed, *others)}
-    orders[MIX.name] = taking_turns([orders[name] for name in mixed])
+    orders = {
+        name: order_candidates(name, features, probabilities, labels, rows, rng).rows for name in (*mixed, *others)
+    }
+    orders[MIX.name] = interleave([orders[name] for name in mixed])
     del orders[RANDOM.name]
     incomplete_rows = np.flatnonzero(is_incomplete)
-    searched = _considered(is_untouched | is_incomplete, rng)
-    orders[SEARCH] = order(UNUSUAL.name, features, probabilities, labels, searched, rng).rows
-    orders[INCOMPLETE.name] = INCOMPLETE.rank(features, probabilities, labels, incomplete_rows, rng)[:CONSIDERED]
+    searched = _sample_rows(is_untouched | is_incomplete, rng)
+    orders[SEARCH_ORDER] = order_candidates(UNUSUAL.name, features, probabilities, labels, searched, rng).rows
+    orders[INCOMPLETE.name] = INCOMPLETE.rank(features, probabilities, labels, incomplete_rows, rng)[:MAX_ORDER_IMAGES]
     return {name: image_ids[ordered] for name, ordered in orders.items()}
 
 
@@ -130,31 +140,34 @@ def publish_first(db: Database, image_ids: np.ndarray, features: Rows, seed: int
     image_ids and features are as of `build`. Raises DiskFull.
     """
     rng = np.random.default_rng(seed)
-    is_untouched = np.isin(image_ids, cells.untouched(db))
-    rows = _considered(is_untouched, rng)
+    is_untouched = np.isin(image_ids, label_cells.load_untouched_image_ids(db))
+    rows = _sample_rows(is_untouched, rng)
     # These strategies ask only whether an image has an answer.
     labels = np.where(is_untouched, UNSEEN, PRESENT).astype(np.int8)[:, None]
     save(
         db.paths.first_orders,
-        {name: image_ids[order(name, features, None, labels, rows, rng).rows] for name in BEFORE_A_RUN},
+        {
+            name: image_ids[order_candidates(name, features, None, labels, rows, rng).rows]
+            for name in ORDERS_BEFORE_FIRST_RUN
+        },
     )
 
 
-def _considered(is_untouched: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the rows that are True, ascending; where they are more, a random CONSIDERED of them.
+def _sample_rows(is_untouched: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the rows that are True, ascending; where they are more, a random MAX_ORDER_IMAGES of them.
 
     Args:
         is_untouched: (N,) bool: a readable image that nobody has labeled or skipped.
         rng: Draws all that is random.
     """
     rows = np.flatnonzero(is_untouched)
-    return np.sort(rng.choice(rows, CONSIDERED, replace=False)) if len(rows) > CONSIDERED else rows
+    return np.sort(rng.choice(rows, MAX_ORDER_IMAGES, replace=False)) if len(rows) > MAX_ORDER_IMAGES else rows
 
 
 def save(folder: Path, orders: dict[str, np.ndarray]) -> None:
     """Write query orders into a run's folder. Raises DiskFull."""
     for name, image_ids in orders.items():
-        save_array(_file(folder, name), image_ids)
+        save_array(_get_file(folder, name), image_ids)
 
 
 def load(db: Database, name: str) -> np.ndarray:
@@ -163,26 +176,26 @@ def load(db: Database, name: str) -> np.ndarray:
     It is the one of the current run, or before the first run the one that the worker stored by features alone. Empty
     for "random" and sequences, where nothing was stored yet, and for a run of an older version.
     """
-    if name not in STORED:
-        return EMPTY
-    run = runs.current_run(db)
+    if name not in STORED_ORDERS:
+        return EMPTY_ORDER
+    run = runs.load_current_run(db)
     if run is not None:
-        file, version = _file(db.paths.run(run.id), name), run.id
+        file, version = _get_file(db.paths.run(run.id), name), run.id
     else:
-        file = _file(db.paths.first_orders, name)
+        file = _get_file(db.paths.first_orders, name)
         try:
             version = file.stat().st_mtime_ns
         except OSError:
-            return EMPTY
-    return db.caches.get("query orders", (version, name), lambda: _load(file), ORDERS_KEPT)
+            return EMPTY_ORDER
+    return db.caches.get("query orders", (version, name), lambda: _load_array(file), MAX_CACHED_ORDERS)
 
 
-def _file(folder: Path, name: str) -> Path:
+def _get_file(folder: Path, name: str) -> Path:
     return folder / "orders" / f"{name}.npy"
 
 
-def _load(file: Path) -> np.ndarray:
+def _load_array(file: Path) -> np.ndarray:
     try:
         return np.asarray(open_array(file, np.int64, 1))
     except (OSError, ValueError, EOFError):
-        return EMPTY
+        return EMPTY_ORDER

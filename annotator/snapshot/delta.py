@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from annotator.snapshot.predictions import VERSIONS_KEPT, Predictions
+from annotator.snapshot.run_predictions import MAX_CACHED_VERSIONS, Predictions
 from annotator.store.database.database import Database
-from annotator.store.database.versions import class_version
-from annotator.store.labels import cells
+from annotator.store.database.versions import get_class_version
+from annotator.store.labels import label_cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +22,12 @@ class _ChangedImage:
 
     Attributes:
         answered: Columns of its answered cells.
-        likeliest: The largest probability of its open cells.
+        max_open_probability: The largest probability of its open cells.
         columns: The columns of the cells answered since the version; `values` are their probabilities.
     """
 
     answered: frozenset[int]
-    likeliest: float
+    max_open_probability: float
     columns: list[int]
     values: np.ndarray
 
@@ -61,17 +61,17 @@ class Delta:
         newest = predictions.run.last_decision_id
         return cls(predictions, newest, np.zeros(images, bool), np.zeros(classes), {}, columns, has_model)
 
-    def advanced(self, db: Database) -> "Delta":
+    def advance(self, db: Database) -> "Delta":
         """Return the delta up to the newest decision; this one where no decision is newer."""
         with db.reading():
-            image_ids, newest = cells.changed_since(db, self.newest)
+            image_ids, newest = label_cells.find_changed_images(db, self.newest)
             if newest <= self.newest:
                 return self
-            answered = cells.answered(db, image_ids) if image_ids else {}
-        rows, known = self.predictions.rows(image_ids)
+            answered = label_cells.load_answered_cells(db, image_ids) if image_ids else {}
+        rows, known = self.predictions.find_rows(image_ids)
         images, sums = self._images.copy(), self.answered_probability.copy()
         for image_id, row in zip(np.array(image_ids, np.int64)[known].tolist(), rows[known].tolist(), strict=True):
-            image = self._image(row, answered.get(image_id, {}))
+            image = self._build_changed_image(row, answered.get(image_id, {}))
             if row in images:
                 sums[images[row].columns] -= images[row].values
             sums[image.columns] += image.values
@@ -79,11 +79,11 @@ class Delta:
         return replace(self, newest=newest, answered_probability=sums, _images=images)
 
     @property
-    def changed_images(self) -> int:
+    def changed_image_count(self) -> int:
         """Return the number of images on which people have decided something since the version."""
         return len(self._images)
 
-    def column(self, class_id: int) -> int | None:
+    def find_column(self, class_id: int) -> int | None:
         """Return the column of a class that has a model, None for any other."""
         column = self._columns.get(class_id)
         return column if column is not None and self._has_model[column] else None
@@ -92,18 +92,18 @@ class Delta:
         """Return whether nobody has answered this cell, by row and column, since the version."""
         return row not in self._images or column not in self._images[row].answered
 
-    def likeliest(self, row: int) -> float:
+    def get_max_open_probability(self, row: int) -> float:
         """Return the largest probability of the open cells of a changed image, 1 for any other."""
-        return self._images[row].likeliest if row in self._images else 1.0
+        return self._images[row].max_open_probability if row in self._images else 1.0
 
-    def open_rows(self, rows: np.ndarray, column: int) -> np.ndarray:
+    def select_open_rows(self, rows: np.ndarray, column: int) -> np.ndarray:
         """Return the rows, of (n,) given, whose cell in a column is open, in the same order."""
         keep = np.ones(len(rows), bool)
         for place in np.flatnonzero(self.changed[rows]):
             keep[place] = self.is_open(int(rows[place]), column)
         return rows[keep]
 
-    def _image(self, row: int, labels: dict[int, int]) -> _ChangedImage:
+    def _build_changed_image(self, row: int, labels: dict[int, int]) -> _ChangedImage:
         """Return the entry of the image in this row.
 
         Args:
@@ -121,7 +121,7 @@ class Delta:
         return _ChangedImage(frozenset(columns), likeliest, since, values)
 
 
-class _Newest:
+class _NewestDelta:
     """The newest delta of one version of a run; threads share it, and bring it up to date under its lock."""
 
     def __init__(self, delta: Delta):
@@ -131,8 +131,8 @@ class _Newest:
 def read_delta(db: Database, predictions: Predictions) -> Delta:
     """Return the delta of this version up to now."""
     # A class that was merged or restored has other labels, and no decision names them.
-    version = (predictions.run.id, predictions.run.version, class_version(db))
-    newest = db.caches.get("delta", version, lambda: _Newest(Delta.empty(predictions)), VERSIONS_KEPT)
+    version = (predictions.run.id, predictions.run.version, get_class_version(db))
+    newest = db.caches.get("delta", version, lambda: _NewestDelta(Delta.empty(predictions)), MAX_CACHED_VERSIONS)
     with newest.lock:
-        newest.delta = newest.delta.advanced(db)
+        newest.delta = newest.delta.advance(db)
         return newest.delta

@@ -1,6 +1,6 @@
 """Images in groups by a fact: by each of its choices, or by bands of its numbers and times.
 
-`counts` are the bars of the Gallery's chart; the Map is coloured (fact_colours.py) and the certificate divided
+`counts` are the bars of the Gallery's chart; the Map is coloured (fact_colors.py) and the certificate divided
 (quality/certificate_groups.py) by such groups, too.
 """
 
@@ -11,57 +11,61 @@ from itertools import pairwise
 
 import numpy as np
 
-from annotator.shares import counted
-from annotator.snapshot import facts, gallery
-from annotator.snapshot.facts import Fact, Kind, Values
-from annotator.snapshot.filters import TO, GalleryFilter
+from annotator.humanize import format_count
+from annotator.snapshot import gallery_listing, image_facts
+from annotator.snapshot.filters import RANGE_SEPARATOR, GalleryFilter
+from annotator.snapshot.image_facts import Fact, FactKind, FactValues
 from annotator.store.database.database import Database
-from annotator.store.gallery.values import NONE, Choices
+from annotator.store.gallery.values import NO_TEXT, CategoryColumn
 
-EPOCH = 1970
-OUTER = (1, 99)  # percentiles between which bands of a histogram are of equal width
-MOST_BARS = 40
-BANDS = 4  # of numbers whose fact names no edges
+EPOCH_YEAR = 1970
+HISTOGRAM_PERCENTILES = (1, 99)  # percentiles between which bands of a histogram are of equal width
+MAX_BARS = 40
+DEFAULT_BAND_COUNT = 4  # of numbers whose fact names no edges
 # Units of groups of times, from the finest: numpy's code, how many of them one group has, and the digits of its name.
-UNITS = (("D", 1, 10), ("M", 1, 7), ("Y", 1, 4), ("Y", 10, 4), ("Y", 100, 4))
+TIME_UNITS = (("D", 1, 10), ("M", 1, 7), ("Y", 1, 4), ("Y", 10, 4), ("Y", 100, 4))
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class FactGroups:
     """Groups of images.
 
     Attributes:
         codes: (n,) int, the group of each image; NONE where the fact is not known.
         labels: The names of the groups.
-        given: The value of the fact's filter that shows exactly the images of a group; "" where none does.
+        filter_values: The value of the fact's filter that shows exactly the images of a group; "" where none does.
     """
 
     codes: np.ndarray
     labels: Sequence[str]
-    given: Sequence[str]
+    filter_values: Sequence[str]
 
 
-def grouped(fact: Fact, values: Values, most: int) -> Groups:
+def group_values(fact: Fact, values: FactValues, max_groups: int) -> FactGroups:
     """Return the groups of a fact: its choices, its days, months or years, or its bands.
 
     Args:
         fact: The fact.
         values: Its values of n images.
-        most: The largest number of groups of choices and times.
+        max_groups: The largest number of groups of choices and times.
     """
-    if isinstance(values, Choices):
-        return by_choice(values, most)
-    return by_time(values, most) if fact.kind == Kind.TIME else by_band(fact, values, edges_of(fact, values))
+    if isinstance(values, CategoryColumn):
+        return group_by_choice(values, max_groups)
+    return (
+        group_by_time(values, max_groups)
+        if fact.kind == FactKind.TIME
+        else group_by_band(fact, values, choose_edges(fact, values))
+    )
 
 
-def binned(fact: Fact, values: Values, most: int) -> Groups:
+def bin_values(fact: Fact, values: FactValues, max_groups: int) -> FactGroups:
     """Return groups as `grouped` does, but of numbers in bands of equal width, at most `most`, for a histogram."""
-    if isinstance(values, Choices) or fact.kind == Kind.TIME:
-        return grouped(fact, values, most)
-    return by_band(fact, values, even_edges(fact, values, most))
+    if isinstance(values, CategoryColumn) or fact.kind == FactKind.TIME:
+        return group_values(fact, values, max_groups)
+    return group_by_band(fact, values, compute_even_edges(fact, values, max_groups))
 
 
-def even_edges(fact: Fact, values: np.ndarray, most: int) -> Sequence[float]:
+def compute_even_edges(fact: Fact, values: np.ndarray, max_groups: int) -> Sequence[float]:
     """Return edges at multiples of 1, 2 or 5 times a power of ten, as numbers of the fact are given.
 
     Bands of whole numbers are no narrower than one. The outermost bands are open, as a few odd values would make all
@@ -70,79 +74,81 @@ def even_edges(fact: Fact, values: np.ndarray, most: int) -> Sequence[float]:
     known = values[np.isfinite(values)].astype(np.float64) * fact.scale
     if not len(known):
         return ()
-    low, high = np.percentile(known, OUTER).tolist()
+    low, high = np.percentile(known, HISTOGRAM_PERCENTILES).tolist()
     if not high > low:
         return [high] if known.min() < high else []
     least = 1.0 if bool((known == np.floor(known)).all()) else fact.step
-    rough = max((high - low) / (most - 2), least)
+    rough = max((high - low) / (max_groups - 2), least)
     power = 10.0 ** math.floor(math.log10(rough))
     step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
     # So that 3 * 0.1 is given as 0.3.
     return [float(f"{number * step:.12g}") for number in range(math.floor(low / step) + 1, math.floor(high / step) + 1)]
 
 
-def edges_of(fact: Fact, values: np.ndarray) -> Sequence[float]:
+def choose_edges(fact: Fact, values: np.ndarray) -> Sequence[float]:
     """Return where the bands of a fact begin but the first, as numbers of the fact are given."""
     if fact.edges:
         return fact.edges
     known = values[np.isfinite(values)].astype(np.float64)
     if not len(known):
         return ()
-    ends = np.percentile(known, np.linspace(0, 100, BANDS + 1)[1:-1], method="higher")
+    ends = np.percentile(known, np.linspace(0, 100, DEFAULT_BAND_COUNT + 1)[1:-1], method="higher")
     return np.unique(ends[ends > known.min()] * fact.scale).tolist()
 
 
-def by_time(values: np.ndarray, most: int) -> Groups:
+def group_by_time(values: np.ndarray, max_groups: int) -> FactGroups:
     """Return at most `most` groups of equal length, without gaps: days, months or years, as fine as fits.
 
     Args:
         values: (n,) seconds since 1970, nan where not known.
-        most: The largest number of groups.
+        max_groups: The largest number of groups.
     """
     is_known = ~np.isnan(values)
     times = values[is_known].astype("datetime64[s]")
-    codes = np.full(len(values), NONE)
+    codes = np.full(len(values), NO_TEXT)
     if not len(times):
-        return Groups(codes, [], [])
+        return FactGroups(codes, [], [])
 
-    def numbered(times: np.ndarray, unit: str, many: int) -> np.ndarray:
+    def to_unit_numbers(times: np.ndarray, unit: str, many: int) -> np.ndarray:
         numbers = times.astype(f"datetime64[{unit}]").astype(np.int64)
-        return (numbers + (EPOCH if unit == "Y" else 0)) // many  # decades begin at years that end in 0
+        return (numbers + (EPOCH_YEAR if unit == "Y" else 0)) // many  # decades begin at years that end in 0
 
     ends_of_all = np.array([times.min(), times.max()])
-    spans = [int(np.ptp(numbered(ends_of_all, unit, many))) for unit, many, _ in UNITS]
-    unit, many, digits = UNITS[next((place for place, span in enumerate(spans) if span < most), len(UNITS) - 1)]
-    numbers = numbered(times, unit, many)
+    spans = [int(np.ptp(to_unit_numbers(ends_of_all, unit, many))) for unit, many, _ in TIME_UNITS]
+    unit, many, digits = TIME_UNITS[
+        next((place for place, span in enumerate(spans) if span < max_groups), len(TIME_UNITS) - 1)
+    ]
+    numbers = to_unit_numbers(times, unit, many)
     first, last = int(numbers.min()), int(numbers.max())
     codes[is_known] = numbers - first
-    begins = np.arange(first, last + 2) * many - (EPOCH if unit == "Y" else 0)
+    begins = np.arange(first, last + 2) * many - (EPOCH_YEAR if unit == "Y" else 0)
     days = begins.astype(f"datetime64[{unit}]").astype("datetime64[D]")
     texts, lasts = days.astype(str).tolist(), (days[1:] - 1).astype(str).tolist()
     ends = list(zip(texts[:-1], lasts, strict=True))
     labels = [low[:digits] if many == 1 else f"{low[:digits]} to {high[:digits]}" for low, high in ends]
-    return Groups(codes, labels, [f"{low}{TO}{high}" for low, high in ends])
+    return FactGroups(codes, labels, [f"{low}{RANGE_SEPARATOR}{high}" for low, high in ends])
 
 
-def by_choice(choices: Choices, most: int) -> Groups:
+def group_by_choice(choices: CategoryColumn, max_groups: int) -> FactGroups:
     """Return a group of each text that an image has, the commonest first; with more than `most`, the last is the rest.
 
     Args:
         choices: The texts of n images.
-        most: The largest number of groups.
+        max_groups: The largest number of groups.
     """
-    counts = np.bincount(choices.codes[choices.codes != NONE], minlength=len(choices.names))
+    counts = np.bincount(choices.codes[choices.codes != NO_TEXT], minlength=len(choices.names))
     used = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    named, rest = (used, used[:0]) if len(used) <= most else (used[: most - 1], used[most - 1 :])
-    group_of = np.full(len(choices.names) + 1, NONE, np.int32)  # the last place, which NONE means, is of no text
+    named, rest = (used, used[:0]) if len(used) <= max_groups else (used[: max_groups - 1], used[max_groups - 1 :])
+    group_of = np.full(len(choices.names) + 1, NO_TEXT, np.int32)  # the last place, which NONE means, is of no text
     group_of[named] = np.arange(len(named))
     group_of[rest] = len(named)
     kept: list[int] = named.tolist()
     labels = [choices.names[code] for code in kept]
-    others = [f"other ({counted(len(rest), 'value')})"] if len(rest) else []
-    return Groups(group_of[choices.codes], [*labels, *others], [*labels, *("" for _ in others)])
+    others = [f"other ({format_count(len(rest), 'value')})"] if len(rest) else []
+    return FactGroups(group_of[choices.codes], [*labels, *others], [*labels, *("" for _ in others)])
 
 
-def by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> Groups:
+def group_by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> FactGroups:
     """Return the groups of numbers below the first edge, from there to the next, and so on, and from the last edge on.
 
     Args:
@@ -152,15 +158,17 @@ def by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> Groups:
     """
     # As in facts.within: a group is what the filter with its ends shows.
     stored = np.array([edge / fact.scale for edge in edges])
-    codes = np.where(np.isnan(values), NONE, np.searchsorted(stored, values.astype(np.float64), "right"))
-    words = [fact.in_words(edge) for edge in stored.tolist()]
+    codes = np.where(np.isnan(values), NO_TEXT, np.searchsorted(stored, values.astype(np.float64), "right"))
+    words = [fact.format_value(edge) for edge in stored.tolist()]
     ends = [f"{edge:.15g}" for edge in edges]
     if not words:
-        known = values[codes != NONE]
-        return Groups(codes, [fact.in_words(float(known[0]))], [""]) if len(known) else Groups(codes, [], [])
+        known = values[codes != NO_TEXT]
+        return (
+            FactGroups(codes, [fact.format_value(float(known[0]))], [""]) if len(known) else FactGroups(codes, [], [])
+        )
     between = [f"{low} to {high}" for low, high in pairwise(words)]
-    given = [f"{low}{TO}{high}" for low, high in zip(["", *ends], [*ends, ""], strict=True)]
-    return Groups(codes, [f"under {words[0]}", *between, f"{words[-1]} or more"], given)
+    given = [f"{low}{RANGE_SEPARATOR}{high}" for low, high in zip(["", *ends], [*ends, ""], strict=True)]
+    return FactGroups(codes, [f"under {words[0]}", *between, f"{words[-1]} or more"], given)
 
 
 @dataclass(frozen=True)
@@ -188,12 +196,12 @@ class FactCounts:
     """
 
     label: str
-    kind: Kind
+    kind: FactKind
     bars: list[Bar]
     unknown: int
 
 
-def counts(db: Database, filter_: GalleryFilter, name: str, blind: str = "") -> FactCounts:
+def count_images(db: Database, filter_: GalleryFilter, name: str, blind: str = "") -> FactCounts:
     """Count the images of a filter by a fact.
 
     Args:
@@ -206,13 +214,15 @@ def counts(db: Database, filter_: GalleryFilter, name: str, blind: str = "") -> 
     Raises:
         AnnotatorError: There is no such fact.
     """
-    with gallery.up_to_date(db) as columns:
-        fact = facts.find(db, columns, name)
+    with gallery_listing.open_columns(db) as columns:
+        fact = image_facts.find(db, columns, name)
         if fact.reveals_labels:
             filter_ = replace(filter_, blind=blind)
-        values, mask = fact.read(db, columns), gallery.mask_of(db, columns, filter_)
-        groups = binned(fact, values if mask is None else facts.taken_of(values, np.flatnonzero(mask)), MOST_BARS)
-    known = groups.codes[groups.codes != NONE]
+        values, mask = fact.read_values(db, columns), gallery_listing.compute_mask(db, columns, filter_)
+        groups = bin_values(
+            fact, values if mask is None else image_facts.select_rows(values, np.flatnonzero(mask)), MAX_BARS
+        )
+    known = groups.codes[groups.codes != NO_TEXT]
     of_each: list[int] = np.bincount(known, minlength=len(groups.labels)).tolist()
-    bars = [Bar(*bar) for bar in zip(groups.labels, groups.given, of_each, strict=True)]
+    bars = [Bar(*bar) for bar in zip(groups.labels, groups.filter_values, of_each, strict=True)]
     return FactCounts(fact.label, fact.kind, bars, len(groups.codes) - len(known))

@@ -1,6 +1,6 @@
 """The filters of the Gallery, each declared once: FILTERS is the table.
 
-A line of it, or of the facts (facts.py), determines the field of a request and its bounds
+A line of it, or of the facts (image_facts.py), determines the field of a request and its bounds
 (ui/routes/gallery_requests.py), which images are shown, whether the list would tell a blind reader too much, and the
 field on the page with its part of the address (components/gallery/filter_bar.js).
 """
@@ -14,24 +14,24 @@ from typing import Any, cast
 import numpy as np
 
 from annotator.records import ABSENT, PRESENT, SOURCES
-from annotator.snapshot import facts, picture_defects
-from annotator.snapshot.facts import FACTS, Fact
+from annotator.snapshot import image_facts, picture_defects
+from annotator.snapshot.image_facts import FACTS, Fact
 from annotator.snapshot.picture_defects import DEFECTS
 from annotator.store.database.database import Database
 from annotator.store.gallery import attribute_columns
 from annotator.store.gallery.class_states import OPEN
-from annotator.store.gallery.columns import ImageColumns
+from annotator.store.gallery.image_columns import ImageColumns
 from annotator.store.images import attributes
-from annotator.store.labels import counts
+from annotator.store.labels import project_counts
 
-MOST_CHOICES = 1000  # of one filter, offered on the page
-TO = ".."  # between the ends of a range, in addresses and in values of imported facts
+MAX_CHOICES = 1000  # of one filter, offered on the page
+RANGE_SEPARATOR = ".."  # between the ends of a range, in addresses and in values of imported facts
 
-Mask = Callable[[Database, ImageColumns, Any], np.ndarray]
-Choices = Callable[[Database, ImageColumns], Sequence[tuple[str, str]]]
+MaskFunction = Callable[[Database, ImageColumns, Any], np.ndarray]
+ChoicesFunction = Callable[[Database, ImageColumns], Sequence[tuple[str, str]]]
 
 
-class Kind(StrEnum):
+class FilterKind(StrEnum):
     """The kind of value that a filter takes, and with it the field of the page."""
 
     CLASSES = "classes"  # ids; all of them count
@@ -44,7 +44,7 @@ class Kind(StrEnum):
     FACTS = "facts"  # (name, value) of imported attributes; all of them count
 
 
-def no_choices(db: Database, columns: ImageColumns) -> Sequence[tuple[str, str]]:
+def list_no_choices(db: Database, columns: ImageColumns) -> Sequence[tuple[str, str]]:
     """Return no choices: any value can be given."""
     return []
 
@@ -57,13 +57,13 @@ class Filter:
         name: In requests and addresses.
         label: What the page calls it; of a switch the adjective, "complete".
         kind: The kind of value that is given.
-        mask: Return (N,) bool: which images are shown for the given value.
-        choices: Return what can be chosen or is proposed, as (value, words).
-        allowed: The only values of a choice, where they are known beforehand; (): any.
+        compute_mask: Return (N,) bool: which images are shown for the given value.
+        list_choices: Return what can be chosen or is proposed, as (value, words).
+        allowed_values: The only values of a choice, where they are known beforehand; (): any.
         reveals_labels: A list filtered by it tells what is known of images. True unless it follows from files alone:
             people who are still to answer images blind do not find these in such a list.
         by_worker: The worker finds it out after images are registered, so that the list changes meanwhile.
-        in_front: Its field stands in the first row of the page, not under "More".
+        is_in_first_row: Its field stands in the first row of the page, not under "More".
         imported: What is shown changes with imports.
         unit: The unit in which a number is given.
         fact: The fact that it is about; None: no fact.
@@ -71,13 +71,13 @@ class Filter:
 
     name: str
     label: str
-    kind: Kind
-    mask: Mask
-    choices: Choices = no_choices
-    allowed: tuple[str, ...] = ()
+    kind: FilterKind
+    compute_mask: MaskFunction
+    list_choices: ChoicesFunction = list_no_choices
+    allowed_values: tuple[str, ...] = ()
     reveals_labels: bool = True
     by_worker: bool = False
-    in_front: bool = False
+    is_in_first_row: bool = False
     imported: bool = False
     unit: str = ""
     fact: Fact | None = None
@@ -88,11 +88,11 @@ class GalleryFilter:
     """A combination of filters: images are shown for which all given conditions are true.
 
     Attributes:
-        given: (name, value) of filters in FILTERS, sorted; values as their kind has them.
+        conditions: (name, value) of filters in FILTERS, sorted; values as their kind has them.
         blind: Images that this person is still to answer blind are left out (store/people/blindness.py); "": none are.
     """
 
-    given: tuple[tuple[str, Hashable], ...] = ()
+    conditions: tuple[tuple[str, Hashable], ...] = ()
     blind: str = ""
 
     @classmethod
@@ -104,51 +104,51 @@ class GalleryFilter:
         given: list[tuple[str, Any]] = []
         for name, value in values.items():
             plain: Any = tuple(cast("list[Any]", value)) if isinstance(value, list) else value
-            if plain not in EMPTY:
-                given.append((BY_NAME[name].name, plain))
+            if plain not in EMPTY_VALUES:
+                given.append((FILTERS_BY_NAME[name].name, plain))
         return cls(tuple(sorted(given)), blind)
 
     @property
     def reveals_labels(self) -> bool:
         """Return whether a given filter tells what is known of images."""
-        return any(BY_NAME[name].reveals_labels for name, _ in self.given)
+        return any(FILTERS_BY_NAME[name].reveals_labels for name, _ in self.conditions)
 
     @property
     def class_ids(self) -> set[int]:
         """Return the ids of all classes that the filters name."""
-        return {class_id for _, value in self._of(Kind.CLASSES) for class_id in value}
+        return {class_id for _, value in self._select_kind(FilterKind.CLASSES) for class_id in value}
 
     @property
-    def asks_attributes(self) -> bool:
+    def uses_imported(self) -> bool:
         """Return whether the filter uses imported attributes, so that imports change what is shown."""
-        return any(BY_NAME[name].imported for name, _ in self.given)
+        return any(FILTERS_BY_NAME[name].imported for name, _ in self.conditions)
 
-    def masks(self, db: Database, columns: ImageColumns) -> list[np.ndarray]:
+    def compute_masks(self, db: Database, columns: ImageColumns) -> list[np.ndarray]:
         """Return the mask of each given filter, (N,) bool."""
-        return [BY_NAME[name].mask(db, columns, value) for name, value in self.given]
+        return [FILTERS_BY_NAME[name].compute_mask(db, columns, value) for name, value in self.conditions]
 
-    def _of(self, kind: Kind) -> list[tuple[str, Any]]:
-        return [(name, value) for name, value in self.given if BY_NAME[name].kind == kind]
-
-
-EMPTY = (None, "", (), (None, None))
+    def _select_kind(self, kind: FilterKind) -> list[tuple[str, Any]]:
+        return [(name, value) for name, value in self.conditions if FILTERS_BY_NAME[name].kind == kind]
 
 
-def by_state(state: int) -> Mask:
+EMPTY_VALUES = (None, "", (), (None, None))
+
+
+def make_state_mask(state: int) -> MaskFunction:
     """Return a mask: images on which all named classes have this state."""
 
     def mask(db: Database, columns: ImageColumns, class_ids: Sequence[int]) -> np.ndarray:
-        return np.logical_and.reduce([columns.with_state(db.sql, class_id, state) for class_id in class_ids])
+        return np.logical_and.reduce([columns.get_state_mask(db.sql, class_id, state) for class_id in class_ids])
 
     return mask
 
 
-def by_fact(fact: Fact) -> Filter:
+def build_fact_filter(fact: Fact) -> Filter:
     """Return the filter by a fact: one of its choices, from one day to another, or a range of its numbers."""
     kind, mask, choices = {
-        facts.Kind.CHOICE: (Kind.CHOICE, _having(fact), _texts_of(fact)),
-        facts.Kind.TIME: (Kind.DAYS, _between_days(fact), no_choices),
-        facts.Kind.NUMBER: (Kind.RANGE, _between(fact), no_choices),
+        image_facts.FactKind.CHOICE: (FilterKind.CHOICE, _make_choice_mask(fact), _make_text_choices(fact)),
+        image_facts.FactKind.TIME: (FilterKind.DAYS, _make_days_mask(fact), list_no_choices),
+        image_facts.FactKind.NUMBER: (FilterKind.RANGE, _make_range_mask(fact), list_no_choices),
     }[fact.kind]
     return Filter(
         fact.name,
@@ -164,58 +164,58 @@ def by_fact(fact: Fact) -> Filter:
     )
 
 
-def _having(fact: Fact) -> Mask:
-    return lambda db, columns, text: fact.choices(db, columns).where(text)
+def _make_choice_mask(fact: Fact) -> MaskFunction:
+    return lambda db, columns, text: fact.read_choices(db, columns).get_mask(text)
 
 
-def _texts_of(fact: Fact) -> Choices:
-    return lambda db, columns: [(name, name) for name in fact.choices(db, columns).names]
+def _make_text_choices(fact: Fact) -> ChoicesFunction:
+    return lambda db, columns: [(name, name) for name in fact.read_choices(db, columns).names]
 
 
-def _between(fact: Fact) -> Mask:
-    return lambda db, columns, ends: fact.within(fact.numbers(db, columns), *ends)
+def _make_range_mask(fact: Fact) -> MaskFunction:
+    return lambda db, columns, ends: fact.compute_range_mask(fact.read_numbers(db, columns), *ends)
 
 
-def _between_days(fact: Fact) -> Mask:
+def _make_days_mask(fact: Fact) -> MaskFunction:
     def mask(db: Database, columns: ImageColumns, days: Sequence[date | None]) -> np.ndarray:
         first, last = days
         # The clocks of cameras are taken as UTC (store/pictures/exif.py).
-        ends = first and _beginning(first, zone=UTC), last and _beginning(last, days=1, zone=UTC)
-        return fact.within(fact.numbers(db, columns), *ends)
+        ends = first and _get_day_start(first, zone=UTC), last and _get_day_start(last, days=1, zone=UTC)
+        return fact.compute_range_mask(fact.read_numbers(db, columns), *ends)
 
     return mask
 
 
-def _switched(values: np.ndarray, wanted: bool) -> np.ndarray:
+def _apply_switch(values: np.ndarray, wanted: bool) -> np.ndarray:
     return values if wanted else ~values
 
 
-def _folders(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
+def _list_folders(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
     used: list[int] = np.unique(columns.names.folder).tolist()
     names = sorted(columns.names.folders[folder] for folder in used)
     return [(name, name) for name in names if name]
 
 
-def _facts(db: Database, columns: ImageColumns, wanted: Sequence[tuple[str, str]]) -> np.ndarray:
-    return np.logical_and.reduce([_with_fact(db, columns, name, value) for name, value in wanted])
+def _compute_facts_mask(db: Database, columns: ImageColumns, wanted: Sequence[tuple[str, str]]) -> np.ndarray:
+    return np.logical_and.reduce([_compute_fact_mask(db, columns, name, value) for name, value in wanted])
 
 
-def _with_fact(db: Database, columns: ImageColumns, name: str, value: str) -> np.ndarray:
+def _compute_fact_mask(db: Database, columns: ImageColumns, name: str, value: str) -> np.ndarray:
     """Return (N,) bool: the images with this value of an imported column, or, of numbers, in the range low..high."""
-    low, to, high = value.partition(TO)
-    ends = [attribute_columns.number_in(end) if end else None for end in (low, high)]
+    low, to, high = value.partition(RANGE_SEPARATOR)
+    ends = [attribute_columns.parse_number(end) if end else None for end in (low, high)]
     if to and all(end is not None or not text for end, text in zip(ends, (low, high), strict=True)):
-        column = attribute_columns.read(db, columns, name)
+        column = attribute_columns.load_column(db, columns, name)
         if column.numbers is not None:
-            return facts.within(column.numbers, *ends)
-    return columns.with_attribute(db.sql, name, value)
+            return image_facts.compute_range_mask(column.numbers, *ends)
+    return columns.load_attribute_mask(db.sql, name, value)
 
 
-def _attribute_names(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
-    return [(name, name) for name in attributes.names(db)]
+def _list_attribute_names(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
+    return [(name, name) for name in attributes.load_names(db)]
 
 
-def _beginning(day: date, days: int = 0, zone: tzinfo | None = None) -> float:
+def _get_day_start(day: date, days: int = 0, zone: tzinfo | None = None) -> float:
     """Return when the day `days` after this one begins, in unix seconds; without a zone by this computer's clock.
 
     Infinite for years that a clock does not know.
@@ -226,70 +226,99 @@ def _beginning(day: date, days: int = 0, zone: tzinfo | None = None) -> float:
         return float("-inf") if day.year < 1971 else float("inf")
 
 
-TWINS = {"has": "has a twin: nearly the same picture", "further": "twin of an earlier image: to leave one of each"}
+NEAR_DUPLICATE_CHOICES = {
+    "has": "has a twin: nearly the same picture",
+    "further": "twin of an earlier image: to leave one of each",
+}
 
 FILTERS = (
-    Filter("has", "has", Kind.CLASSES, by_state(PRESENT)),
-    Filter("lacks", "lacks", Kind.CLASSES, by_state(ABSENT)),
-    Filter("open", "unanswered", Kind.CLASSES, by_state(OPEN)),
+    Filter("has", "has", FilterKind.CLASSES, make_state_mask(PRESENT)),
+    Filter("lacks", "lacks", FilterKind.CLASSES, make_state_mask(ABSENT)),
+    Filter("open", "unanswered", FilterKind.CLASSES, make_state_mask(OPEN)),
     Filter(
         "name",
         "File name",
-        Kind.TEXT,
-        lambda db, columns, text: columns.names.containing(text),
+        FilterKind.TEXT,
+        lambda db, columns, text: columns.names.find_containing(text),
         reveals_labels=False,
-        in_front=True,
+        is_in_first_row=True,
     ),
-    Filter("complete", "complete", Kind.SWITCH, lambda db, columns, on: _switched(columns.complete, on), in_front=True),
-    Filter("empty", "empty", Kind.SWITCH, lambda db, columns, on: _switched(columns.empty(db.sql), on), in_front=True),
-    Filter("flagged", "flagged", Kind.SWITCH, lambda db, columns, on: _switched(columns.flagged, on), in_front=True),
-    Filter("aside", "set aside", Kind.SWITCH, lambda db, columns, on: _switched(columns.aside, on), in_front=True),
+    Filter(
+        "complete",
+        "complete",
+        FilterKind.SWITCH,
+        lambda db, columns, on: _apply_switch(columns.complete, on),
+        is_in_first_row=True,
+    ),
+    Filter(
+        "empty",
+        "empty",
+        FilterKind.SWITCH,
+        lambda db, columns, on: _apply_switch(columns.get_empty_mask(db.sql), on),
+        is_in_first_row=True,
+    ),
+    Filter(
+        "flagged",
+        "flagged",
+        FilterKind.SWITCH,
+        lambda db, columns, on: _apply_switch(columns.flagged, on),
+        is_in_first_row=True,
+    ),
+    Filter(
+        "aside",
+        "set aside",
+        FilterKind.SWITCH,
+        lambda db, columns, on: _apply_switch(columns.aside, on),
+        is_in_first_row=True,
+    ),
     Filter(
         "source",
         "Source of labels",
-        Kind.CHOICE,
-        lambda db, columns, name: columns.sources.mask_of(name, len(columns)),
+        FilterKind.CHOICE,
+        lambda db, columns, name: columns.sources.get_mask(name, len(columns)),
         lambda db, columns: [(source.name, f"{source.name}: {source.about}") for source in SOURCES.values()],
-        allowed=tuple(SOURCES),
+        allowed_values=tuple(SOURCES),
     ),
     Filter(
         "by",
         "Person",
-        Kind.CHOICE,
-        lambda db, columns, name: columns.people.mask_of(name, len(columns)),
-        lambda db, columns: [(name, name) for name in counts.annotators(db)],
+        FilterKind.CHOICE,
+        lambda db, columns, name: columns.people.get_mask(name, len(columns)),
+        lambda db, columns: [(name, name) for name in project_counts.list_annotators(db)],
     ),
     Filter(
         "folder",
         "Folder",
-        Kind.TEXT,
+        FilterKind.TEXT,
         lambda db, columns, text: columns.names.in_folder(text.strip("/")),
-        _folders,
+        _list_folders,
         reveals_labels=False,
     ),
     Filter(
         "quality",
         "Picture quality",
-        Kind.CHOICE,
-        lambda db, columns, name: picture_defects.BY_NAME[name].where(columns.looks),
+        FilterKind.CHOICE,
+        lambda db, columns, name: picture_defects.DEFECTS_BY_NAME[name].compute_mask(columns.looks),
         lambda db, columns: [(defect.name, defect.about) for defect in DEFECTS],
-        allowed=tuple(defect.name for defect in DEFECTS),
+        allowed_values=tuple(defect.name for defect in DEFECTS),
         reveals_labels=False,
         by_worker=True,
     ),
     Filter(
         "twins",
         "Twins",
-        Kind.CHOICE,
+        FilterKind.CHOICE,
         lambda db, columns, which: columns.twins.has if which == "has" else columns.twins.further,
-        lambda db, columns: list(TWINS.items()),
-        allowed=tuple(TWINS),
+        lambda db, columns: list(NEAR_DUPLICATE_CHOICES.items()),
+        allowed_values=tuple(NEAR_DUPLICATE_CHOICES),
         reveals_labels=False,
         by_worker=True,
     ),
-    Filter("from", "Changed from", Kind.DAY, lambda db, columns, day: columns.newest_at >= _beginning(day)),
-    Filter("to", "Changed to", Kind.DAY, lambda db, columns, day: columns.newest_at < _beginning(day, days=1)),
-    *(by_fact(fact) for fact in FACTS),
-    Filter("facts", "Imported column", Kind.FACTS, _facts, _attribute_names, imported=True),
+    Filter("from", "Changed from", FilterKind.DAY, lambda db, columns, day: columns.newest_at >= _get_day_start(day)),
+    Filter(
+        "to", "Changed to", FilterKind.DAY, lambda db, columns, day: columns.newest_at < _get_day_start(day, days=1)
+    ),
+    *(build_fact_filter(fact) for fact in FACTS),
+    Filter("facts", "Imported column", FilterKind.FACTS, _compute_facts_mask, _list_attribute_names, imported=True),
 )
-BY_NAME = {one.name: one for one in FILTERS}
+FILTERS_BY_NAME = {one.name: one for one in FILTERS}

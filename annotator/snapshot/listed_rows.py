@@ -6,7 +6,7 @@ Of a million rows, counting how often each value occurs takes 2 ms, and finding 
 import numpy as np
 from typing_extensions import override
 
-AT_ONCE = 1 << 16  # values counted at a time
+VALUES_PER_COUNT = 1 << 16  # values counted at a time
 
 
 class SortedRows:
@@ -23,15 +23,15 @@ class SortedRows:
         return len(self._rows)
 
     @property
-    def size(self) -> int:
+    def byte_count(self) -> int:
         """Return the bytes in memory."""
         return self._rows.nbytes
 
-    def part(self, start: int, stop: int) -> np.ndarray:
+    def get_rows(self, start: int, stop: int) -> np.ndarray:
         """Return the rows from place `start` on, before `stop`; fewer at the end."""
         return self._rows[start:stop]
 
-    def place(self, row: int) -> int | None:
+    def find_place(self, row: int) -> int | None:
         """Return the place of a row, None where it is not among the rows."""
         places = np.flatnonzero(self._rows == row).tolist()
         return places[0] if places else None
@@ -48,49 +48,49 @@ class RowsByValue(SortedRows):
     def __init__(self, rows: np.ndarray, values: np.ndarray):
         super().__init__(rows)
         self._values = values
-        self._ends = np.cumsum(_counted(values), dtype=np.int32)  # rows of each value or a lower one
+        self._ends = np.cumsum(_count_values(values), dtype=np.int32)  # rows of each value or a lower one
 
     @property
     @override
-    def size(self) -> int:
+    def byte_count(self) -> int:
         return self._rows.nbytes + self._values.nbytes + self._ends.nbytes
 
     @override
-    def part(self, start: int, stop: int) -> np.ndarray:
+    def get_rows(self, start: int, stop: int) -> np.ndarray:
         stop = min(stop, len(self))
         if start >= stop:
             return self._rows[:0]
         lowest, highest = np.searchsorted(self._ends, [start, stop - 1], "right").tolist()
-        first = self._of(lowest)[start - self._before(lowest) : stop - self._before(lowest)]
+        first = self._find_rows(lowest)[start - self._count_before(lowest) : stop - self._count_before(lowest)]
         if lowest == highest:
             return self._rows[first]
         # All of these are in the part; of the lowest and the highest value there may be a million others.
         between = np.flatnonzero((self._values > lowest) & (self._values < highest))
         between = between[np.argsort(self._values[between], kind="stable")]
-        last = self._of(highest)[: stop - self._before(highest)]
+        last = self._find_rows(highest)[: stop - self._count_before(highest)]
         return self._rows[np.concatenate([first, between, last])]
 
     @override
-    def place(self, row: int) -> int | None:
-        given = super().place(row)
+    def find_place(self, row: int) -> int | None:
+        given = super().find_place(row)
         if given is None:
             return None
         value = int(self._values[given])
-        return self._before(value) + int(np.count_nonzero(self._values[:given] == value))
+        return self._count_before(value) + int(np.count_nonzero(self._values[:given] == value))
 
-    def _of(self, value: int) -> np.ndarray:
+    def _find_rows(self, value: int) -> np.ndarray:
         return np.flatnonzero(self._values == value)
 
-    def _before(self, value: int) -> int:
+    def _count_before(self, value: int) -> int:
         return int(self._ends[value - 1]) if value else 0
 
 
-def _counted(values: np.ndarray) -> np.ndarray:
+def _count_values(values: np.ndarray) -> np.ndarray:
     """Return how often each value occurs, (k,) int64.
 
     Counted in blocks, because memory for all values as int64 costs 8 ms.
     """
     counts = np.zeros(int(values.max(initial=0)) + 1, np.int64)
-    for start in range(0, len(values), AT_ONCE):
-        counts += np.bincount(values[start : start + AT_ONCE], minlength=len(counts))
+    for start in range(0, len(values), VALUES_PER_COUNT):
+        counts += np.bincount(values[start : start + VALUES_PER_COUNT], minlength=len(counts))
     return counts

@@ -10,43 +10,51 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.store.gallery.appearance_columns import AppearanceColumns
-from annotator.store.pictures.appearance import BLACK, SIDE, WHITE
+from annotator.store.pictures.appearance import BLACK_LEVEL, GRAY_SIDE_PIXELS, WHITE_LEVEL
 
-DARK, BLURRED, BURNT, TINY = 0.2, 30.0, 0.25, 100
+MAX_DARK_BRIGHTNESS, MAX_BLURRED_SHARPNESS, MIN_BURNT_SHARE, MAX_TINY_PIXELS = 0.2, 30.0, 0.25, 100
 
 
 @dataclass(frozen=True)
-class Defect:
+class PictureDefect:
     """One thing that can be wrong.
 
     Attributes:
         name: In requests and addresses.
         about: What the page says of it, with the threshold.
-        where: Return (N,) bool: which images have it; an image that was not measured has none.
+        compute_mask: Return (N,) bool: which images have it; an image that was not measured has none.
     """
 
     name: str
     about: str
-    where: Callable[[AppearanceColumns], np.ndarray]
+    compute_mask: Callable[[AppearanceColumns], np.ndarray]
 
 
 DEFECTS = (
-    Defect("dark", f"very dark: mean brightness below {DARK:.0%}", lambda looks: looks.numbers("brightness") < DARK),
-    Defect(
+    PictureDefect(
+        "dark",
+        f"very dark: mean brightness below {MAX_DARK_BRIGHTNESS:.0%}",
+        lambda looks: looks.get_numbers("brightness") < MAX_DARK_BRIGHTNESS,
+    ),
+    PictureDefect(
         "blurred",
-        f"blurred: sharpness below {BLURRED:.0f} (of edges, at {SIDE} pixels)",
-        lambda looks: looks.numbers("sharpness") < BLURRED,
+        f"blurred: sharpness below {MAX_BLURRED_SHARPNESS:.0f} (of edges, at {GRAY_SIDE_PIXELS} pixels)",
+        lambda looks: looks.get_numbers("sharpness") < MAX_BLURRED_SHARPNESS,
     ),
-    Defect(
+    PictureDefect(
         "overexposed",
-        f"over-exposed: {BURNT:.0%} or more of it white (from {WHITE} of 255)",
-        lambda looks: looks.numbers("overexposed") >= BURNT,
+        f"over-exposed: {MIN_BURNT_SHARE:.0%} or more of it white (from {WHITE_LEVEL} of 255)",
+        lambda looks: looks.get_numbers("overexposed") >= MIN_BURNT_SHARE,
     ),
-    Defect(
+    PictureDefect(
         "underexposed",
-        f"under-exposed: {BURNT:.0%} or more of it black (to {BLACK} of 255)",
-        lambda looks: looks.numbers("underexposed") >= BURNT,
+        f"under-exposed: {MIN_BURNT_SHARE:.0%} or more of it black (to {BLACK_LEVEL} of 255)",
+        lambda looks: looks.get_numbers("underexposed") >= MIN_BURNT_SHARE,
     ),
-    Defect("tiny", f"tiny: shorter side below {TINY} pixels", lambda looks: looks.numbers("shorter_side") < TINY),
+    PictureDefect(
+        "tiny",
+        f"tiny: shorter side below {MAX_TINY_PIXELS} pixels",
+        lambda looks: looks.get_numbers("shorter_side") < MAX_TINY_PIXELS,
+    ),
 )
-BY_NAME = {one.name: one for one in DEFECTS}
+DEFECTS_BY_NAME = {one.name: one for one in DEFECTS}

@@ -12,21 +12,21 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.records import ABSENT, PRESENT
-from annotator.snapshot import merging
+from annotator.snapshot import merged_ranking
 from annotator.store.database.arrays import open_array, save_array
 from annotator.store.database.database import Database
-from annotator.store.labels import auto_accepted, cells
+from annotator.store.labels import auto_accepted, label_cells
 from models.rows import Rows
 
-RANKED = 50_000  # cells kept of each class, and images
-RANKED_CELLS = 10_000_000  # kept of all classes: 60 MB on the disk
-DISAGREEMENTS = 10_000
-DOUBTFUL = 0.5  # difference of answer and probability from which on an answer is a likely mistake
-SMALL = 20_000_000  # cells up to which a page computes the rankings of a run that has none
-FEW_OF = 4  # while at most one class in this many has changed, only the changed classes are counted again
-CELLS_AT_ONCE = 4_000_000  # read at once: 8 MB, and several times as much while they are ranked
+MAX_RANKED_PER_CLASS = 50_000  # cells kept of each class, and images
+MAX_RANKED_CELLS = 10_000_000  # kept of all classes: 60 MB on the disk
+MAX_DISAGREEMENTS = 10_000
+MIN_DOUBTFUL_DIFFERENCE = 0.5  # difference of answer and probability from which on an answer is a likely mistake
+MAX_CELLS_RANKED_BY_PAGE = 20_000_000  # cells up to which a page computes the rankings of a run that has none
+FEW_CLASSES_FACTOR = 4  # while at most one class in this many has changed, only the changed classes are counted again
+CELLS_PER_BLOCK = 4_000_000  # read at once: 8 MB, and several times as much while they are ranked
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +63,12 @@ def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarra
         class_ids: (C,) int64, ascending.
         probabilities: (N, C) float16 in [0, 1], nan where there is no model.
     """
-    return ranked(db, newest, image_ids, class_ids, probabilities).rankings()
+    return build_ranker(db, newest, image_ids, class_ids, probabilities).build_rankings()
 
 
-def ranked(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows) -> "Ranker":
+def build_ranker(
+    db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows
+) -> "Ranker":
     """Return the ranker of a run, all of its classes ranked; the arguments are those of `build`."""
     ranker = Ranker(image_ids, class_ids, probabilities)
     ranker.rank(db, newest, range(len(class_ids)))
@@ -84,7 +86,7 @@ class Ranker:
     def __init__(self, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows):
         self._image_ids, self._class_ids, self.probabilities = image_ids, class_ids, probabilities
         rows, columns = probabilities.shape
-        self._depth = ranked_per_class(rows, columns)
+        self._depth = compute_ranked_per_class(rows, columns)
         self._by_class = np.full((columns, self._depth), -1, np.int32)
         self._scores = np.zeros((columns, self._depth), np.float16)
         self._expected = np.zeros(columns)
@@ -93,26 +95,26 @@ class Ranker:
         self._present = [no_rows] * columns
         self._doubts = [np.zeros((0, 3))] * columns
         self._together = np.zeros((columns, columns), np.int32)
-        self._likeliest: _Likeliest | None = None
+        self._likeliest: _LikeliestCells | None = None
 
     def rank(self, db: Database, newest: int, columns: Collection[int]) -> None:
         """Rank these columns, with the answers up to the decision `newest`."""
         columns = list(columns)
         self._read_answers(db, newest, columns)
-        counts = np.zeros((len(columns), merging.KEYS), np.int64)
-        fits = len(columns) * len(self._image_ids) <= CELLS_AT_ONCE
-        blocks = list(self._blocks(columns)) if fits else None
-        for _, keys in blocks or self._blocks(columns):
+        counts = np.zeros((len(columns), merged_ranking.KEY_COUNT), np.int64)
+        fits = len(columns) * len(self._image_ids) <= CELLS_PER_BLOCK
+        blocks = list(self._iterate_blocks(columns)) if fits else None
+        for _, keys in blocks or self._iterate_blocks(columns):
             for place, of_column in enumerate(keys):
-                counts[place] += merging.count_keys(of_column)
-        ranked = [merging.Ranking(of_column, self._depth) for of_column in counts]
-        likeliest = self._likeliest if FEW_OF * len(columns) <= len(self._class_ids) else None
+                counts[place] += merged_ranking.count_keys(of_column)
+        ranked = [merged_ranking.MergedRanking(of_column, self._depth) for of_column in counts]
+        likeliest = self._likeliest if FEW_CLASSES_FACTOR * len(columns) <= len(self._class_ids) else None
         lost = [np.zeros(0, np.int64)]
-        for first, keys in blocks or self._blocks(columns):
+        for first, keys in blocks or self._iterate_blocks(columns):
             for ranking, of_column in zip(ranked, keys, strict=True):
-                ranking.take(of_column, first)
+                ranking.add_block(of_column, first)
             if likeliest is not None and columns:
-                lost.append(likeliest.change(first, columns, keys))
+                lost.append(likeliest.update(first, columns, keys))
         self._likeliest = likeliest
         if likeliest is not None:
             self._find_likeliest(likeliest, np.concatenate(lost))
@@ -120,7 +122,7 @@ class Ranker:
             self._by_class[column], self._scores[column] = ranking.rows, ranking.scores
             self._expected[column] = ranking.expected
 
-    def go_on(self, db: Database, newest: int, stored: Rankings) -> None:
+    def resume(self, db: Database, newest: int, stored: Rankings) -> None:
         """Take over rankings stored with these probabilities, and the answers up to the decision `newest`.
 
         Nothing is ranked again, unless the stored rankings have another depth.
@@ -130,52 +132,52 @@ class Ranker:
             return self.rank(db, newest, columns)
         self._read_answers(db, newest, columns)
         self._by_class[:], self._scores[:], self._expected[:] = stored.by_class, stored.scores, stored.expected
-        self._best()  # before the first update, which would wait for it
+        self._get_best_keys()  # before the first update, which would wait for it
         return None
 
     def _read_answers(self, db: Database, newest: int, columns: Collection[int]) -> None:
         for column in columns:
-            places, states = _answers(db, int(self._class_ids[column]), newest, self._image_ids)
+            places, states = _load_answers(db, int(self._class_ids[column]), newest, self._image_ids)
             # Auto-accepted cells are closed like answered ones; they are no answers, though.
-            accepted = _auto_accepted_rows(db, int(self._class_ids[column]), self._image_ids)
+            accepted = _load_auto_accepted_rows(db, int(self._class_ids[column]), self._image_ids)
             closed, present = np.union1d(places, accepted), places[states == PRESENT]
             self._closed[column], self._present[column] = closed.astype(np.int32), present.astype(np.int32)
-            self._doubts[column] = _doubts(column, places, states, self.probabilities[places, column])
-        self._count_together(columns)
+            self._doubts[column] = _find_doubtful_cells(column, places, states, self.probabilities[places, column])
+        self._update_cooccurrence(columns)
 
-    def rankings(self) -> Rankings:
+    def build_rankings(self) -> Rankings:
         """Return the rankings; the next `rank` changes the arrays of single classes in place."""
-        best = self._best()
-        images = merging.Ranking(merging.count_keys(best), self._depth)
-        images.take(best, 0)
+        best = self._get_best_keys()
+        images = merged_ranking.MergedRanking(merged_ranking.count_keys(best), self._depth)
+        images.add_block(best, 0)
         return Rankings(
             self._by_class,
             self._scores,
             images.rows,
             images.scores,
             self._expected,
-            _worst(self._doubts),
+            _merge_doubtful_cells(self._doubts),
             self._together.copy(),
         )
 
-    def _best(self) -> np.ndarray:
+    def _get_best_keys(self) -> np.ndarray:
         """Return the key of the likeliest open cell of each image, (N,) uint16."""
         if self._likeliest is None:
-            self._likeliest = _Likeliest.unknown(len(self._image_ids))
+            self._likeliest = _LikeliestCells.empty(len(self._image_ids))
             self._find_likeliest(self._likeliest, slice(None))
         return self._likeliest.keys
 
-    def _find_likeliest(self, likeliest: "_Likeliest", images: np.ndarray | slice) -> None:
+    def _find_likeliest(self, likeliest: "_LikeliestCells", images: np.ndarray | slice) -> None:
         """Find the likeliest open cell of each of these images (n,) among all classes."""
         wanted = np.arange(len(self._image_ids))[images]
         places = np.full(len(self._image_ids), -1, np.int32)
-        rows = max(CELLS_AT_ONCE // max(len(self._class_ids), 1), 1)
+        rows = max(CELLS_PER_BLOCK // max(len(self._class_ids), 1), 1)
         for start in range(0, len(wanted), rows):
             some = wanted[start : start + rows]
             whole = len(wanted) == len(self._image_ids)
             # Read image by image, as they are stored; _blocks would transpose them.
             block = self.probabilities[slice(start, start + rows) if whole else some]
-            keys = merging.keys_of(np.ascontiguousarray(block))
+            keys = merged_ranking.to_keys(np.ascontiguousarray(block))
             places[some] = np.arange(len(some), dtype=np.int32)
             for column, closed in enumerate(self._closed):
                 if whole:
@@ -184,15 +186,15 @@ class Ranker:
                 else:
                     at = places[closed]
                     at = at[at >= 0]
-                keys[at, column] = merging.CLOSED
+                keys[at, column] = merged_ranking.CLOSED_KEY
             places[some] = -1
-            likeliest.keys[some] = keys.min(1, initial=merging.CLOSED)
+            likeliest.keys[some] = keys.min(1, initial=merged_ranking.CLOSED_KEY)
             likeliest.columns[some] = keys.argmin(1) if keys.shape[1] else 0
 
-    def _count_together(self, columns: Collection[int]) -> None:
+    def _update_cooccurrence(self, columns: Collection[int]) -> None:
         """Count again on how many images each of these classes was seen together with each other class."""
-        if FEW_OF * len(columns) > len(self._present):
-            self._together = _cooccurrence(self._present)
+        if FEW_CLASSES_FACTOR * len(columns) > len(self._present):
+            self._together = _count_cooccurrence(self._present)
             return
         is_present = np.zeros(len(self._image_ids), bool)
         for column in columns:
@@ -201,25 +203,25 @@ class Ranker:
             self._together[column], self._together[:, column] = both, both
             is_present[self._present[column]] = False
 
-    def _blocks(self, columns: list[int]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield (first row, keys (c, n) of these columns, answered cells closed), CELLS_AT_ONCE at a time."""
-        rows = max(CELLS_AT_ONCE // max(len(columns), 1), 1)
+    def _iterate_blocks(self, columns: list[int]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (first row, keys (c, n) of these columns, answered cells closed), CELLS_PER_BLOCK at a time."""
+        rows = max(CELLS_PER_BLOCK // max(len(columns), 1), 1)
         for first in range(0, len(self._image_ids), rows):
             some = slice(first, first + rows)
             all_of_them = len(columns) == len(self._class_ids)
             block = self.probabilities[some] if all_of_them else self.probabilities[some, columns]
-            keys = merging.keys_of(np.array(block.T, order="C"))
+            keys = merged_ranking.to_keys(np.array(block.T, order="C"))
             for place, column in enumerate(columns):
                 begin, end = np.searchsorted(self._closed[column], [first, first + rows])
-                keys[place, self._closed[column][begin:end] - first] = merging.CLOSED
+                keys[place, self._closed[column][begin:end] - first] = merged_ranking.CLOSED_KEY
             yield first, keys
 
 
-class _Likeliest:
+class _LikeliestCells:
     """The likeliest open cell of each image, kept from one ranking to the next.
 
     Attributes:
-        keys: (N,) uint16 (merging.py), CLOSED without an open cell.
+        keys: (N,) uint16 (merged_ranking.py), CLOSED without an open cell.
         columns: (N,) int32, the column of that cell.
     """
 
@@ -227,10 +229,10 @@ class _Likeliest:
         self.keys, self.columns = keys, columns
 
     @classmethod
-    def unknown(cls, images: int) -> "_Likeliest":
-        return cls(np.full(images, merging.CLOSED), np.zeros(images, np.int32))
+    def empty(cls, images: int) -> "_LikeliestCells":
+        return cls(np.full(images, merged_ranking.CLOSED_KEY), np.zeros(images, np.int32))
 
-    def change(self, first: int, columns: list[int], keys: np.ndarray) -> np.ndarray:
+    def update(self, first: int, columns: list[int], keys: np.ndarray) -> np.ndarray:
         """Update the rows from `first` on for the changed columns (c,), whose keys are now (c, n).
 
         Returns:
@@ -248,22 +250,22 @@ class _Likeliest:
         return first + np.flatnonzero(lost)
 
 
-def keep_ranker(db: Database, run_id: int, ranker: Ranker) -> None:
+def cache_ranker(db: Database, run_id: int, ranker: Ranker) -> None:
     """Keep the ranker of a run that was just trained, for publishing the run's next version."""
     db.caches.get("ranker of a training", run_id, lambda: [ranker], 1)
 
 
-def take_ranker(db: Database, run_id: int) -> Ranker | None:
+def pop_ranker(db: Database, run_id: int) -> Ranker | None:
     """Return, once, the ranker that a training of this process has kept for its run, else None; it may be changed."""
-    kept = db.caches.get("ranker of a training", run_id, _no_ranker, 1)
+    kept = db.caches.get("ranker of a training", run_id, _make_empty_list, 1)
     return kept.pop() if kept else None
 
 
-def _no_ranker() -> list[Ranker]:
+def _make_empty_list() -> list[Ranker]:
     return []
 
 
-def of_columns(
+def select_columns(
     db: Database,
     rankings: Rankings,
     columns: np.ndarray,
@@ -287,10 +289,10 @@ def of_columns(
     chances = np.nan_to_num(np.array(probabilities[rows], np.float16))
     order = np.argsort(image_ids[rows])
     for column, class_id in enumerate(class_ids.tolist()):
-        closed, _ = auto_accepted.accepted_of(db, class_id)
-        places, known = positions(closed, image_ids[rows], order)
+        closed, _ = auto_accepted.load_class_cells(db, class_id)
+        places, known = find_positions(closed, image_ids[rows], order)
         chances[places[known], column] = 0
-    for place, answered in enumerate(_answered(db, image_ids[rows].tolist())):
+    for place, answered in enumerate(_load_answered_classes(db, image_ids[rows].tolist())):
         chances[place, np.isin(class_ids, answered)] = 0
     best = chances.max(1, initial=0)
     order = np.lexsort((rows, -best.astype(np.float32)))[: np.count_nonzero(best)]
@@ -308,9 +310,9 @@ def of_columns(
     )
 
 
-def _answered(db: Database, image_ids: list[int]) -> list[list[int]]:
+def _load_answered_classes(db: Database, image_ids: list[int]) -> list[list[int]]:
     """Return the classes that people have answered on each of these images."""
-    answered = cells.answered(db, image_ids)
+    answered = label_cells.load_answered_cells(db, image_ids)
     return [list(answered.get(image_id, ())) for image_id in image_ids]
 
 
@@ -321,7 +323,7 @@ def save(folder: Path, rankings: Rankings) -> None:
         save_array(folder / f"{name}.npy", getattr(rankings, name), sync=name == names[-1])
 
 
-_KINDS: dict[str, tuple[type[np.generic], int]] = {
+_ARRAY_FORMATS: dict[str, tuple[type[np.generic], int]] = {
     "by_class": (np.int32, 2),
     "scores": (np.float16, 2),
     "by_image": (np.int32, 1),
@@ -336,7 +338,7 @@ def load(folder: Path) -> Rankings | None:
     """Return the rankings in a folder, mapped; None where an older version stored none, and for damaged files."""
     try:
         # As plain arrays, which are mapped all the same: indexing a numpy.memmap takes twice as long.
-        arrays = {name: np.asarray(open_array(folder / f"{name}.npy", *kind)) for name, kind in _KINDS.items()}
+        arrays = {name: np.asarray(open_array(folder / f"{name}.npy", *kind)) for name, kind in _ARRAY_FORMATS.items()}
         found = Rankings(**arrays)
         classes = len(found.by_class)
         fits = found.scores.shape == found.by_class.shape and found.likeliest.shape == found.by_image.shape
@@ -346,41 +348,42 @@ def load(folder: Path) -> Rankings | None:
         return None
 
 
-def ranked_per_class(images: int, classes: int) -> int:
+def compute_ranked_per_class(images: int, classes: int) -> int:
     """Return K, the number of cells of each class that are ranked."""
-    return min(images, RANKED, max(1000, RANKED_CELLS // max(classes, 1)))
+    return min(images, MAX_RANKED_PER_CLASS, max(1000, MAX_RANKED_CELLS // max(classes, 1)))
 
 
-def gapless_length(rankings: Rankings) -> int:
+def get_gapless_length(rankings: Rankings) -> int:
     """Return how many of the likeliest cells of a class are in `by_class` without a gap."""
     depth = rankings.by_class.shape[1]
-    return depth - depth // merging.SPREAD
+    return depth - depth // merged_ranking.SAMPLED_ONE_IN
 
 
-def first_below(scores: np.ndarray, low: float) -> int:
+def find_first_below(scores: np.ndarray, low: float) -> int:
     """Return the position of the first of falling probabilities (K,) that is below `low`; K when none is."""
     # Not numpy.searchsorted: it would copy the mapped array.
     return bisect_right(range(len(scores)), -low, key=lambda place: -float(scores[place]))
 
 
-def _answers(db: Database, class_id: int, newest: int, image_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _load_answers(db: Database, class_id: int, newest: int, image_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows, ascending, and states of the answers to a class, without images that the run does not know."""
-    ids, states = cells.answers(db, class_id, newest)
+    ids, states = label_cells.load_class_answers(db, class_id, newest)
     order = np.argsort(ids)
-    places, known = positions(ids[order], image_ids)
+    places, known = find_positions(ids[order], image_ids)
     return places[known], states[order][known]
 
 
-def _auto_accepted_rows(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+def _load_auto_accepted_rows(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
     """Return the rows of a class's auto-accepted cells."""
-    places, known = positions(auto_accepted.accepted_of(db, class_id)[0], image_ids)
+    places, known = find_positions(auto_accepted.load_class_cells(db, class_id)[0], image_ids)
     return places[known]
 
 
-def _doubts(column: int, places: np.ndarray, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    """Return the cells of one class whose answer and probability differ by DOUBTFUL: (n, 3) difference, row, column.
+def _find_doubtful_cells(column: int, places: np.ndarray, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    """Return the cells of one class whose answer and probability differ by MIN_DOUBTFUL_DIFFERENCE: (n, 3)
+        difference, row, column.
 
-    At most DISAGREEMENTS of them, the largest difference first.
+    At most MAX_DISAGREEMENTS of them, the largest difference first.
 
     Args:
         column: The column of the class.
@@ -391,20 +394,20 @@ def _doubts(column: int, places: np.ndarray, states: np.ndarray, chances: np.nda
     sure = (states == PRESENT) | (states == ABSENT)
     rows, answers = places[sure], (states[sure] == PRESENT).astype(np.float64)
     apart = np.abs(chances[sure].astype(np.float64) - answers)
-    doubted = np.flatnonzero(apart >= DOUBTFUL)  # never nan
-    doubted = doubted[np.argsort(-apart[doubted], kind="stable")][:DISAGREEMENTS]
+    doubted = np.flatnonzero(apart >= MIN_DOUBTFUL_DIFFERENCE)  # never nan
+    doubted = doubted[np.argsort(-apart[doubted], kind="stable")][:MAX_DISAGREEMENTS]
     return np.stack([apart[doubted], rows[doubted], np.full(len(doubted), column)], 1)
 
 
-def _worst(doubts: list[np.ndarray]) -> np.ndarray:
+def _merge_doubtful_cells(doubts: list[np.ndarray]) -> np.ndarray:
     doubted = np.concatenate([np.zeros((0, 3)), *doubts])
-    if len(doubted) > DISAGREEMENTS:  # sorting all of them would take most of an update's time
-        doubted = doubted[doubted[:, 0] >= np.partition(doubted[:, 0], -DISAGREEMENTS)[-DISAGREEMENTS]]
-    order = np.lexsort((doubted[:, 2], doubted[:, 1], -doubted[:, 0]))[:DISAGREEMENTS]
+    if len(doubted) > MAX_DISAGREEMENTS:  # sorting all of them would take most of an update's time
+        doubted = doubted[doubted[:, 0] >= np.partition(doubted[:, 0], -MAX_DISAGREEMENTS)[-MAX_DISAGREEMENTS]]
+    order = np.lexsort((doubted[:, 2], doubted[:, 1], -doubted[:, 0]))[:MAX_DISAGREEMENTS]
     return doubted[order, 1:].astype(np.int32)
 
 
-def _cooccurrence(present: list[np.ndarray]) -> np.ndarray:
+def _count_cooccurrence(present: list[np.ndarray]) -> np.ndarray:
     """Return (C, C) int32: on how many images two classes were both seen, from the rows of each class."""
     count = np.zeros((len(present), len(present)), np.int32)
     if not present:

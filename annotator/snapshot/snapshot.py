@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from annotator.records import Run
 from annotator.snapshot.delta import Delta, read_delta
-from annotator.snapshot.predictions import Predictions, rankings_of, read_predictions
 from annotator.snapshot.rankings import Rankings
+from annotator.snapshot.run_predictions import Predictions, load_rankings, read_predictions
 from annotator.store.database.database import Database
 
 
@@ -31,5 +31,5 @@ def read_snapshot(db: Database) -> Snapshot | None:
     with db.reading():
         predictions = read_predictions(db)
         delta = read_delta(db, predictions) if predictions else None
-    rankings = rankings_of(db, predictions) if predictions else None
+    rankings = load_rankings(db, predictions) if predictions else None
     return Snapshot(predictions, rankings, delta) if predictions and rankings and delta else None

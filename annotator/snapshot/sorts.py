@@ -1,15 +1,15 @@
 """The orders of the Gallery, each declared once: SORTS is the table.
 
-A line of it, or of the facts (facts.py), determines what a request may ask for (ui/routes/gallery_requests.py), the
-words on the page and its part of the address (components/gallery/filter_bar.js), and whether the list would tell a blind
-reader too much.
+A line of it, or of the facts (image_facts.py), determines what a request may ask for (ui/routes/gallery_requests.py),
+the words on the page and its part of the address (components/gallery/filter_bar.js), and whether the list would tell a
+blind reader too much.
 """
 
 from dataclasses import dataclass
 
-from annotator.snapshot.facts import FACTS, Fact
+from annotator.snapshot.image_facts import FACTS, Fact
 
-BY_COLUMN = "column"
+COLUMN_SORT = "column"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Sort:
     imported: bool = False
 
 
-def by_fact(fact: Fact) -> Sort:
+def build_fact_sort(fact: Fact) -> Sort:
     """Return the order by a fact."""
     return Sort(fact.name, fact.label, fact.reveals_labels, fact.by_worker, fact.imported)
 
@@ -44,7 +44,7 @@ SORTS = (
     Sort("probability", "Probability of"),
     Sort("like", "Like an image", reveals_labels=False, by_worker=True),
     Sort("twins", "Twins side by side", reveals_labels=False, by_worker=True),
-    *(by_fact(fact) for fact in FACTS),
-    Sort(BY_COLUMN, "Imported column", imported=True),
+    *(build_fact_sort(fact) for fact in FACTS),
+    Sort(COLUMN_SORT, "Imported column", imported=True),
 )
-BY_NAME = {one.name: one for one in SORTS}
+SORTS_BY_NAME = {one.name: one for one in SORTS}

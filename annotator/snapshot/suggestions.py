@@ -5,20 +5,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from annotator.records import Class, Image, Run, Suggestion
-from annotator.settings import FIRST_RUN_AT, REVIEW_CHIPS
-from annotator.snapshot.predictions import Predictions, read_predictions
-from annotator.snapshot.rankings import gapless_length
+from annotator.settings import MAX_CHIPS_PER_IMAGE, MIN_IMAGES_FOR_FIRST_RUN
+from annotator.snapshot.rankings import get_gapless_length
+from annotator.snapshot.run_predictions import Predictions, read_predictions
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, decisions
 from annotator.store.networks import configuration
 from annotator.store.runs import prediction_sources, runs
-from models.catalogue import default_method
+from models.catalog import get_default_method_name
 
-NAMES_ALONE = "from the names alone"
+FROM_NAMES_ALONE = "from the names alone"
 
 
-def missing_positives(db: Database, class_id: int | None = None, limit: int | None = 50) -> list[Suggestion]:
+def find_missing_positives(db: Database, class_id: int | None = None, limit: int | None = 50) -> list[Suggestion]:
     """Return the unanswered cells most likely to be present, by falling probability.
 
     Args:
@@ -27,13 +27,13 @@ def missing_positives(db: Database, class_id: int | None = None, limit: int | No
         limit: How many at most; None: all, which takes memory for every cell.
     """
     if limit is not None and (snapshot := read_snapshot(db)):
-        depth = limit + snapshot.delta.changed_images  # at least `limit` of these are open
-        if depth <= gapless_length(snapshot.rankings):
-            return _likeliest(snapshot, class_id, limit, depth)
+        depth = limit + snapshot.delta.changed_image_count  # at least `limit` of these are open
+        if depth <= get_gapless_length(snapshot.rankings):
+            return _find_likeliest(snapshot, class_id, limit, depth)
     predictions = read_predictions(db)
     if predictions is None:
         return []
-    scores = _unanswered(db, predictions)
+    scores = _load_unanswered_scores(db, predictions)
     if class_id is not None:
         scores[:, predictions.class_ids != class_id] = np.nan
     flat = scores.ravel()
@@ -42,10 +42,10 @@ def missing_positives(db: Database, class_id: int | None = None, limit: int | No
         candidates = candidates[np.argpartition(-flat[candidates], limit - 1)[:limit]] if limit else candidates[:0]
     order = candidates[np.argsort(-flat[candidates], kind="stable")]
     rows, columns = np.divmod(order, len(predictions.class_ids))
-    return _suggestions(predictions, rows, columns)
+    return _build_suggestions(predictions, rows, columns)
 
 
-def suggestions_of(
+def find_suggestions(
     predictions: Predictions,
     answered: dict[int, set[int]],
     image_ids: Sequence[int],
@@ -63,7 +63,7 @@ def suggestions_of(
         high: The highest probability of a suggestion.
         class_id: Only of this class; None: of all.
     """
-    rows, known = predictions.rows(image_ids)
+    rows, known = predictions.find_rows(image_ids)
     result: dict[int, list[Suggestion]] = {}
     for image_id, row, has_row in zip(image_ids, rows, known, strict=True):
         if not has_row:
@@ -73,7 +73,7 @@ def suggestions_of(
         if class_id is not None:
             scores[predictions.class_ids != class_id] = np.nan
         columns = np.flatnonzero((scores >= low) & (scores <= high))
-        columns = columns[np.argsort(-scores[columns], kind="stable")][:REVIEW_CHIPS]
+        columns = columns[np.argsort(-scores[columns], kind="stable")][:MAX_CHIPS_PER_IMAGE]
         class_ids, chances = predictions.class_ids[columns].tolist(), scores[columns].tolist()
         result[image_id] = [
             Suggestion(image_id, suggested, round(chance, 4), predictions.run.id)
@@ -82,7 +82,7 @@ def suggestions_of(
     return result
 
 
-def probability_bytes(
+def encode_probabilities(
     predictions: Predictions | None, image_ids: Sequence[int], classes: Sequence[Class]
 ) -> dict[int, bytes]:
     """Return the probabilities of whole images: one byte per class in the order of `classes`.
@@ -91,23 +91,25 @@ def probability_bytes(
     """
     if predictions is None:
         return {}
-    _, known = predictions.rows(image_ids)
+    _, known = predictions.find_rows(image_ids)
     known_ids = [image_id for image_id, has_row in zip(image_ids, known, strict=True) if has_row]
-    values = predictions.aligned(predictions.probabilities, known_ids, [class_.id for class_ in classes])
+    values = predictions.align(predictions.probabilities, known_ids, [class_.id for class_ in classes])
     scaled = np.rint(values.astype(np.float32) * 254)
     rows = np.where(np.isnan(scaled), 255, scaled).astype(np.uint8)
     return {image_id: row.tobytes() for image_id, row in zip(known_ids, rows, strict=True)}
 
 
-def answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
+def load_answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
     """Return the classes of each image that people have answered or that were auto-accepted."""
-    answered = auto_accepted.accepted_class_ids(db, image_ids)
-    for label in decisions.labels(db, image_ids):
+    answered = auto_accepted.load_accepted_class_ids(db, image_ids)
+    for label in decisions.load_labels(db, image_ids):
         answered.setdefault(label.image_id, set()).add(label.class_id)
     return answered
 
 
-def aligned(predictions: Predictions | None, images: Sequence[Image], classes: Sequence[Class]) -> np.ndarray | None:
+def align_probabilities(
+    predictions: Predictions | None, images: Sequence[Image], classes: Sequence[Class]
+) -> np.ndarray | None:
     """Return (N, C) float32 probabilities in the order of `images` and `classes`, nan where the run has none.
 
     None without predictions.
@@ -115,62 +117,62 @@ def aligned(predictions: Predictions | None, images: Sequence[Image], classes: S
     if predictions is None:
         return None
     image_ids, class_ids = [image.id for image in images], [class_.id for class_ in classes]
-    return predictions.aligned(predictions.probabilities, image_ids, class_ids).astype(np.float32)
+    return predictions.align(predictions.probabilities, image_ids, class_ids).astype(np.float32)
 
 
-def first_guesses(db: Database) -> list[str]:
+def list_guess_sources(db: Database) -> list[str]:
     """Return the names of the models from elsewhere that a first training can start from, without any label.
 
     [] with a published training method: these are trained as published.
     """
-    if configuration.method(db) != default_method():  # published methods are trained as published
+    if configuration.get_method(db) != get_default_method_name():  # published methods are trained as published
         return []
-    known = prediction_sources.sources(db)
+    known = prediction_sources.load_sources(db)
     return [source.name for source in known if source.scale == prediction_sources.PROBABILITY and source.cells]
 
 
-def first_run_in_words(db: Database) -> str:
+def describe_first_run(db: Database) -> str:
     """Return a clause that says what the first training waits for."""
-    if (names := first_guesses(db)) == [prediction_sources.NAMES]:
-        return f"the first suggestions come soon, {NAMES_ALONE}"
+    if (names := list_guess_sources(db)) == [prediction_sources.CLASS_NAMES_SOURCE]:
+        return f"the first suggestions come soon, {FROM_NAMES_ALONE}"
     if names:
         return f"the first training starts soon, with the predictions of {' and '.join(names)}"
-    return f"needs about {FIRST_RUN_AT} labeled images"
+    return f"needs about {MIN_IMAGES_FOR_FIRST_RUN} labeled images"
 
 
-def guessed_in_words(db: Database, run: Run) -> str:
+def describe_guess_sources(db: Database, run: Run) -> str:
     """Return whose predictions a run shows that learned from no label; "" for any other run."""
     if run.epochs:
         return ""
-    used = {source_id for source_id, _ in runs.sources_of(db, run.id)}
-    names = [source.name for source in prediction_sources.sources(db) if source.id in used]
-    if names == [prediction_sources.NAMES]:
-        return NAMES_ALONE
+    used = {source_id for source_id, _ in runs.load_source_versions(db, run.id)}
+    names = [source.name for source in prediction_sources.load_sources(db) if source.id in used]
+    if names == [prediction_sources.CLASS_NAMES_SOURCE]:
+        return FROM_NAMES_ALONE
     return f"from the predictions of {' and '.join(names)} alone" if names else ""
 
 
-def labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:
+def count_labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:
     """Return how many images people still have to label before the worker trains by itself.
 
     Args:
         db: The project's database.
         counts: Images by stage.
     """
-    if first_guesses(db):
+    if list_guess_sources(db):
         return 0
     images = counts["all"]
-    return max(0, min(FIRST_RUN_AT, images) - (images - counts["without_decision"]))
+    return max(0, min(MIN_IMAGES_FOR_FIRST_RUN, images) - (images - counts["without_decision"]))
 
 
-def run_to_explain(db: Database, run_id: int) -> int:
+def find_run_to_explain(db: Database, run_id: int) -> int:
     """Return the run whose heat map explains a suggestion of this run: itself, or the current one once it is gone."""
-    if runs.kept_run(db, run_id):
+    if runs.find_kept_run(db, run_id):
         return run_id
-    current = runs.current_run(db)
+    current = runs.load_current_run(db)
     return current.id if current else run_id
 
 
-def _likeliest(snapshot: Snapshot, class_id: int | None, limit: int, depth: int) -> list[Suggestion]:
+def _find_likeliest(snapshot: Snapshot, class_id: int | None, limit: int, depth: int) -> list[Suggestion]:
     """Return the likeliest open cells, from the first `depth` of each class."""
     predictions, rankings = snapshot.predictions, snapshot.rankings
     class_ids = predictions.class_ids
@@ -178,26 +180,26 @@ def _likeliest(snapshot: Snapshot, class_id: int | None, limit: int, depth: int)
     rows_of, columns_of = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for column in searched:
         ranked = rankings.by_class[column, :depth]
-        open_rows = snapshot.delta.open_rows(ranked[ranked >= 0], column)[:limit]
+        open_rows = snapshot.delta.select_open_rows(ranked[ranked >= 0], column)[:limit]
         rows_of.append(open_rows)
         columns_of.append(np.full(len(open_rows), column))
     rows, columns = np.concatenate(rows_of), np.concatenate(columns_of)
     order = np.lexsort((columns, rows, -predictions.probabilities[rows, columns].astype(np.float32)))[:limit]
-    return _suggestions(predictions, rows[order], columns[order])
+    return _build_suggestions(predictions, rows[order], columns[order])
 
 
-def _suggestions(predictions: Predictions, rows: np.ndarray, columns: np.ndarray) -> list[Suggestion]:
+def _build_suggestions(predictions: Predictions, rows: np.ndarray, columns: np.ndarray) -> list[Suggestion]:
     image_ids, class_ids = predictions.image_ids[rows].tolist(), predictions.class_ids[columns].tolist()
     probabilities = predictions.probabilities[rows, columns].astype(float).tolist()
     cells = zip(image_ids, class_ids, probabilities, strict=True)
     return [Suggestion(*cell, predictions.run.id) for cell in cells]
 
 
-def _unanswered(db: Database, predictions: Predictions) -> np.ndarray:
+def _load_unanswered_scores(db: Database, predictions: Predictions) -> np.ndarray:
     """Return (N, C) float32 probabilities, nan in cells that a person has answered or that were auto-accepted."""
     scores = np.array(predictions.probabilities, np.float32)
-    answered = [(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]]
-    cells = np.array([*answered, *auto_accepted.accepted_cells(db)], np.int64).reshape(-1, 2)
-    rows, columns, known = predictions.cells(*cells.T)
+    answered = [(image_id, class_id) for image_id, class_id, _ in decisions.load_label_cells(db)[0]]
+    cells = np.array([*answered, *auto_accepted.load_accepted_cells(db)], np.int64).reshape(-1, 2)
+    rows, columns, known = predictions.find_cells(*cells.T)
     scores[rows[known], columns[known]] = np.nan
     return scores

@@ -11,17 +11,17 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from annotator.snapshot.guesses import guessed_from
+from annotator.snapshot.preset_threshold import find_preset_threshold
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_times
-from annotator.store.labels.answer_times import Answer
+from annotator.store.labels.answer_times import TimedAnswer
 from annotator.store.people import speed_tests
-from models.statistics.time_regression import Times, fit_times
+from models.statistics.time_regression import PartTimes, fit_times
 
-NEWEST = 3000  # decisions that are read,
-ANSWERS, TESTS = 600, 200  # and at most so many answers in them, and so many tasks of the speed test
-KEPT = 32  # annotators whose time model is kept in memory
-KINDS = ("grid", "image", "click")
+MAX_DECISIONS_READ = 3000  # decisions that are read,
+MAX_ANSWERS, MAX_TESTS = 600, 200  # and at most so many answers in them, and so many tasks of the speed test
+MAX_CACHED_MODELS = 32  # annotators whose time model is kept in memory
+ANSWER_KINDS = ("grid", "image", "click")
 
 
 @dataclass(frozen=True)
@@ -52,60 +52,60 @@ class TimeModel:
     check: float = 0.7
     click: float = 2.5
 
-    def grid(self, tiles: int, changes: float) -> float:
+    def estimate_grid_seconds(self, tiles: int, changes: float) -> float:
         """Return the seconds for a grid of this many tiles, of which `changes` are changed."""
         return self.begin + self.submit + tiles * self.tile + changes * self.change
 
-    def image(self, classes: int, changes: float) -> float:
+    def estimate_image_seconds(self, classes: int, changes: float) -> float:
         """Return the seconds for answering this many classes of one image, of which `changes` are changed."""
         return self.look + self.submit + classes * self.check + changes * self.change
 
 
-DEFAULTS = TimeModel()
-PARTS = tuple(field.name for field in fields(TimeModel))
-_PRIOR = np.array([getattr(DEFAULTS, part) for part in PARTS])
+DEFAULT_TIMES = TimeModel()
+TIME_PARTS = tuple(field.name for field in fields(TimeModel))
+_PRIOR_SECONDS = np.array([getattr(DEFAULT_TIMES, part) for part in TIME_PARTS])
 
 
-def time_model_of(db: Database, annotator: str) -> TimeModel:
+def load_time_model(db: Database, annotator: str) -> TimeModel:
     """Return the time model of this annotator, fitted to their newest answers; annotator "": to everybody's."""
 
     def fit() -> TimeModel:
-        return fitted(timed_answers(db, annotator) or timed_answers(db, ""))
+        return fit_time_model(load_timed_answers(db, annotator) or load_timed_answers(db, ""))
 
-    key = (annotator, answer_times.newest_of(db, annotator), speed_tests.count_tests(db, annotator))
+    key = (annotator, answer_times.get_newest_decision_id(db, annotator), speed_tests.count_tests(db, annotator))
     if not any(key[1:]):
-        key = (annotator, answer_times.newest_of(db, ""), speed_tests.count_tests(db, ""))
-    return db.caches.get("time_model", key, fit, KEPT)
+        key = (annotator, answer_times.get_newest_decision_id(db, ""), speed_tests.count_tests(db, ""))
+    return db.caches.get("time_model", key, fit, MAX_CACHED_MODELS)
 
 
-def timed_answers(db: Database, annotator: str) -> list[Answer]:
+def load_timed_answers(db: Database, annotator: str) -> list[TimedAnswer]:
     """Return the newest answers and tasks of the speed test that have a time; annotator "": everybody's."""
     return [
-        *answer_times.newest_answers(db, annotator, NEWEST, ANSWERS, guessed_from(db)),
-        *speed_tests.newest_tests(db, annotator, TESTS),
+        *answer_times.load_newest_answers(db, annotator, MAX_DECISIONS_READ, MAX_ANSWERS, find_preset_threshold(db)),
+        *speed_tests.load_newest_tests(db, annotator, MAX_TESTS),
     ]
 
 
-def fitted(answers: Sequence[Answer]) -> TimeModel:
+def fit_time_model(answers: Sequence[TimedAnswer]) -> TimeModel:
     """Return the time model fitted to these answers, with the defaults as the prior."""
-    return TimeModel(*estimated(answers).middle.tolist())
+    return TimeModel(*estimate_times(answers).middle.tolist())
 
 
-def estimated(answers: Sequence[Answer], *, draws: bool = False) -> Times:
-    """Return the estimated seconds of PARTS, in their order.
+def estimate_times(answers: Sequence[TimedAnswer], *, draws: bool = False) -> PartTimes:
+    """Return the estimated seconds of TIME_PARTS, in their order.
 
     Args:
         answers: Timed answers of the annotator.
         draws: Also draw other possible values, for intervals.
     """
-    counts = np.array([counts_of(answer.kind, answer.cells, answer.changes) for answer in answers])
+    counts = np.array([count_parts(answer.kind, answer.cells, answer.changes) for answer in answers])
     seconds = np.array([answer.seconds for answer in answers])
-    groups = np.array([KINDS.index(answer.kind) for answer in answers], np.int64)
-    return fit_times(counts.reshape(-1, len(PARTS)), seconds, groups, _PRIOR, draws=draws)
+    groups = np.array([ANSWER_KINDS.index(answer.kind) for answer in answers], np.int64)
+    return fit_times(counts.reshape(-1, len(TIME_PARTS)), seconds, groups, _PRIOR_SECONDS, draws=draws)
 
 
-def counts_of(kind: str, cells: int, changes: float) -> np.ndarray:
-    """Return how often each part occurs in a task, (PARTS,); the task's seconds are the sum over them.
+def count_parts(kind: str, cells: int, changes: float) -> np.ndarray:
+    """Return how often each part occurs in a task, (TIME_PARTS,); the task's seconds are the sum over them.
 
     TimeModel.grid and TimeModel.image are these sums.
     """
@@ -114,4 +114,4 @@ def counts_of(kind: str, cells: int, changes: float) -> np.ndarray:
         "image": {"look": 1, "submit": 1, "check": cells, "change": changes},
         "click": {"click": 1},
     }[kind]
-    return np.array([counts.get(part, 0.0) for part in PARTS], float)
+    return np.array([counts.get(part, 0.0) for part in TIME_PARTS], float)

@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from annotator.shares import counted
+from annotator.humanize import format_count
 from annotator.snapshot.time_model import (
-    DEFAULTS,
-    KINDS,
-    PARTS,
-    counts_of,
-    estimated,
-    timed_answers,
+    ANSWER_KINDS,
+    DEFAULT_TIMES,
+    TIME_PARTS,
+    count_parts,
+    estimate_times,
+    load_timed_answers,
 )
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_times
 from annotator.store.people import speed_tests
 
-TILES, CHANGES = 24, 3  # of the grid whose seconds are reported
-NAMED = 1.5  # classes that an image is assumed to show, of those it is asked about
-KEPT = 8
+GRID_TILES, GRID_CHANGES = 24, 3  # of the grid whose seconds are reported
+NAMED_CLASSES_PER_IMAGE = 1.5  # classes that an image is assumed to show, of those it is asked about
+MAX_CACHED_REPORTS = 8
 
-ABOUT = {
+PART_DESCRIPTIONS = {
     "tile": "looking at one image of a grid",
     "change": "marking one image or one class",
     "submit": "saving, and seeing the next",
@@ -38,7 +38,7 @@ ABOUT = {
 
 
 @dataclass(frozen=True)
-class Figure:
+class TimeFigure:
     """One time, in seconds, with its 95 % interval.
 
     Attributes:
@@ -76,48 +76,54 @@ class TimeReport:
     annotator: str
     answers: dict[str, int]
     tested: int
-    parts: tuple[Figure, ...]
-    tasks: tuple[Figure, ...]
+    parts: tuple[TimeFigure, ...]
+    tasks: tuple[TimeFigure, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as a JSON value."""
         return asdict(self)
 
 
-def time_report(db: Database, annotator: str) -> TimeReport:
+def load_time_report(db: Database, annotator: str) -> TimeReport:
     """Return the times of this person; annotator "": of everybody together."""
-    class_count = max(1, len(classes.all_classes(db)))
-    newest, tested = answer_times.newest_of(db, annotator), speed_tests.count_tests(db, annotator)
+    class_count = max(1, len(classes.load_active_classes(db)))
+    newest, tested = answer_times.get_newest_decision_id(db, annotator), speed_tests.count_tests(db, annotator)
     key = (annotator, newest, tested, class_count)
-    return db.caches.get("time_report", key, lambda: _report(db, annotator, class_count, tested), KEPT)
+    return db.caches.get(
+        "time_report", key, lambda: _build_report(db, annotator, class_count, tested), MAX_CACHED_REPORTS
+    )
 
 
-def _report(db: Database, annotator: str, class_count: int, tested: int) -> TimeReport:
-    answers = timed_answers(db, annotator)
-    times = estimated(answers, draws=True)
-    of_kind = {kind: sum(answer.kind == kind for answer in answers) for kind in KINDS}
+def _build_report(db: Database, annotator: str, class_count: int, tested: int) -> TimeReport:
+    answers = load_timed_answers(db, annotator)
+    times = estimate_times(answers, draws=True)
+    of_kind = {kind: sum(answer.kind == kind for answer in answers) for kind in ANSWER_KINDS}
 
-    def figure(name: str, about: str, counts: np.ndarray, from_answers: int, labels: float | None = None) -> Figure:
-        default = float(counts @ np.array([getattr(DEFAULTS, part) for part in PARTS]))
-        seconds, low, high = (round(value, 3) for value in times.task(counts))
+    def figure(name: str, about: str, counts: np.ndarray, from_answers: int, labels: float | None = None) -> TimeFigure:
+        default = float(counts @ np.array([getattr(DEFAULT_TIMES, part) for part in TIME_PARTS]))
+        seconds, low, high = (round(value, 3) for value in times.estimate_task(counts))
         rates = () if labels is None else (round(3600 / seconds, 1), round(3600 * labels / seconds, 1))
-        return Figure(name, about, round(default, 3), seconds, low, high, from_answers, *rates)
+        return TimeFigure(name, about, round(default, 3), seconds, low, high, from_answers, *rates)
 
     # A part is estimated from the kinds of answers that have it, also from those in which nothing was changed.
-    has_part = {part: [kind for kind in KINDS if counts_of(kind, 1, 1)[place]] for place, part in enumerate(PARTS)}
+    has_part = {
+        part: [kind for kind in ANSWER_KINDS if count_parts(kind, 1, 1)[place]] for place, part in enumerate(TIME_PARTS)
+    }
     parts = [
-        figure(part, ABOUT[part], np.eye(len(PARTS))[place], sum(of_kind[kind] for kind in has_part[part]))
-        for place, part in enumerate(PARTS)
+        figure(
+            part, PART_DESCRIPTIONS[part], np.eye(len(TIME_PARTS))[place], sum(of_kind[kind] for kind in has_part[part])
+        )
+        for place, part in enumerate(TIME_PARTS)
     ]
     tasks = [
-        figure(kind, about, counts_of(kind, cells, changes), of_kind[kind], cells)
+        figure(kind, about, count_parts(kind, cells, changes), of_kind[kind], cells)
         for kind, about, cells, changes in (
-            ("grid", f"a grid of {TILES} images with {CHANGES} changes", TILES, CHANGES),
+            ("grid", f"a grid of {GRID_TILES} images with {GRID_CHANGES} changes", GRID_TILES, GRID_CHANGES),
             (
                 "image",
-                f"an image, all {counted(class_count, 'class', 'classes')}",
+                f"an image, all {format_count(class_count, 'class', 'classes')}",
                 class_count,
-                min(NAMED, class_count),
+                min(NAMED_CLASSES_PER_IMAGE, class_count),
             ),
             ("click", "an image, one class", 1, 1),
         )

@@ -25,36 +25,36 @@ from starlette.routing import Route
 
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.roles import Role
-from annotator.settings import DEFAULT_PORT, login
+from annotator.settings import DEFAULT_PORT, get_login_name
 from annotator.store.database.database import checkpoint_wal
-from annotator.store.disk.private import write_private
+from annotator.store.disk.file_permissions import write_private
 from annotator.store.people import members
 from annotator.store.people.members import Member
-from annotator.ui.access import context
-from annotator.ui.access.access_keys import SERVED_TO_TEAM, Keys, address_with, own_secret
-from annotator.ui.access.error_pages import PAGE
-from annotator.ui.access.middleware import Door
-from annotator.ui.access.serving_modes import ADDRESS, Access, local
-from annotator.ui.export.running import exporting
+from annotator.ui.access import served_project
+from annotator.ui.access.access_keys import SERVED_TO_TEAM_SETTING, AccessKeys, build_key_url, ensure_own_secret
+from annotator.ui.access.error_pages import PAGE_TEMPLATE
+from annotator.ui.access.middleware import AccessMiddleware
+from annotator.ui.access.serving_modes import LOOPBACK_ADDRESS, Access, build_local_access
+from annotator.ui.export.export_runner import get_export_runner
 from annotator.ui.parts.navigation import PAGES
 from annotator.ui.routes import ROUTES
+from annotator.ui.serving.index_page import send_index_page
 from annotator.ui.serving.logs import log_as_json
 from annotator.ui.serving.read_ahead import ReadAhead
-from annotator.ui.serving.shell import shell
-from annotator.ui.serving.shipped_files import ShippedFiles
-from annotator.ui.serving.shutdown import Ending
+from annotator.ui.serving.shutdown import Shutdown
 from annotator.ui.serving.sockets import set_up_connections
-from annotator.ui.serving.streamlit_options import options
-from annotator.ui.serving.worker_watch import Watch
-from annotator.ui.work.importing import importing
-from annotator.ui.work.uploads import sweep
+from annotator.ui.serving.streamlit_files import StaticFilesMiddleware
+from annotator.ui.serving.streamlit_options import build_options
+from annotator.ui.serving.worker_watch import WorkerWatch
+from annotator.ui.work.import_runner import get_import_runner
+from annotator.ui.work.uploaded_files import remove_leftover_uploads
 
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and would show
 # an empty page for an address like /grid until somebody has opened the first page.
-SCRIPT = Path(__file__).parent / "entry" / "app.py"
+ENTRY_SCRIPT = Path(__file__).parent / "entry" / "app.py"
 _M_ARENA_MAX = -8  # of malloc.h
-RENEWED = "The project has a new secret: every browser needs a new address (annotator link).\n"
-COPIED = (
+SECRET_RENEWED_MESSAGE = "The project has a new secret: every browser needs a new address (annotator link).\n"
+PROJECT_COPIED_MESSAGE = (
     "This project is a copy of another one, or was moved to another disk. It has a secret of its own now: browsers\n"
     "that had the original open have no access here, and answers that they have not sent stay with the original.\n"
 )
@@ -68,62 +68,72 @@ def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
-        sweep(context.db())
-        watch, ahead = Watch(context.db()), ReadAhead(context.db())
-        ending = Ending()
-        ending.add_last_step(watch.stop)
-        ending.add_last_step(importing(context.db()).end)
-        ending.add_last_step(ahead.stop)
-        ending.add_last_step(exporting(context.db()).stop)  # also removes now what a killed process has left
-        ending.add_last_step(checkpoint_wal)  # not at the exit of the process: uvicorn ends it by the signal
-        with ending.on_signals():
+        remove_leftover_uploads(served_project.db())
+        watch, ahead = WorkerWatch(served_project.db()), ReadAhead(served_project.db())
+        ending = Shutdown()
+        ending.add_step(watch.stop)
+        ending.add_step(get_import_runner(served_project.db()).stop)
+        ending.add_step(ahead.stop)
+        ending.add_step(get_export_runner(served_project.db()).stop)  # also removes now what a killed process has left
+        ending.add_step(checkpoint_wal)  # not at the exit of the process: uvicorn ends it by the signal
+        with ending.handle_signals():
             watch.start()
             ahead.start()
             try:
                 yield
             finally:
-                ending.take_last_steps()
+                ending.run_steps()
 
-    return page_app(Keys(context.tokens(), run), access, json_log, lifespan=lifespan)
+    return build_page_app(AccessKeys(served_project.tokens(), run), access, json_log, lifespan=lifespan)
 
 
-def page_app(keys: Keys | None = None, access: Access | None = None, json_log: bool = False, **options) -> st.App:
+def build_page_app(
+    keys: AccessKeys | None = None, access: Access | None = None, json_log: bool = False, **options
+) -> st.App:
     """Return the application of the open project's pages and routes, behind the access control.
 
     `options` are further ones of st.App.
     """
-    access = access or local(DEFAULT_PORT)
-    set_up_connections(access.behind, own_log=json_log)
-    sessions = context.reach(access)
-    door = Middleware(Door, tokens=context.tokens, keys=keys, access=access, sessions=sessions)
+    access = access or build_local_access(DEFAULT_PORT)
+    set_up_connections(access.trusted_proxies, own_log=json_log)
+    sessions = served_project.configure_access(access)
+    door = Middleware(AccessMiddleware, tokens=served_project.tokens, keys=keys, access=access, sessions=sessions)
     first, *others = (f"/{page.name}" for page in PAGES)
-    pages = [Route("/", _first_page), Route(first, _to_first_page), *(Route(address, shell) for address in others)]
-    routes = [Route(access.base + route.path, route.endpoint, methods=route.methods) for route in [*ROUTES, *pages]]
-    shipped = Middleware(ShippedFiles, base=access.base)
-    return st.App(SCRIPT, routes=routes, middleware=[door, shipped], secrets=_login(access), **options)
+    pages = [
+        Route("/", _show_first_page),
+        Route(first, _redirect_to_first_page),
+        *(Route(address, send_index_page) for address in others),
+    ]
+    routes = [
+        Route(access.base_path + route.path, route.endpoint, methods=route.methods) for route in [*ROUTES, *pages]
+    ]
+    shipped = Middleware(StaticFilesMiddleware, base=access.base_path)
+    return st.App(
+        ENTRY_SCRIPT, routes=routes, middleware=[door, shipped], secrets=_build_login_secrets(access), **options
+    )
 
 
-def _login(access: Access) -> dict[str, Any] | None:
+def _build_login_secrets(access: Access) -> dict[str, Any] | None:
     """Return the secrets that Streamlit's login needs, since it reads no file; None without a login provider."""
     if access.provider is None:
         return None
-    secret = context.tokens().provider_secret
+    secret = served_project.tokens().provider_secret
     return {"auth": {**access.provider, "redirect_uri": f"{access.address}/oauth2callback", "cookie_secret": secret}}
 
 
-async def _first_page(request: Request) -> Response:
+async def _show_first_page(request: Request) -> Response:
     # Annotate was the first page once: bookmarks of its images lead to them.
-    return _redirected(request, "annotate") if "image" in request.query_params else await shell(request)
+    return _redirect_to_page(request, "annotate") if "image" in request.query_params else await send_index_page(request)
 
 
-async def _to_first_page(request: Request) -> Response:
+async def _redirect_to_first_page(request: Request) -> Response:
     # Streamlit knows its first page as "/" only and answers "page not found" for the address in a bookmark.
-    return _redirected(request, "")
+    return _redirect_to_page(request, "")
 
 
-def _redirected(request: Request, page: str) -> RedirectResponse:
+def _redirect_to_page(request: Request, page: str) -> RedirectResponse:
     query = request.url.query
-    return RedirectResponse(f"{context.base()}/{page}{'?' if query else ''}{query}")
+    return RedirectResponse(f"{served_project.base_path()}/{page}{'?' if query else ''}{query}")
 
 
 def serve(
@@ -142,33 +152,33 @@ def serve(
         AnnotatorError: There is no such project or the port is in use.
         AlreadyRunning: The project is being served already.
     """
-    context.open_project(project)
-    paths = context.db().paths
+    served_project.open_project(project)
+    paths = served_project.db().paths
     lock = FileLock(paths.server_lock)
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        where = context.db().setting("served_at", "an address it printed when it started")
+        where = served_project.db().get_setting("served_at", "an address it printed when it started")
         raise AlreadyRunning(
             f"{paths.project} is being served already, at {where}.\n    Open that, or end it first (Ctrl+C there)."
         ) from error
-    if not is_free(access.port, access.host):
+    if not is_port_free(access.port, access.host):
         raise AnnotatorError(
             f"Port {access.port} on {access.host} is in use by another program (another annotator, perhaps).\n"
-            f"    Try: annotator serve {project} --port {free_port(access.port + 1)}"
+            f"    Try: annotator serve {project} --port {find_free_port(access.port + 1)}"
         )
-    if own_secret(context.db(), renew=new_secret):
-        context.open_project(project)
-        sys.stdout.write(RENEWED if new_secret else COPIED)
+    if ensure_own_secret(served_project.db(), renew=new_secret):
+        served_project.open_project(project)
+        sys.stdout.write(SECRET_RENEWED_MESSAGE if new_secret else PROJECT_COPIED_MESSAGE)
     run = secrets.token_urlsafe(9)
-    context.db().set_setting("served_at", access.address)
-    context.db().set_setting("served_run", run)
-    context.db().set_setting(SERVED_TO_TEAM, access.is_team)
-    owner = _owner() if access.is_team else None
-    key = context.tokens().key(run, seconds=None, member_id=owner.id if owner else None)
-    link = address_with(access.address, key)
-    opener = paths.opener if browser and has_desktop() else None
-    threading.Thread(target=_announce, args=[link, access, owner, opener], daemon=True).start()
+    served_project.db().set_setting("served_at", access.address)
+    served_project.db().set_setting("served_run", run)
+    served_project.db().set_setting(SERVED_TO_TEAM_SETTING, access.is_team)
+    owner = _ensure_owner() if access.is_team else None
+    key = served_project.tokens().create_key(run, seconds=None, member_id=owner.id if owner else None)
+    link = build_key_url(access.address, key)
+    opener = paths.opener_page if browser and has_desktop() else None
+    threading.Thread(target=_announce_url, args=[link, access, owner, opener], daemon=True).start()
     run_app(build_app(run, access, json_log), access, json_log)
 
 
@@ -176,13 +186,13 @@ def run_app(app: st.App, access: Access, json_log: bool = False) -> None:
     """Run an application of this module until the process is told to end."""
     if json_log:
         log_as_json()
-    _few_arenas()
+    _limit_memory_arenas()
     # What is loaded by now stays. A garbage collection that looks through it stops every answer for 75 ms.
     gc.freeze()
-    app.run(config=options(access))
+    app.run(config=build_options(access))
 
 
-def _few_arenas() -> None:
+def _limit_memory_arenas() -> None:
     """Have all threads share two heaps.
 
     glibc gives each thread its own, up to eight for each processor. Threads come and go with requests, and memory
@@ -192,26 +202,26 @@ def _few_arenas() -> None:
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
-def _owner() -> Member:
+def _ensure_owner() -> Member:
     """Return the first owner. Before there is one, the person who started the server becomes it."""
-    db = context.db()
-    if owner := members.owner(db):
+    db = served_project.db()
+    if owner := members.find_owner(db):
         return owner
-    name = login()
-    known = [member for member in members.members(db) if member.name == name]
+    name = get_login_name()
+    known = [member for member in members.load_members(db) if member.name == name]
     change = members.set_role if known else members.add
     return change(db, name, Role.OWNER, by=f"annotator serve, started by {name}")
 
 
-def free_port(first: int) -> int:
+def find_free_port(first: int) -> int:
     """Return the first free port from `first` on. Raises AnnotatorError when a hundred are taken."""
     for port in range(first, min(first + 100, 65536)):
-        if is_free(port):
+        if is_port_free(port):
             return port
-    raise AnnotatorError(f"No port from {first} to {first + 99} is free on {ADDRESS}.")
+    raise AnnotatorError(f"No port from {first} to {first + 99} is free on {LOOPBACK_ADDRESS}.")
 
 
-def is_free(port: int, host: str = ADDRESS) -> bool:
+def is_port_free(port: int, host: str = LOOPBACK_ADDRESS) -> bool:
     """Return whether no program listens at this port."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -222,9 +232,9 @@ def is_free(port: int, host: str = ADDRESS) -> bool:
     return True
 
 
-def _announce(link: str, access: Access, owner: Member | None, opener: Path | None) -> None:
+def _announce_url(link: str, access: Access, owner: Member | None, opener: Path | None) -> None:
     """Print the address once the app answers, and open a browser through the file `opener` if there is one."""
-    listening = {"0.0.0.0": ADDRESS, "::": "::1"}.get(access.host, access.host)
+    listening = {"0.0.0.0": LOOPBACK_ADDRESS, "::": "::1"}.get(access.host, access.host)
     for _ in range(600):
         with socket.socket(socket.AF_INET6 if ":" in listening else socket.AF_INET) as probe:
             probe.settimeout(1)
@@ -234,7 +244,7 @@ def _announce(link: str, access: Access, owner: Member | None, opener: Path | No
     if owner is not None:
         others = "sign in" if access.provider else "have an invitation link each (annotator members PROJECT link NAME)"
         sys.stdout.write(f"Served to its members at {access.address}, where they {others}.\n")
-    if access.is_in_clear:
+    if access.is_unencrypted:
         sys.stdout.write("Not encrypted: whoever listens in this network can read labels and take over sessions.\n")
     whose = f", and signs in {owner.name}, an owner" if owner else ""
     sys.stdout.write(
@@ -248,7 +258,7 @@ def _announce(link: str, access: Access, owner: Member | None, opener: Path | No
 
 def open_browser(opener: Path, link: str) -> None:
     """Open a link in a browser, through a file, because other users of this machine see the arguments of programs."""
-    write_private(opener, PAGE % (f'<meta http-equiv="refresh" content="0; url={html.escape(link)}">', ""))
+    write_private(opener, PAGE_TEMPLATE % (f'<meta http-equiv="refresh" content="0; url={html.escape(link)}">', ""))
     webbrowser.open(opener.as_uri())
 
 

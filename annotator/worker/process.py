@@ -20,82 +20,83 @@ from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
-from annotator.settings import BUSY_STATUS
+from annotator.settings import BUSY_EXIT_STATUS
 from annotator.store.database import heartbeat, jobs
-from annotator.store.database.arrays import sweep
+from annotator.store.database.arrays import remove_unfinished_files
 from annotator.store.database.database import Database
-from annotator.store.imports import leftovers as unfinished_imports
-from annotator.store.pictures.decoding_budget import give_back_freed
-from annotator.worker.adapting.switching import NextBackbone, Starter
-from annotator.worker.duties.appearances import Appearances
-from annotator.worker.duties.comparing import Candidates
-from annotator.worker.duties.events import EventsAgain
-from annotator.worker.duties.heatmaps import Heatmaps
-from annotator.worker.duties.layout import Mapmaker
-from annotator.worker.duties.name_guesses import NameGuesses
-from annotator.worker.duties.search_examples import SearchExamples
-from annotator.worker.duties.tagging import TaggerStarter
-from annotator.worker.duties.twins import Twins
-from annotator.worker.features.context import Context, Stopped
-from annotator.worker.features.missing_features import MissingFeatures
-from annotator.worker.training.duty import Training
-from annotator.worker.training.first_orders import FirstOrders
+from annotator.store.imports import unfinished_imports
+from annotator.store.pictures.decoding_budget import release_freed_memory
+from annotator.worker.adapting.backbone_switching import AdaptationStarter, BackbonePreparer
+from annotator.worker.duties.appearance_measurer import AppearanceMeasurer
+from annotator.worker.duties.event_refresher import EventRefresher
+from annotator.worker.duties.heatmap_drawer import HeatmapDrawer
+from annotator.worker.duties.map_layout import Mapmaker
+from annotator.worker.duties.name_guesser import NameGuesser
+from annotator.worker.duties.near_duplicate_finder import NearDuplicateFinder
+from annotator.worker.duties.network_comparer import NetworkComparer
+from annotator.worker.duties.search_answerer import SearchAnswerer
+from annotator.worker.duties.tagger_starter import TaggerStarter
+from annotator.worker.features.image_embedder import ImageEmbedder
+from annotator.worker.features.worker_context import Stopped, WorkerContext
+from annotator.worker.training.first_orders import FirstOrderPublisher
+from annotator.worker.training.training_duty import TrainingDuty
 
 if TYPE_CHECKING:
-    from models.ensemble.all_images import Scoring
+    from models.ensemble.collection_scoring import ScoringFunction
 
 POLL_SECONDS = 0.1
-PATIENCE = 4.0  # seconds from a request to end until the process exits, as a thread on a stalled disk never ends
-PATIENCE_WATCHED = 1.5  # the same when the app has ended, which has little time itself
+# seconds from a request to end until the process exits, as a thread on a stalled disk never ends
+EXIT_TIMEOUT_SECONDS = 4.0
+WATCHED_EXIT_TIMEOUT_SECONDS = 1.5  # the same when the app has ended, which has little time itself
 
 
 class Worker:
     """The worker of one project: its duties, and the lock that excludes a second one."""
 
-    def __init__(self, project: Path, scoring: "Scoring | None" = None):
+    def __init__(self, project: Path, scoring: "ScoringFunction | None" = None):
         """Take the project's worker lock, and clean up after a killed worker.
 
         Raises AlreadyRunning when another worker holds the lock, AnnotatorError when there is no such project, or it
         may not be written.
         """
         self.db = Database(project)
-        self.db.refuse_read_only()
+        self.db.check_writable()
         self._lock = FileLock(self.db.paths.worker_lock)
         try:
             self._lock.acquire(timeout=0)
         except Timeout as error:
-            state = heartbeat.worker_state(self.db)
+            state = heartbeat.load_worker_state(self.db)
             raise AlreadyRunning(
                 f"A worker is at work on {self.db.paths.project} already (process {state.pid}, {state.state}).\n"
                 "    One is enough: the app starts its own. To replace it, end that process first."
             ) from error
-        self.context = Context(self.db)
-        self.heatmaps = Heatmaps(self.context)
-        self.features = MissingFeatures(self.context, self._between)
-        self.first_orders = FirstOrders(self.context)
-        self.training = Training(self.context, self._between, scoring)
-        self.next_backbone = NextBackbone(self.context, self._between)
-        self.candidates = Candidates(self.context, self._between)
-        self.names = NameGuesses(self.context, self._between)
-        self.searches = SearchExamples(self.context)
-        self.appearances = Appearances(self.context)
-        self.twins = Twins(self.context)
-        self.events = EventsAgain(self.context)
-        self.adapting, self.tagger = Starter(self.context), TaggerStarter(self.context)
-        self._mapmaker = Mapmaker()
-        self.context.say("starting")
-        jobs.requeue(self.db)
+        self.context = WorkerContext(self.db)
+        self.heatmap_drawer = HeatmapDrawer(self.context)
+        self.image_embedder = ImageEmbedder(self.context, self._report_and_serve)
+        self.first_order_publisher = FirstOrderPublisher(self.context)
+        self.training = TrainingDuty(self.context, self._report_and_serve, scoring)
+        self.backbone_preparer = BackbonePreparer(self.context, self._report_and_serve)
+        self.network_comparer = NetworkComparer(self.context, self._report_and_serve)
+        self.name_guesser = NameGuesser(self.context, self._report_and_serve)
+        self.search_answerer = SearchAnswerer(self.context)
+        self.appearance_measurer = AppearanceMeasurer(self.context)
+        self.near_duplicate_finder = NearDuplicateFinder(self.context)
+        self.event_refresher = EventRefresher(self.context)
+        self.adaptation_starter, self.tagger_starter = AdaptationStarter(self.context), TaggerStarter(self.context)
+        self._map_maker = Mapmaker()
+        self.context.report_state("starting")
+        jobs.requeue_interrupted(self.db)
         unfinished_imports.recover(self.db)
         paths = self.db.paths
         for room in (paths.features(""), paths.map(""), paths.runs, paths.first_orders, paths.heatmaps):
-            sweep(room, alone=True)
+            remove_unfinished_files(room, exclusive=True)
 
     def close(self) -> None:
         """Record that the worker has ended, and release its lock."""
-        self.adapting.close()
-        self.tagger.close()
+        self.adaptation_starter.stop_process()
+        self.tagger_starter.stop_process()
         with contextlib.suppress(AnnotatorError):  # a full disk must not keep the lock
-            self.context.say("stopped")
+            self.context.report_state("stopped")
         self._lock.release()
 
     def stop(self) -> None:
@@ -104,19 +105,19 @@ class Worker:
 
     def run_once(self) -> Run:
         """Embed images without features, train, publish. Raises AnnotatorError when nothing can be learned yet."""
-        self.events.find_if_due()
-        self.features.embed()
-        self.next_backbone.prepare()
-        self.names.publish_if_due(all_embedded=True)
+        self.event_refresher.find_if_due()
+        self.image_embedder.embed_missing()
+        self.backbone_preparer.prepare()
+        self.name_guesser.publish_if_due(all_embedded=True)
         return self.train()
 
     def run_forever(self) -> None:
         """Do all duties until asked to stop."""
-        from annotator.worker.features.missing_files import MissingFiles
+        from annotator.worker.features.missing_files import MissingFileWatcher
         from annotator.worker.training.update_thread import UpdateThread  # importing torch takes seconds
 
         updates = UpdateThread(self.db, lambda: self.context.cache)
-        missing_files = MissingFiles(self.db)
+        missing_files = MissingFileWatcher(self.db)
         updates.start()
         missing_files.start()
         try:
@@ -127,25 +128,25 @@ class Worker:
 
     def _run_until_stopped(self) -> None:
         duties = (
-            self.searches.answer_asked,  # somebody waits for it
-            lambda: self.first_orders.publish_if_due(all_embedded=True),
-            lambda: self.names.publish_if_due(all_embedded=True),
+            self.search_answerer.answer_newest,  # somebody waits for it
+            lambda: self.first_order_publisher.publish_if_due(all_embedded=True),
+            lambda: self.name_guesser.publish_if_due(all_embedded=True),
             self._train_if_due,
-            self.heatmaps.draw_asked,
-            self.heatmaps.draw_ahead,
-            self.appearances.measure_some,
-            self.twins.find_if_due,
-            self.events.find_if_due,
-            self.names.look_at_patches,
+            self.heatmap_drawer.draw_requested,
+            self.heatmap_drawer.draw_in_advance,
+            self.appearance_measurer.measure_batch,
+            self.near_duplicate_finder.find_if_due,
+            self.event_refresher.find_if_due,
+            self.name_guesser.compare_some_patches,
         )
         while not self.context.stop.is_set():
             try:
-                self.features.embed(self._guess_or_train)
-                self.adapting.start_if_wanted()
-                self.tagger.start_if_wanted()
-                self.next_backbone.prepare(self.keep_up)
-                self.candidates.measure_speed()
-                self.candidates.prepare(self.keep_up)
+                self.image_embedder.embed_missing(self._guess_or_train)
+                self.adaptation_starter.start_if_requested()
+                self.tagger_starter.start_if_requested()
+                self.backbone_preparer.prepare(self.embed_and_train)
+                self.network_comparer.measure_speed()
+                self.network_comparer.prepare_and_compare(self.embed_and_train)
                 if not any(duty() for duty in duties):  # after each of them, start again with the most urgent
                     self._idle()
             except Stopped:
@@ -154,26 +155,26 @@ class Worker:
     def train(self) -> Run:
         """Train now, and publish. Raises AnnotatorError when nothing can be learned yet."""
         run = self.training.train()
-        give_back_freed()
-        self.heatmaps.forget_old_run()
+        release_freed_memory()
+        self.heatmap_drawer.forget_old_run()
         return run
 
-    def keep_up(self) -> bool:
+    def embed_and_train(self) -> bool:
         """Embed new images with the network in use and train if due, while another network's features are computed.
 
         Returns:
             Whether it has trained.
         """
-        self.features.embed(self._train_if_due)
+        self.image_embedder.embed_missing(self._train_if_due)
         return self._train_if_due()
 
     def _train_if_due(self) -> bool:
         """Train if a training is due; return True if it was, successful or not."""
-        if not self.training.due():
+        if not self.training.is_due():
             return False
-        if self.training.train_or_note():
-            self.heatmaps.forget_old_run()
-        give_back_freed()
+        if self.training.train_or_record_error():
+            self.heatmap_drawer.forget_old_run()
+        release_freed_memory()
         return True
 
     def _guess_or_train(self) -> bool:
@@ -182,80 +183,82 @@ class Worker:
         Returns:
             Whether it has trained.
         """
-        self.first_orders.publish_if_due(all_embedded=False)
-        self.names.publish_if_due(all_embedded=False)
+        self.first_order_publisher.publish_if_due(all_embedded=False)
+        self.name_guesser.publish_if_due(all_embedded=False)
         return self._train_if_due()
 
     def _idle(self) -> None:
         if not self.context.has_backbone():
-            self.context.backbone()  # before the first heat map is asked for, which should take a second, not ten
-        self._mapmaker.begin_if_due(self.db, self.context.backbone_name(), self.context.features())
-        self.context.say("idle")
+            self.context.get_backbone()  # before the first heat map is asked for, which should take a second, not ten
+        self._map_maker.start_if_due(self.db, self.context.get_backbone_name(), self.context.get_features())
+        self.context.report_state("idle")
         self.context.stop.wait(POLL_SECONDS)
 
-    def _between(self, state: str, done: int, of: int) -> None:
+    def _report_and_serve(self, state: str, done: int, total: int) -> None:
         """Write the heartbeat, check for a stop, and do what people wait for; called during long work."""
-        self.context.say(state, done, of)
+        self.context.report_state(state, done, total)
         self.context.check_stop()
-        self.heatmaps.draw_asked()
-        self.searches.answer_asked()
+        self.heatmap_drawer.draw_requested()
+        self.search_answerer.answer_newest()
 
 
-def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -> bool:
+def prepare_next_backbone(project: Path, on_progress: Callable[[int, int], None]) -> bool:
     """Compute the features of the next network, and use it; return False where a worker does that already.
 
     Args:
         project: The project folder.
-        progress: Called with (images done, of).
+        on_progress: Called with (images done, of).
     """
-    return _without_worker(project, progress, lambda worker, between: NextBackbone(worker.context, between).prepare())
+    return _run_as_worker(
+        project, on_progress, lambda worker, between: BackbonePreparer(worker.context, between).prepare()
+    )
 
 
-def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> bool:
+def compare_pending_networks(project: Path, on_progress: Callable[[int, int], None]) -> bool:
     """Compute the features of the networks to be compared, and compare them; return False where a worker does that.
 
     Args:
         project: The project folder.
-        progress: Called with (images done, of).
+        on_progress: Called with (images done, of).
     """
 
     def compare(worker: Worker, between: Callable[[str, int, int], None]) -> None:
-        worker.features.embed()
-        preparing = Candidates(worker.context, between)
-        while preparing.prepare():
+        worker.image_embedder.embed_missing()
+        preparing = NetworkComparer(worker.context, between)
+        while preparing.prepare_and_compare():
             pass
 
-    return _without_worker(project, progress, compare)
+    return _run_as_worker(project, on_progress, compare)
 
 
-def guess_from_names(project: Path, progress: Callable[[int, int], None]) -> bool:
+def guess_from_names(project: Path, on_progress: Callable[[int, int], None]) -> bool:
     """Guess classes from their names, patches included; return False where a worker does that.
 
     Args:
         project: The project folder.
-        progress: Called with (images done, of).
+        on_progress: Called with (images done, of).
     """
 
     def guess(worker: Worker, between: Callable[[str, int, int], None]) -> None:
-        worker.features.embed()
-        names = NameGuesses(worker.context, between)
+        worker.image_embedder.embed_missing()
+        names = NameGuesser(worker.context, between)
         names.publish_if_due(all_embedded=True)
-        while names.look_at_patches():
+        while names.compare_some_patches():
             pass
 
-    return _without_worker(project, progress, guess)
+    return _run_as_worker(project, on_progress, guess)
 
 
-def _without_worker(
+def _run_as_worker(
     project: Path,
-    progress: Callable[[int, int], None],
+    on_progress: Callable[[int, int], None],
     act: Callable[[Worker, Callable[[str, int, int], None]], object],
 ) -> bool:
     """Do one of a worker's duties in this process, in the place of a worker; return False where one is at work.
 
     Args:
         project: The project folder.
-        progress: Called with (done, of).
+        on_progress: Called with (done, of).
         act: Called with a worker, and a function to call during long work with (state, done, of).
     """
     try:
@@ -264,8 +267,8 @@ def _without_worker(
         return False
 
     def between(state: str, done: int, of: int) -> None:
-        worker.context.say(state, done, of)
-        progress(done, of)
+        worker.context.report_state(state, done, of)
+        on_progress(done, of)
 
     try:
         act(worker, between)
@@ -274,7 +277,9 @@ def _without_worker(
     return True
 
 
-def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "Scoring | None" = None) -> Run | None:
+def run_worker(
+    project: Path, *, once: bool = False, watched: bool = False, scoring: "ScoringFunction | None" = None
+) -> Run | None:
     """Run the worker of a project until told to stop (SIGTERM, SIGINT, or, when watched, the end of standard input).
 
     Args:
@@ -289,10 +294,10 @@ def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "
         worker = Worker(project, scoring)
     except AlreadyRunning:
         if watched:  # the app tries again later and needs no message
-            raise SystemExit(BUSY_STATUS) from None
+            raise SystemExit(BUSY_EXIT_STATUS) from None
         raise
-    signal.signal(signal.SIGTERM, lambda *_: _end(worker))
-    signal.signal(signal.SIGINT, lambda *_: _end(worker))
+    signal.signal(signal.SIGTERM, lambda *_: _stop_and_exit(worker))
+    signal.signal(signal.SIGINT, lambda *_: _stop_and_exit(worker))
     if watched:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
         for library in ("botocore", "aiobotocore", "httpx", "azure", "google"):  # each tells of every connection
@@ -308,11 +313,11 @@ def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "
         return None
     except AnnotatorError as error:
         with contextlib.suppress(AnnotatorError):
-            heartbeat.note_error(worker.db, str(error))
+            heartbeat.record_error(worker.db, str(error))
         raise
     except Exception:
         with contextlib.suppress(AnnotatorError):
-            heartbeat.note_error(worker.db, traceback.format_exc())
+            heartbeat.record_error(worker.db, traceback.format_exc())
         raise
     finally:
         worker.close()
@@ -322,15 +327,15 @@ def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "
 def _stop_at_end_of_input(worker: Worker) -> None:
     # The app holds the other end of this pipe: it closes when the app dies, even by kill -9.
     sys.stdin.buffer.read()
-    _end(worker, PATIENCE_WATCHED)
+    _stop_and_exit(worker, WATCHED_EXIT_TIMEOUT_SECONDS)
 
 
-def _end(worker: Worker, patience: float = PATIENCE) -> None:
+def _stop_and_exit(worker: Worker, timeout_seconds: float = EXIT_TIMEOUT_SECONDS) -> None:
     """Stop the worker, and exit this process after `patience` seconds; a kill loses nothing, so nobody has to wait."""
     worker.stop()
-    threading.Thread(target=_exit_late, args=[patience], name="forced end", daemon=True).start()
+    threading.Thread(target=_exit_after, args=[timeout_seconds], name="forced end", daemon=True).start()
 
 
-def _exit_late(patience: float) -> None:
-    time.sleep(patience)
+def _exit_after(timeout_seconds: float) -> None:
+    time.sleep(timeout_seconds)
     os._exit(0)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from annotator.cluster.connection import Use, check, connected
+from annotator.cluster.connection import ClusterUse, check_cluster_option, connect_to_cluster
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
 from annotator.store.database import heartbeat, jobs
@@ -19,9 +19,9 @@ def train_now(
     project: Path,
     method: str | None = None,
     settings: Sequence[str] = (),
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    on_progress: Callable[[int, int], None] = lambda done, of: None,
     on: str = "local",
-    note: Callable[[str], None] = lambda sentence: None,
+    notify: Callable[[str], None] = lambda sentence: None,
 ) -> Run:
     """Train on the decisions so far, even if none is newer than the last run.
 
@@ -29,97 +29,97 @@ def train_now(
         project: The project folder.
         method: The method of this and later runs, with its own defaults; None: the current one with its parameters.
         settings: `key=value`: parameters of this and later runs, which override those.
-        progress: Called with (done, of) while a running worker trains.
+        on_progress: Called with (done, of) while a running worker trains.
         on: Where all images are scored: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
-        note: Called with one sentence for each thing that a cluster could not do.
+        notify: Called with one sentence for each thing that a cluster could not do.
 
     Raises:
         AnnotatorError: There is nothing to learn from or the training failed; before anything is changed, for an
             unknown method or parameter, or a value that the method rejects.
     """
-    check(on)
+    check_cluster_option(on)
     db = Database(project)
 
     def choose_first() -> None:
         if method is not None or settings:
-            choose(db, method, settings)
+            configure_method(db, method, settings)
 
     if on != "local":
-        return _train_with_cluster(db, on, choose_first, note)
+        return _train_with_cluster(db, on, choose_first, notify)
     choose_first()
     from annotator.worker import process
 
-    before = runs.current_run(db)
+    before = runs.load_current_run(db)
     while True:
         try:
-            run = process.main(project, once=True)
+            run = process.run_worker(project, once=True)
             if run is None:
                 raise AnnotatorError("Stopped before the run was finished.")
             return run
         except AlreadyRunning:
-            run = _ask_worker(db, before, progress)
+            run = _ask_worker(db, before, on_progress)
             if run:
                 return run
             time.sleep(1)  # the worker has ended, so this process can train, or it is only slow
 
 
-def _train_with_cluster(db: Database, on: str, choose_first: Callable[[], None], note: Callable[[str], None]) -> Run:
+def _train_with_cluster(db: Database, on: str, choose_first: Callable[[], None], notify: Callable[[str], None]) -> Run:
     """Train in this process, and have the images scored on a cluster.
 
     Raises AnnotatorError, also where a worker is at work.
     """
     again = "What is not published is trained again by the same command."
-    use = Use(on, f"annotator train {db.paths.project}", again)
-    with connected(use) as ray:
+    use = ClusterUse(on, f"annotator train {db.paths.project}", again)
+    with connect_to_cluster(use) as ray:
         choose_first()
         from annotator.worker import process
-        from annotator.worker.training.scoring import ScoringOnCluster
+        from annotator.worker.training.cluster_scoring import ClusterScoring
 
-        scoring = ScoringOnCluster(ray, use, db.paths.features(configuration.backbone(db)))
+        scoring = ClusterScoring(ray, use, db.paths.features(configuration.get_backbone(db)))
         try:
-            run = process.main(db.paths.project, once=True, scoring=scoring)
+            run = process.run_worker(db.paths.project, once=True, scoring=scoring)
         except AlreadyRunning as error:
             raise AlreadyRunning(
                 f"{error}\n    With --on this command trains by itself: end the app first, or leave out --on."
             ) from error
         finally:
-            for sentence in scoring.notes:
-                note(sentence)
+            for sentence in scoring.problem_sentences:
+                notify(sentence)
     if run is None:
         raise AnnotatorError("Stopped before the run was finished.")
     return run
 
 
-def choose(db: Database, method: str | None, settings: Sequence[str]) -> None:
+def configure_method(db: Database, method: str | None, settings: Sequence[str]) -> None:
     """Set the method and its parameters for later runs. Raises AnnotatorError before anything is changed."""
-    name = method or configuration.method(db)
-    parameters = configuration.parameters(db) if method is None else {}
-    changed = parameters | configuration.read_parameters(name, settings)
+    name = method or configuration.get_method(db)
+    parameters = configuration.get_parameters(db) if method is None else {}
+    changed = parameters | configuration.parse_parameters(name, settings)
     from models.methods import make_method  # loads torch; the method itself checks the values
 
     try:
         make_method(name, **changed)
     except ValueError as error:
-        raise configuration.refused(name, str(error)) from error
-    defaults = configuration.about(name).defaults
-    configuration.choose_method(db, name, {key: value for key, value in changed.items() if value != defaults[key]})
+        raise configuration.build_parameter_error(name, str(error)) from error
+    defaults = configuration.get_method_entry(name).defaults
+    configuration.set_method(db, name, {key: value for key, value in changed.items() if value != defaults[key]})
 
 
-def _ask_worker(db: Database, before: Run | None, progress: Callable[[int, int], None]) -> Run | None:
+def _ask_worker(db: Database, before: Run | None, on_progress: Callable[[int, int], None]) -> Run | None:
     """Ask the worker for a run and return it; None where the worker has ended or is silent.
 
     Raises AnnotatorError where the training fails.
     """
-    heartbeat.note_error(db, "")
-    if not jobs.training_asked(db):
-        jobs.ask_training(db)
+    heartbeat.record_error(db, "")
+    if not jobs.is_training_requested(db):
+        jobs.request_training(db)
     while True:
-        run, state = runs.current_run(db), heartbeat.worker_state(db)
-        if run is not None and (before is None or run.id > before.id) and not jobs.training_asked(db):
+        run, state = runs.load_current_run(db), heartbeat.load_worker_state(db)
+        if run is not None and (before is None or run.id > before.id) and not jobs.is_training_requested(db):
             return run
-        if state.last_error and not jobs.training_asked(db):
+        if state.last_error and not jobs.is_training_requested(db):
             raise AnnotatorError(f"The worker could not train: {state.last_error}")
         if not state.alive:
             return None
-        progress(state.done, state.of)
+        on_progress(state.done, state.of)
         time.sleep(POLL_SECONDS)

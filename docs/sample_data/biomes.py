@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from paint import Colour
+from paint import Color
 
 
 @dataclass(frozen=True)
@@ -11,9 +11,9 @@ class Biome:
 
     name: str
     seasons: tuple[str, ...]
-    near: Colour
-    far: Colour
-    hill: Colour
+    near: Color
+    far: Color
+    hill: Color
     water: tuple[float, float] | None
     chances: dict[str, float]
     props: tuple[str, ...]

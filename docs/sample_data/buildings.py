@@ -3,7 +3,7 @@
 import itertools
 
 import numpy as np
-from paint import Colour, Sprite, brick, jitter, lighter, mix, pick, planks
+from paint import Color, Sprite, brick, jitter, lighter, mix, pick, planks
 
 SNOW = (240, 245, 252)
 GLASS = (92, 116, 138)
@@ -21,14 +21,14 @@ ROOFS = ((164, 74, 56), (120, 70, 58), (88, 92, 104), (182, 98, 60), (104, 84, 7
 WOOD = ((122, 88, 60), (150, 112, 76), (132, 120, 106), (104, 74, 54))
 
 
-def _window(s: Sprite, x: float, y: float, w: float, h: float, frame: Colour, dark: bool) -> None:
+def _window(s: Sprite, x: float, y: float, w: float, h: float, frame: Color, dark: bool) -> None:
     s.rect(x - 0.012, y - 0.012, x + w + 0.012, y + h + 0.016, frame, shade=0.05, grain=0.03)
     s.rect(x, y, x + w, y + h, LAMP if dark else GLASS, shade=0.25, grain=0.08)
     s.line([(x + w / 2, y), (x + w / 2, y + h)], 0.008, frame)
     s.line([(x, y + h / 2), (x + w, y + h / 2)], 0.008, frame)
 
 
-def _shutters(s: Sprite, x: float, y: float, w: float, h: float, colour: Colour) -> None:
+def _shutters(s: Sprite, x: float, y: float, w: float, h: float, colour: Color) -> None:
     for left in (x - 0.055, x + w + 0.012):
         s.rect(left, y - 0.01, left + 0.042, y + h + 0.01, colour, shade=0.1, texture=planks(0.02, upright=False))
 
@@ -114,7 +114,7 @@ def windmill(rng: np.random.Generator, height: int, lit: int, season: str, dark:
     return s
 
 
-def _sails(s: Sprite, angle: float, cloth: Colour) -> None:
+def _sails(s: Sprite, angle: float, cloth: Color) -> None:
     hub_x, hub_y, reach = 0.42, 0.34, 0.345
     for quarter in range(4):
         c, n = np.cos(angle + quarter * np.pi / 2), np.sin(angle + quarter * np.pi / 2)

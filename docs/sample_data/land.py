@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from biomes import Biome
 from light import Light, tinted
-from paint import Colour, jitter, lighter, mix, noise, palette
+from paint import Color, jitter, lighter, mix, noise, palette
 from PIL import Image, ImageDraw, ImageFilter
 from sky import clouds, gulls, hills, sky, sun
 
@@ -21,7 +21,7 @@ class Land:
 
     image: Image.Image
     horizon: int
-    tuft: Colour | None
+    tuft: Color | None
 
     def row(self, t: float) -> int:
         return int(self.horizon + t * (self.image.height - self.horizon))
@@ -64,7 +64,7 @@ def paint_land(
     return land
 
 
-def _ground(rng: np.random.Generator, land: Land, near: Colour, far: Colour, rough: float) -> None:
+def _ground(rng: np.random.Generator, land: Land, near: Color, far: Color, rough: float) -> None:
     """Far colour to near colour; patches of relief that are flatter the farther they are."""
     width, start = land.image.width, land.horizon
     height = land.image.height - start
@@ -77,7 +77,7 @@ def _ground(rng: np.random.Generator, land: Land, near: Colour, far: Colour, rou
     land.image.paste(Image.fromarray(np.clip(ground, 0, 255).astype(np.uint8)), (0, start))
 
 
-def _strokes(rng: np.random.Generator, land: Land, near: Colour, far: Colour, biome: Biome) -> None:
+def _strokes(rng: np.random.Generator, land: Land, near: Color, far: Color, biome: Biome) -> None:
     """Grass, stubble or fallen leaves, larger and looser toward the viewer; some blades grow in clumps."""
     draw, (width, height) = ImageDraw.Draw(land.image), land.image.size
     count, clumps = int(width * height / 230), int(rng.integers(14, 40))
@@ -109,7 +109,7 @@ def _strokes(rng: np.random.Generator, land: Land, near: Colour, far: Colour, bi
 
 
 def tufts(
-    rng: np.random.Generator, image: Image.Image, colour: Colour, x0: float, x1: float, y: float, size: float
+    rng: np.random.Generator, image: Image.Image, colour: Color, x0: float, x1: float, y: float, size: float
 ) -> None:
     """A few blades in front of a foot, so that a thing stands in the grass and not on it."""
     draw = ImageDraw.Draw(image)
@@ -123,7 +123,7 @@ def tufts(
         )
 
 
-def _furrows(rng: np.random.Generator, land: Land, near: Colour) -> None:
+def _furrows(rng: np.random.Generator, land: Land, near: Color) -> None:
     """Rows of a crop that meet at the horizon."""
     draw, (width, height) = ImageDraw.Draw(land.image), land.image.size
     vanish = rng.uniform(0.2, 0.8) * width
@@ -134,7 +134,7 @@ def _furrows(rng: np.random.Generator, land: Land, near: Colour) -> None:
         draw.polygon([start, (x + half, height), (x - half, height)], fill=lighter(near, rng.uniform(0.76, 0.86)))
 
 
-def _path(rng: np.random.Generator, land: Land, colour: Colour, far: Colour) -> None:
+def _path(rng: np.random.Generator, land: Land, colour: Color, far: Color) -> None:
     """A winding track of pressed earth and stones."""
     width, height = land.image.size
     start, end, swing = rng.uniform(0.35, 0.65), rng.uniform(0.25, 0.75), rng.uniform(-0.22, 0.22)
@@ -158,7 +158,7 @@ def _path(rng: np.random.Generator, land: Land, colour: Colour, far: Colour) -> 
         )
 
 
-def _water(rng: np.random.Generator, land: Land, span: tuple[float, float], light: Light, bank: Colour) -> None:
+def _water(rng: np.random.Generator, land: Land, span: tuple[float, float], light: Light, bank: Color) -> None:
     """The sky upside down, deeper in tone, broken by ripples that grow toward the viewer."""
     width, height = land.image.size
     top, bottom = land.row(span[0]), land.row(span[1])

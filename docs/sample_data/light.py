@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from paint import Colour
+from paint import Color
 
 
 @dataclass(frozen=True)
@@ -10,14 +10,14 @@ class Light:
     """tint multiplies land and things; shadow is its strength, reach its length in heights of the thing."""
 
     name: str
-    zenith: Colour
-    horizon: Colour
+    zenith: Color
+    horizon: Color
     tint: tuple[float, float, float]
     shadow: float
     reach: float
     haze: float
-    cloud: Colour
-    cloud_base: Colour
+    cloud: Color
+    cloud_base: Color
 
 
 LIGHTS = (
@@ -59,5 +59,5 @@ def over_snow(light: Light) -> Light:
     return replace(light, tint=tuple((1 + channel) / 2 for channel in light.tint))
 
 
-def tinted(colour: Colour, light: Light) -> Colour:
+def tinted(colour: Color, light: Light) -> Color:
     return tuple(int(min(255, c * k)) for c, k in zip(colour, light.tint, strict=True))

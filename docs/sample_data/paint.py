@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from PIL import Image, ImageDraw
 
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 Point = tuple[float, float]
 Texture = Callable[[np.random.Generator, tuple[int, int], float], np.ndarray]
 
@@ -32,27 +32,27 @@ def noise(rng: np.random.Generator, shape: tuple[int, int], cell: float | tuple[
     return total
 
 
-def mix(a: Sequence[float], b: Sequence[float], share: float) -> Colour:
+def mix(a: Sequence[float], b: Sequence[float], share: float) -> Color:
     """The colour `share` of the way from a to b."""
     return tuple(round(x + (y - x) * share) for x, y in zip(a, b, strict=True))
 
 
-def lighter(colour: Sequence[float], factor: float) -> Colour:
+def lighter(colour: Sequence[float], factor: float) -> Color:
     return tuple(int(min(255, max(0, channel * factor))) for channel in colour)
 
 
-def jitter(rng: np.random.Generator, colour: Sequence[float], amount: float = 12) -> Colour:
+def jitter(rng: np.random.Generator, colour: Sequence[float], amount: float = 12) -> Color:
     """A neighbour of a colour: brightness moves more than hue, as pigments do."""
     brightness, *hue = rng.standard_normal(4).tolist()
     return tuple(min(255, max(0, int(c + amount * (brightness + h / 2.5)))) for c, h in zip(colour, hue, strict=True))
 
 
-def palette(rng: np.random.Generator, a: Colour, b: Colour, share: np.ndarray, amount: float) -> list[Colour]:
+def palette(rng: np.random.Generator, a: Color, b: Color, share: np.ndarray, amount: float) -> list[Color]:
     """`mix` and `jitter` for many strokes at once; share (N,) is clipped to [0, 1]."""
     share = np.clip(share, 0, 1)[:, None]
     moved = amount * (rng.standard_normal((len(share), 1)) + rng.standard_normal((len(share), 3)) / 2.5)
-    colours = np.array(a) * (1 - share) + np.array(b) * share + moved
-    return [tuple(colour) for colour in np.clip(colours, 0, 255).astype(int).tolist()]
+    colors = np.array(a) * (1 - share) + np.array(b) * share + moved
+    return [tuple(colour) for colour in np.clip(colors, 0, 255).astype(int).tolist()]
 
 
 def pick(rng: np.random.Generator, options: Sequence):
@@ -117,38 +117,38 @@ class Sprite:
     def pixels(self, points: Sequence[Point]) -> list[Point]:
         return [(x * self.unit, y * self.unit) for x, y in points]
 
-    def poly(self, points: Sequence[Point], colour: Colour, **look) -> None:
+    def poly(self, points: Sequence[Point], colour: Color, **look) -> None:
         """A filled outline; look as in `_paint`."""
         mask = Image.new("L", self.image.size)
         ImageDraw.Draw(mask).polygon(self.pixels(points), fill=255)
         self._paint(mask, colour, **look)
 
-    def blob(self, points: Sequence[Point], colour: Colour, **look) -> None:
+    def blob(self, points: Sequence[Point], colour: Color, **look) -> None:
         self.poly(smooth(points), colour, **look)
 
-    def ellipse(self, x: float, y: float, rx: float, ry: float, colour: Colour, **look) -> None:
+    def ellipse(self, x: float, y: float, rx: float, ry: float, colour: Color, **look) -> None:
         mask = Image.new("L", self.image.size)
         ImageDraw.Draw(mask).ellipse(self._box(x, y, rx, ry), fill=255)
         self._paint(mask, colour, **look)
 
-    def rect(self, x0: float, y0: float, x1: float, y1: float, colour: Colour, **look) -> None:
+    def rect(self, x0: float, y0: float, x1: float, y1: float, colour: Color, **look) -> None:
         self.poly([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], colour, **look)
 
-    def dot(self, x: float, y: float, rx: float, ry: float, colour: Colour) -> None:
+    def dot(self, x: float, y: float, rx: float, ry: float, colour: Color) -> None:
         """A flat, quick ellipse: one touch of the brush among hundreds."""
         self.draw.ellipse(self._box(x, y, rx, ry), fill=(*colour, 255))
 
-    def line(self, points: Sequence[Point], width: float, colour: Colour) -> None:
+    def line(self, points: Sequence[Point], width: float, colour: Color) -> None:
         self.draw.line(self.pixels(points), fill=(*colour, 255), width=max(2, int(width * self.unit)), joint="curve")
 
-    def dabs(self, centres: np.ndarray, sizes: np.ndarray, light: np.ndarray, dark: Colour, bright: Colour) -> None:
+    def dabs(self, centers: np.ndarray, sizes: np.ndarray, light: np.ndarray, dark: Color, bright: Color) -> None:
         """Many touches from dark to bright, the dark ones first: foliage, wool.
 
         centres (N, 2) in sprite heights; sizes (N,) radii; light (N,) 0 in the shade, 1 in the sun
         """
         order = np.argsort(light, kind="stable")
         tones = palette(self.rng, dark, bright, light[order], 7)
-        for (x, y), radius, tone in zip(centres[order].tolist(), sizes[order].tolist(), tones, strict=True):
+        for (x, y), radius, tone in zip(centers[order].tolist(), sizes[order].tolist(), tones, strict=True):
             self.dot(x, y, radius * 1.15, radius * 0.85, tone)
 
     def _box(self, x: float, y: float, rx: float, ry: float) -> list[float]:
@@ -157,7 +157,7 @@ class Sprite:
     def _paint(
         self,
         mask: Image.Image,
-        colour: Colour,
+        colour: Color,
         shade: float = 0.12,
         grain: float = 0.06,
         round_: bool = False,

@@ -1,7 +1,7 @@
 """Things that grow: tree, flower, mushroom."""
 
 import numpy as np
-from paint import Colour, Sprite, jitter, lighter, mix, pick
+from paint import Color, Sprite, jitter, lighter, mix, pick
 
 SNOW = (240, 245, 252)
 CROWNS = {
@@ -35,12 +35,12 @@ def tree(rng: np.random.Generator, height: int, lit: int, season: str, dark: boo
     for side in (-1, 1):
         s.line([(middle, 0.74), (middle + side * wide * 0.2, 0.52)], thick * 0.7, lighter(bark, 0.85))
     bottom = rng.uniform(0.68, 0.78) if kind == "broad" else 0.9
-    centre_y, reach_y, reach_x = bottom / 2 + 0.01, bottom / 2 - 0.02, wide / 2 - 0.03
-    _crown(s, middle, centre_y, reach_x, reach_y, *pick(rng, CROWNS[season]))
+    center_y, reach_y, reach_x = bottom / 2 + 0.01, bottom / 2 - 0.02, wide / 2 - 0.03
+    _crown(s, middle, center_y, reach_x, reach_y, *pick(rng, CROWNS[season]))
     return s
 
 
-def _crown(s: Sprite, x: float, y: float, rx: float, ry: float, dark: Colour, bright: Colour) -> None:
+def _crown(s: Sprite, x: float, y: float, rx: float, ry: float, dark: Color, bright: Color) -> None:
     """Leaf clumps inside an ellipse; each is lit by itself and by its place in the crown."""
     rng, clumps = s.rng, 19
     # A sunflower spiral spreads the clumps evenly, so that the crown has no holes.
@@ -136,7 +136,7 @@ def flower(rng: np.random.Generator, height: int, lit: int, season: str, dark: b
     return s
 
 
-def _petals(s: Sprite, x: float, y: float, reach: float, count: int, width: float, colour: Colour) -> None:
+def _petals(s: Sprite, x: float, y: float, reach: float, count: int, width: float, colour: Color) -> None:
     start = s.rng.uniform(0, np.pi)
     for angle in start + np.arange(count) * 2 * np.pi / count:
         c, n = np.cos(angle), np.sin(angle)
@@ -200,7 +200,7 @@ def mushroom(rng: np.random.Generator, height: int, lit: int, season: str, dark:
     return s
 
 
-def _toadstool(s: Sprite, x: float, foot: float, k: float, cap: Colour, spots: bool) -> None:
+def _toadstool(s: Sprite, x: float, foot: float, k: float, cap: Color, spots: bool) -> None:
     rng, rim, half = s.rng, foot - 0.52 * k, float(s.rng.uniform(0.36, 0.46)) * k
     top = rim - float(rng.uniform(0.3, 0.44)) * k
     stem, thick = (238, 228, 206), 0.085 * k

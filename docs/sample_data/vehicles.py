@@ -1,7 +1,7 @@
 """Things that carry people: boat, balloon, tractor."""
 
 import numpy as np
-from paint import Colour, Sprite, jitter, lighter, pick, planks
+from paint import Color, Sprite, jitter, lighter, pick, planks
 
 GAY = (
     (206, 54, 48),
@@ -20,7 +20,7 @@ def boat(rng: np.random.Generator, height: int, lit: int, season: str, dark: boo
     return _sailing(rng, height, lit) if rng.random() < 0.72 else _fishing(rng, height, lit, dark)
 
 
-def _hull(s: Sprite, left: float, right: float, deck: float, colour: Colour) -> None:
+def _hull(s: Sprite, left: float, right: float, deck: float, colour: Color) -> None:
     bow, stern = (left, deck - 0.035), (right, deck + 0.01)
     outline = [
         bow,
@@ -153,7 +153,7 @@ def tractor(rng: np.random.Generator, height: int, lit: int, season: str, dark: 
     return s
 
 
-def _wheel(s: Sprite, x: float, y: float, r: float, hub: Colour) -> None:
+def _wheel(s: Sprite, x: float, y: float, r: float, hub: Color) -> None:
     s.ellipse(x, y, r, r, (46, 44, 46), shade=0.3, grain=0.2)
     for angle in np.arange(0, 2 * np.pi, np.pi / 11):
         inner, outer = 0.78 * r, 0.99 * r

@@ -17,15 +17,15 @@ from pytorch_grad_cam import GradCAM
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 from torch import nn
 
-from models.backbones.networks import Backbone
+from models.backbones.frozen_backbone import Backbone
 
 # From violet over orange to yellow, with increasing brightness, so that they differ without colour vision too.
-_COLOURS = np.array([(40, 10, 90), (130, 25, 120), (215, 65, 70), (250, 145, 20), (252, 255, 120)], np.float64)
-_MOST_OPAQUE = 200  # of 255: the image stays visible under the hottest spot
+_COLOR_STOPS = np.array([(40, 10, 90), (130, 25, 120), (215, 65, 70), (250, 145, 20), (252, 255, 120)], np.float64)
+_MAX_ALPHA = 200  # of 255: the image stays visible under the hottest spot
 
 
 @torch.inference_mode(False)  # in a caller's inference mode there would be no gradients to read
-def heat_map(
+def compute_heat_map(
     backbone: Backbone,
     weight: torch.Tensor,
     bias: torch.Tensor,
@@ -49,7 +49,7 @@ def heat_map(
         ValueError: Shapes do not fit, a class index is out of range, or the network has no map.
     """
     wanted = [class_index] if isinstance(class_index, int | np.integer) else list(class_index)
-    head = backbone.head(weight, bias)
+    head = backbone.make_head(weight, bias)
     outside = [index for index in wanted if not 0 <= index < head.out_features]
     if outside:
         raise ValueError(f"Class index {outside[0]} is out of range: the head knows {head.out_features} classes.")
@@ -57,11 +57,11 @@ def heat_map(
     if not wanted:
         return np.zeros((0, size, size), np.float32)
     with torch.no_grad():
-        maps = backbone.trunk(backbone.normalised(image[None]))
+        maps = backbone.trunk(backbone.normalize(image[None]))
     if backbone.map_layer is None and maps.shape[2:].numel() <= 1:
         raise ValueError(f"{backbone.name} has no spatial map, so it cannot show where it looked.")
 
-    gate = _Gate()
+    gate = _GradientGate()
     rest = nn.Sequential(gate, backbone.tail, head)
     layer = backbone.map_layer or gate
     # Any: GradCAM's hint asks for modules, but it only calls them.
@@ -77,7 +77,7 @@ def heat_map(
     return heat[0] if isinstance(class_index, int | np.integer) else heat
 
 
-def colour(heat: np.ndarray, longest: int = 160) -> np.ndarray:
+def color_heat_map(heat: np.ndarray, longest: int = 160) -> np.ndarray:
     """Return a heat map as a small overlay picture: transparent where cold, then violet, orange, yellow where hot.
 
     Args:
@@ -96,12 +96,12 @@ def colour(heat: np.ndarray, longest: int = 160) -> np.ndarray:
     size = [max(1, round(side * scale)) for side in heat.shape]
     values = torch.from_numpy(np.ascontiguousarray(heat, dtype=np.float32))[None, None]
     small = F.interpolate(values, size, mode="area")[0, 0].clamp(0, 1).numpy()
-    steps = np.linspace(0, 1, len(_COLOURS))
-    channels = [np.interp(small, steps, _COLOURS[:, channel]) for channel in range(3)]
-    return np.round(np.stack([*channels, small * _MOST_OPAQUE], axis=-1)).astype(np.uint8)
+    steps = np.linspace(0, 1, len(_COLOR_STOPS))
+    channels = [np.interp(small, steps, _COLOR_STOPS[:, channel]) for channel in range(3)]
+    return np.round(np.stack([*channels, small * _MAX_ALPHA], axis=-1)).astype(np.uint8)
 
 
-class _Gate(nn.Module):
+class _GradientGate(nn.Module):
     """A module that passes on a map as a leaf of the graph, at which backpropagation ends."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

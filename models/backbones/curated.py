@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from models.backbones.packaged import PACKAGED
+from models.backbones.packaged import PACKAGED_BACKBONES
 
 INSTALL_CLIP = "pip install 'multilabel-annotator[clip]'"
-CLASS_TOKEN, AVERAGE, ATTENTION = "class token and average of the patches", "average", "attention"
+CLASS_TOKEN_POOLING, AVERAGE_POOLING, ATTENTION_POOLING = (
+    "class token and average of the patches",
+    "average",
+    "attention",
+)
 
 
 @dataclass(frozen=True)
-class Curated:
+class CuratedNetwork:
     """A recommended network.
 
     Attributes:
@@ -40,87 +44,95 @@ class Curated:
     extra: str = ""
 
 
-def _timm(name: str, *facts: str | int) -> Curated:
+def _make_timm_entry(name: str, *facts: str | int) -> CuratedNetwork:
     about, licence, parameters, size, pooling = facts
-    return Curated(name, str(about), str(licence), int(parameters), int(size), str(pooling), False, f"timm/{name}")
+    return CuratedNetwork(
+        name, str(about), str(licence), int(parameters), int(size), str(pooling), False, f"timm/{name}"
+    )
 
 
-def _clip(name: str, repository: str, *facts: str | int) -> Curated:
+def _make_clip_entry(name: str, repository: str, *facts: str | int) -> CuratedNetwork:
     about, licence, parameters, size, pooling = facts
-    return Curated(
+    return CuratedNetwork(
         f"open_clip:{name}", str(about), str(licence), int(parameters), int(size), str(pooling), True, repository,
         "open_clip_model.safetensors", "clip",
     )  # fmt: skip
 
 
-CURATED = (
-    Curated("efficientnet_lite0_320", "The default: no download, a laptop.", "apache-2.0", 3_371_008, 320, AVERAGE),
-    Curated(
+CURATED_NETWORKS = (
+    CuratedNetwork(
+        "efficientnet_lite0_320", "The default: no download, a laptop.",
+        "apache-2.0", 3_371_008, 320, AVERAGE_POOLING,
+    ),
+    CuratedNetwork(
         "efficientnet_lite0", "The same with a smaller input: a slow machine.",
-        "apache-2.0", 3_371_008, 224, AVERAGE,
+        "apache-2.0", 3_371_008, 224, AVERAGE_POOLING,
     ),
-    Curated(
+    CuratedNetwork(
         "efficientnet_lite2", "The default of earlier versions; about as fast.",
-        "apache-2.0", 4_811_072, 260, AVERAGE,
+        "apache-2.0", 4_811_072, 260, AVERAGE_POOLING,
     ),
-    Curated(
+    CuratedNetwork(
         "efficientnet_lite2_352", "No download, sees a little more; takes nearly twice as long.",
-        "apache-2.0", 4_811_072, 352, AVERAGE,
+        "apache-2.0", 4_811_072, 352, AVERAGE_POOLING,
     ),
-    _timm(
+    _make_timm_entry(
         "vit_small_patch14_reg4_dinov2.lvd142m",
-        "Self-supervised, without texts; a GPU or a fast CPU.", "apache-2.0", 22_057_344, 224, CLASS_TOKEN,
+        "Self-supervised, without texts; a GPU or a fast CPU.", "apache-2.0", 22_057_344, 224, CLASS_TOKEN_POOLING,
     ),
-    _timm(
+    _make_timm_entry(
         "vit_base_patch14_reg4_dinov2.lvd142m",
-        "The same, larger; a GPU.", "apache-2.0", 86_582_016, 224, CLASS_TOKEN,
+        "The same, larger; a GPU.", "apache-2.0", 86_582_016, 224, CLASS_TOKEN_POOLING,
     ),
-    _timm(
+    _make_timm_entry(
         "vit_pe_core_tiny_patch16_384.fb",
-        "A small transformer with a larger input; a CPU.", "apache-2.0", 6_042_240, 384, ATTENTION,
+        "A small transformer with a larger input; a CPU.", "apache-2.0", 6_042_240, 384, ATTENTION_POOLING,
     ),
-    _timm(
+    _make_timm_entry(
         "vit_pe_core_small_patch16_384.fb",
-        "PE-Core, small, with a larger input; a GPU.", "apache-2.0", 23_586_048, 384, ATTENTION,
+        "PE-Core, small, with a larger input; a GPU.", "apache-2.0", 23_586_048, 384, ATTENTION_POOLING,
     ),
-    _timm("vit_pe_core_base_patch16_224.fb", "PE-Core, base; a GPU.", "apache-2.0", 92_886_528, 224, ATTENTION),
-    _timm(
+    _make_timm_entry(
+        "vit_pe_core_base_patch16_224.fb",
+        "PE-Core, base; a GPU.", "apache-2.0", 92_886_528, 224, ATTENTION_POOLING,
+    ),
+    _make_timm_entry(
         "vit_base_patch16_siglip_224.v2_webli",
-        "SigLIP 2, images only; a GPU.", "apache-2.0", 92_884_224, 224, ATTENTION,
+        "SigLIP 2, images only; a GPU.", "apache-2.0", 92_884_224, 224, ATTENTION_POOLING,
     ),
-    _timm(
+    _make_timm_entry(
         "vit_small_patch16_dinov3.lvd1689m",
-        "DINOv3, small: a licence to accept.", "dinov3-license", 21_586_944, 256, CLASS_TOKEN,
+        "DINOv3, small: a licence to accept.", "dinov3-license", 21_586_944, 256, CLASS_TOKEN_POOLING,
     ),
-    _timm(
+    _make_timm_entry(
         "convnext_tiny.dinov3_lvd1689m",
-        "DINOv3 in a convolutional network; a CPU.", "dinov3-license", 27_820_128, 224, AVERAGE,
+        "DINOv3 in a convolutional network; a CPU.", "dinov3-license", 27_820_128, 224, AVERAGE_POOLING,
     ),
-    _timm(
+    _make_timm_entry(
         "fastvit_mci0.apple_mclip2_dfndr2b",
-        "MobileCLIP 2, images only; made for phones. Research only.", "apple-amlr", 10_882_176, 256, AVERAGE,
+        "MobileCLIP 2, images only; made for phones. Research only.", "apple-amlr", 10_882_176, 256, AVERAGE_POOLING,
     ),
-    _clip(
+    _make_clip_entry(
         "ViT-B-16-SigLIP2/webli", "timm/ViT-B-16-SigLIP2",
-        "SigLIP 2 with its texts; a GPU.", "apache-2.0", 92_884_224, 224, ATTENTION,
+        "SigLIP 2 with its texts; a GPU.", "apache-2.0", 92_884_224, 224, ATTENTION_POOLING,
     ),
-    _clip(
+    _make_clip_entry(
         "PE-Core-T-16-384/meta", "timm/PE-Core-T-16-384",
-        "PE-Core, tiny, with its texts; a CPU.", "apache-2.0", 6_042_240, 384, ATTENTION,
+        "PE-Core, tiny, with its texts; a CPU.", "apache-2.0", 6_042_240, 384, ATTENTION_POOLING,
     ),
-    _clip(
+    _make_clip_entry(
         "MobileCLIP2-S0/dfndr2b", "timm/MobileCLIP2-S0-OpenCLIP",
-        "MobileCLIP 2 with its texts; made for phones. Research only.", "apple-amlr", 10_882_176, 256, AVERAGE,
+        "MobileCLIP 2 with its texts; made for phones. Research only.", "apple-amlr", 10_882_176, 256, AVERAGE_POOLING,
     ),
 )  # fmt: skip
 
 
-def curated(name: str) -> Curated | None:
+def find_curated(name: str) -> CuratedNetwork | None:
     """Return the curated network of that name; None for other names."""
-    return next((network for network in CURATED if network.name == name), None)
+    return next((network for network in CURATED_NETWORKS if network.name == name), None)
 
 
-def install_command(name: str) -> str:
+def get_install_command(name: str) -> str:
     """Return the command that installs the missing library of this network; "" if nothing is missing."""
     return INSTALL_CLIP if "open_clip:" in name and find_spec("open_clip") is None else ""
 
@@ -131,6 +143,6 @@ def reads_text(name: str) -> bool:
     return name.startswith("open_clip:") and ("+" not in name or (bool(folder) and Path(folder).is_dir()))
 
 
-def is_installed(name: str) -> bool:
+def is_packaged(name: str) -> bool:
     """Return whether the network came with this project."""
-    return name in PACKAGED
+    return name in PACKAGED_BACKBONES

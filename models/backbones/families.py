@@ -8,24 +8,24 @@ from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True)
-class Family:
+class NetworkFamily:
     """Networks of timm that are used here with another input size or pooling than timm's default.
 
     Attributes:
         architectures: A pattern of timm's architecture names.
-        published, used: Sides of the input, in pixels: timm's, and the one used here.
+        published_size, used_size: Sides of the input, in pixels: timm's, and the one used here.
         pooling: timm's name of the pooling; "": timm's default.
     """
 
     architectures: str
-    published: int
-    used: int
+    published_size: int
+    used_size: int
     pooling: str
     why: str
 
 
-FAMILIES = (
-    Family(
+NETWORK_FAMILIES = (
+    NetworkFamily(
         "vit_*_dinov2",
         518,
         224,
@@ -33,7 +33,7 @@ FAMILIES = (
         "DINOv2 was trained at 224 pixels, and its authors' linear evaluation uses 224; the short last phase at 518 is "
         "for dense tasks. 518 means 1,369 patches instead of 256: five times the tokens.",
     ),
-    Family(
+    NetworkFamily(
         "vit_*_dinov3*",
         256,
         256,
@@ -43,6 +43,6 @@ FAMILIES = (
 )
 
 
-def family_of(architecture: str) -> Family | None:
+def find_family(architecture: str) -> NetworkFamily | None:
     """Return the family of an architecture of timm; None for those that are used with timm's defaults."""
-    return next((family for family in FAMILIES if fnmatchcase(architecture, family.architectures)), None)
+    return next((family for family in NETWORK_FAMILIES if fnmatchcase(architecture, family.architectures)), None)

@@ -5,8 +5,8 @@ import threading
 import torch
 from torch import Tensor
 
-from models.backbones import fast
-from models.backbones.networks import Backbone
+from models.backbones import fast_inference
+from models.backbones.frozen_backbone import Backbone
 
 
 class FeatureMaps:
@@ -22,10 +22,12 @@ class FeatureMaps:
         self.backbone = backbone
         self._seen = threading.local()  # several threads may be inside at once
         if backbone.map_layer is None:
-            self._forward, _, _ = fast.fastest(backbone.trunk, backbone.input_size, backbone.device)
+            self._forward, _, _ = fast_inference.find_fastest_forward(
+                backbone.trunk, backbone.input_size, backbone.device
+            )
         else:
-            backbone.map_layer.register_forward_hook(self._note)
-            self._forward = self._through
+            backbone.map_layer.register_forward_hook(self._store_map)
+            self._forward = self._forward_through_hook
         size = backbone.input_size
         example = self(torch.zeros(1, 3, size, size, dtype=torch.uint8))
         if example.ndim != 4 or example.shape[2:].numel() <= 1:
@@ -41,13 +43,13 @@ class FeatureMaps:
 
         May be called from several threads at once.
         """
-        maps = torch.cat([part.float() for part in self.backbone.in_chunks(images, self._forward)])
+        maps = torch.cat([part.float() for part in self.backbone.run_in_chunks(images, self._forward)])
         # Half precision ends at 65504; what is beyond would become infinite.
         return maps.clamp_(-65504, 65504).half().contiguous().cpu()
 
-    def _note(self, _module: torch.nn.Module, _inputs: tuple, output: Tensor) -> None:
+    def _store_map(self, _module: torch.nn.Module, _inputs: tuple, output: Tensor) -> None:
         self._seen.map = output
 
-    def _through(self, images: Tensor) -> Tensor:
+    def _forward_through_hook(self, images: Tensor) -> Tensor:
         self.backbone.tail(self.backbone.trunk(images))
         return self.backbone.to_map(self._seen.map)

@@ -20,18 +20,23 @@ from urllib.parse import urlsplit
 # huggingface_hub tries again and again for the better part of a minute before it admits that there is no network.
 REACH_SECONDS = 3.0
 ANSWER_SECONDS = 10.0  # for what the hub says of a repository
-SHA256 = re.compile(r"[0-9a-f]{64}")
+SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
 
 
-USUAL = ("model.safetensors", "open_clip_model.safetensors", "pytorch_model.bin", "open_clip_pytorch_model.bin")
+USUAL_WEIGHT_FILES = (
+    "model.safetensors",
+    "open_clip_model.safetensors",
+    "pytorch_model.bin",
+    "open_clip_pytorch_model.bin",
+)
 
 
-def is_here(repository: str, file: str) -> bool:
+def is_cached(repository: str, file: str) -> bool:
     """Return whether the weights in a repository are on this disk; file: "" where their name is not known."""
-    return any(cached(repository, name) for name in ((file,) if file else USUAL))
+    return any(find_cached(repository, name) for name in ((file,) if file else USUAL_WEIGHT_FILES))
 
 
-def cached(repository: str, file: str) -> Path | None:
+def find_cached(repository: str, file: str) -> Path | None:
     """Return the path of a repository's complete file on this disk, or None; the hub is not asked."""
     from huggingface_hub import constants, try_to_load_from_cache
 
@@ -39,13 +44,13 @@ def cached(repository: str, file: str) -> Path | None:
     return Path(found) if isinstance(found, str) else None
 
 
-def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
+def fetch(repository: str, file: str, on_progress: Callable[[int, int], None]) -> Path:
     """Download a file of a repository, or resume an interrupted download, and check it.
 
     Args:
         repository: The name of the repository on the hub.
         file: The path of the file in it.
-        show: Called with (bytes so far, bytes in all).
+        on_progress: Called with (bytes so far, bytes in all).
 
     Raises:
         ValueError: The file is not on this disk and cannot be had from the hub, or its content is not what the hub
@@ -54,9 +59,13 @@ def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
     from huggingface_hub import constants, hf_hub_download
 
     # Older versions show no progress to others.
-    bar = {"tqdm_class": _bar(show)} if "tqdm_class" in inspect.signature(hf_hub_download).parameters else {}
+    bar = (
+        {"tqdm_class": _make_progress_bar(on_progress)}
+        if "tqdm_class" in inspect.signature(hf_hub_download).parameters
+        else {}
+    )
     try:
-        with quick_to_give_up():
+        with offline_if_unreachable():
             found = hf_hub_download(repository, file, cache_dir=constants.HF_HUB_CACHE, **bar)
     except Exception as error:  # what is raised depends on the hub, the cache and the kind of failure
         said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
@@ -64,18 +73,18 @@ def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
             f"{file} of {repository} cannot be downloaded ({said}). Is this machine offline? The same command goes on "
             "where the download was cut off."
         ) from error
-    check(Path(found))
+    check_sha256(Path(found))
     return Path(found)
 
 
-def licence(repository: str) -> str:
+def fetch_license(repository: str) -> str:
     """Return the licence that the card of a repository names; "" without a card, or without a network.
 
     A licence of the repository's own ("other") is returned by its own name.
     """
     from huggingface_hub import HfApi, constants
 
-    if constants.HF_HUB_OFFLINE or not can_reach(constants.ENDPOINT):
+    if constants.HF_HUB_OFFLINE or not is_reachable(constants.ENDPOINT):
         return ""
     try:
         card = HfApi(endpoint=constants.ENDPOINT).model_info(repository, timeout=ANSWER_SECONDS).card_data
@@ -85,14 +94,14 @@ def licence(repository: str) -> str:
     return said if said != "other" else str(getattr(card, "license_name", None) or f"other ({repository})")
 
 
-def check(path: Path) -> None:
+def check_sha256(path: Path) -> None:
     """Compare a file of the cache with the SHA-256 that the hub named; files with other kinds of ETag are skipped.
 
     Raises:
         ValueError: They differ; the file is then deleted, so that it can be downloaded again.
     """
     blob = path.resolve()
-    if not SHA256.fullmatch(blob.name):
+    if not SHA256_PATTERN.fullmatch(blob.name):
         return
     with blob.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -106,19 +115,19 @@ def check(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def quick_to_give_up() -> Iterator[None]:
+def offline_if_unreachable() -> Iterator[None]:
     """Treat the hub as offline (local cache only) during the block if it cannot be reached."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = before or not can_reach(constants.ENDPOINT)
+    constants.HF_HUB_OFFLINE = before or not is_reachable(constants.ENDPOINT)
     try:
         yield
     finally:
         constants.HF_HUB_OFFLINE = before
 
 
-def can_reach(address: str) -> bool:
+def is_reachable(address: str) -> bool:
     """Return whether an address accepts a connection within REACH_SECONDS; True if a proxy is set."""
     if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return True  # only the proxy knows
@@ -132,7 +141,7 @@ def can_reach(address: str) -> bool:
         return False
 
 
-def _bar(show: Callable[[int, int], None]) -> Any:
+def _make_progress_bar(on_progress: Callable[[int, int], None]) -> Any:
     """Return a tqdm class for huggingface_hub whose bars call `show` instead of printing."""
     from tqdm import tqdm
 
@@ -142,7 +151,7 @@ def _bar(show: Callable[[int, int], None]) -> Any:
             super().__init__(*args, **(options | {"file": io.StringIO(), "disable": False}))
 
         def display(self, *_: Any, **__: Any) -> bool:
-            show(int(self.n), int(self.total or 0))
+            on_progress(int(self.n), int(self.total or 0))
             return True
 
     return Told

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from models.backbones.pretrained import Pretrained
 
-TOLERANCE = 1e-4
+OUTPUT_TOLERANCE = 1e-4
 
 
 def save_network(
@@ -24,7 +24,7 @@ def save_network(
 
     Args:
         folder: The folder to write.
-        source: Gives the preparation of images: resized to a square, as in models/backbones/networks.py.
+        source: Gives the preparation of images: resized to a square, as in models/backbones/frozen_backbone.py.
         network: A timm network without a classifier; left as it is.
         weight: (C, D) weights of the classifier.
         bias: (C,) its bias.
@@ -60,11 +60,11 @@ def save_network(
     save(whole, str(folder), {"label_names": class_names}, safe_serialization=True)
     again = timm.create_model(f"local-dir:{folder}", pretrained=True).eval()
     with torch.no_grad():
-        if not torch.allclose(again(example), expected, rtol=TOLERANCE, atol=TOLERANCE):
+        if not torch.allclose(again(example), expected, rtol=OUTPUT_TOLERANCE, atol=OUTPUT_TOLERANCE):
             raise ValueError(f"{folder} does not give what the network gives: its architecture has unknown arguments.")
 
 
-def licence_of(source: Pretrained) -> str:
+def read_timm_license(source: Pretrained) -> str:
     """Return the licence of the weights by timm's description; "" if timm states none."""
     described = getattr(source.network, "pretrained_cfg", None) or {}
     return str(described.get("license") or "")

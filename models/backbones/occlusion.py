@@ -14,13 +14,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from models.backbones.networks import Backbone
+from models.backbones.frozen_backbone import Backbone
 
-SPOT = 0.5  # side of the square around the hottest place, of that of the image
-MARGIN = 1.0  # logits by which the other class must do better than that of the heat map
+SPOT_SIDE_SHARE = 0.5  # side of the square around the hottest place, of that of the image
+MIN_LOGIT_MARGIN = 1.0  # logits by which the other class must do better than that of the heat map
 
 
-def gains(
+def compute_logit_gains(
     backbone: Backbone, weight: torch.Tensor, bias: torch.Tensor, image: torch.Tensor, heats: np.ndarray
 ) -> np.ndarray:
     """Return how much the logit of each class rises when only the hottest spot of each heat map is seen.
@@ -30,7 +30,7 @@ def gains(
         weight: (C, D) weights of the linear head on the backbone's features.
         bias: (C,) its bias.
         image: (3, S, S), as Backbone.preprocess gives it.
-        heats: (K, S, S) in [0, 1], as heat_map gives them for several classes.
+        heats: (K, S, S) in [0, 1], as compute_heat_map gives them for several classes.
 
     Returns:
         (K, C) float32, nan for a class without a model; 0 where a heat map is empty.
@@ -38,14 +38,14 @@ def gains(
     Raises:
         ValueError: The head does not fit the network.
     """
-    head = backbone.head(weight, bias)
-    pictures = torch.stack([image, *(spot(image, heat) for heat in heats)])
+    head = backbone.make_head(weight, bias)
+    pictures = torch.stack([image, *(crop_hottest_spot(image, heat) for heat in heats)])
     with torch.no_grad():
-        logits = head(backbone.tail(backbone.trunk(backbone.normalised(pictures)))).numpy()
+        logits = head(backbone.tail(backbone.trunk(backbone.normalize(pictures)))).numpy()
     return logits[1:] - logits[0]
 
 
-def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
+def crop_hottest_spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
     """Return the square around the hottest place of a heat map (S, S), enlarged to the size of the image (3, S, S).
 
     The image itself is returned if the heat map is empty.
@@ -53,7 +53,7 @@ def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
     if not heat.any():
         return image
     size = image.shape[1]
-    side = max(1, round(SPOT * size))
+    side = max(1, round(SPOT_SIDE_SHARE * size))
     top, left = (
         min(max(0, int(place) - side // 2), size - side) for place in np.unravel_index(heat.argmax(), heat.shape)
     )
@@ -62,7 +62,7 @@ def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
     return enlarged if image.dtype.is_floating_point else enlarged.round().to(image.dtype)
 
 
-def confused_class(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
+def find_confused_class(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
     """Return the class that a heat map may show instead of its own; None if there is no such class.
 
     Args:
@@ -72,5 +72,5 @@ def confused_class(gained: np.ndarray, column: int, others: Collection[int]) -> 
     """
     if not gained[column] < 0:  # also of a class without a model
         return None
-    found = [other for other in others if other != column and gained[other] >= gained[column] + MARGIN]
+    found = [other for other in others if other != column and gained[other] >= gained[column] + MIN_LOGIT_MARGIN]
     return max(found, key=lambda other: gained[other], default=None)

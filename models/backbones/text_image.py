@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.backbones.networks import Backbone
-from models.backbones.sources.source import Pretrained, TextEncoder
+from models.backbones.frozen_backbone import Backbone
+from models.backbones.sources.network_source import Pretrained, TextEncoder
 
 
-class TextImage:
+class TextImageNetwork:
     """A text-image network.
 
     Attributes:
@@ -38,10 +38,10 @@ class TextImage:
         self._text: TextEncoder | None = source.text
         self.scale, self.bias = source.text.scale, source.text.bias
         self._projection = source.text.projection.to(backbone.device)
-        self._width = self._projection_width()
-        self.dimensions = self.of_features(torch.zeros(1, backbone.dimensions)).shape[1]
+        self._width = self._find_projection_width()
+        self.dimensions = self.project_features(torch.zeros(1, backbone.dimensions)).shape[1]
 
-    def texts(self, texts: Sequence[str]) -> Tensor:
+    def encode_texts(self, texts: Sequence[str]) -> Tensor:
         """Return the vectors of texts, (T, E) float32 of length 1.
 
         Raises:
@@ -55,12 +55,12 @@ class TextImage:
         """Free the memory of the text encoder, which may be more than that of the image encoder; images still work."""
         self._text = None
 
-    def images(self, images: Tensor) -> Tensor:
+    def encode_images(self, images: Tensor) -> Tensor:
         """Return the vectors (N, E) of length 1, on the CPU, of images as Backbone.features takes them."""
-        return self.of_features(self.backbone.features(images))
+        return self.project_features(self.backbone.features(images))
 
     @torch.inference_mode()
-    def images_and_patches(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
+    def encode_images_and_patches(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
         """Return vectors of images (N, E) and of their patches, row by row, (N, h x w, E), all of length 1; and (h, w).
 
         Without patches, the places of the map are used. The vector of a patch is the network's own pooling and
@@ -74,26 +74,26 @@ class TextImage:
         if not self.backbone.sees_regions:
             raise ValueError(f"{self.name} does not say where in an image things are.")
         features, patches, grid = [], [], (0, 0)
-        for pooled, places, grid_of_all in self.backbone.in_chunks(images, whole.features_and_places):  # pyright: ignore
+        for pooled, places, grid_of_all in self.backbone.run_in_chunks(images, whole.features_and_places):  # pyright: ignore
             grid = grid_of_all
-            features.append(self.of_features(pooled))
-            patches.append(self._shared(places))
+            features.append(self.project_features(pooled))
+            patches.append(self._project(places))
         return torch.cat(features), torch.cat(patches), grid
 
-    def of_features(self, features: Tensor) -> Tensor:
+    def project_features(self, features: Tensor) -> Tensor:
         """Return the vectors (..., E) of length 1, on the CPU, of features (..., D) as Backbone.features gives them."""
-        return self._shared(features[..., : self._width])
+        return self._project(features[..., : self._width])
 
-    def of_regions(self, regions: Tensor) -> Tensor:
+    def project_regions(self, regions: Tensor) -> Tensor:
         """Return the vectors (..., E) of length 1 of region features (..., D) from Backbone.features_and_regions."""
-        return self._shared(regions[..., -self._width :])
+        return self._project(regions[..., -self._width :])
 
     @torch.inference_mode()
-    def _shared(self, vectors: Tensor) -> Tensor:
+    def _project(self, vectors: Tensor) -> Tensor:
         projection = self._projection.to(self.backbone.device)  # it may have gone from the GPU to the CPU
         return F.normalize(projection(vectors.to(self.backbone.device).float()), dim=-1).cpu()
 
-    def _projection_width(self) -> int:
+    def _find_projection_width(self) -> int:
         """Return K: all features, or half of them where they are the class token and the average of the patches."""
         reads_class_token = getattr(self.backbone.whole, "reads_class_token", False)
         return self.backbone.dimensions // 2 if reads_class_token else self.backbone.dimensions

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from models.linear.training import Array
 
-AXES = 256
-STEPS = 127  # of an int8 coordinate in either direction
-SPREAD = 8.0  # standard deviations of the sample that they reach; what lies beyond is clipped
+MAX_AXES = 256
+MAX_STEP = 127  # of an int8 coordinate in either direction
+CLIP_DEVIATIONS = 8.0  # standard deviations of the sample that they reach; what lies beyond is clipped
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Basis:
 
     @classmethod
     def build(cls, centre: Tensor, blocks: Iterable[Tensor]) -> "Basis":
-        """Return the basis of the AXES directions in which rows differ most from the centre (D,).
+        """Return the basis of the MAX_AXES directions in which rows differ most from the centre (D,).
 
         Args:
             centre: (D,) the origin of the basis.
             blocks: The rows, less the centre: (n, D) each.
 
         Returns:
-            All D axes where D is smaller than AXES; the axis with the largest differences last.
+            All D axes where D is smaller than MAX_AXES; the axis with the largest differences last.
 
         Raises:
             ValueError: Some of the rows are not finite.
@@ -59,16 +59,16 @@ class Basis:
         values, vectors = torch.linalg.eigh(products.double())
         # Along an axis in which a small sample does not differ, other images do.
         values = (values / max(count, 1)).clamp(min=max(float(values.mean()) / max(count, 1), 1e-12))
-        scales = SPREAD / STEPS * values[-AXES:].sqrt()
-        return cls(centre, vectors[:, -AXES:].float().contiguous(), scales.float())
+        scales = CLIP_DEVIATIONS / MAX_STEP * values[-MAX_AXES:].sqrt()
+        return cls(centre, vectors[:, -MAX_AXES:].float().contiguous(), scales.float())
 
-    def reversed_axes(self) -> "Basis":
+    def reverse_axes(self) -> "Basis":
         """Return the basis with reversed axes: the axis with the largest differences first."""
         return Basis(self.centre, self.axes.flip(1).contiguous(), self.scales.flip(0).contiguous())
 
-    def steps(self, centred: Tensor) -> Tensor:
+    def quantize(self, centred: Tensor) -> Tensor:
         """Return the int8 coordinates (..., K) of rows (..., D) from which the centre has been subtracted."""
-        return (centred @ (self.axes / self.scales)).round_().clamp_(-STEPS, STEPS).to(torch.int8)
+        return (centred @ (self.axes / self.scales)).round_().clamp_(-MAX_STEP, MAX_STEP).to(torch.int8)
 
     def project_weights(self, weight: Tensor) -> Tensor:
         """Return the factor (K, C) that turns int8 coordinates of centred rows into their products with weight (D, C).
@@ -96,7 +96,7 @@ class GrowingCodes(Generic[Codes]):
         self._codes: Codes | None = None
         self._learned_from = 0
 
-    def codes_for(
+    def get_codes(
         self, source: object, images: int, learn: Callable[[], Basis], encode: Callable[[Basis, int], Codes]
     ) -> Codes:
         """Return the codes of all images, computing only those that are missing.
@@ -117,7 +117,7 @@ class GrowingCodes(Generic[Codes]):
         return self._codes
 
 
-def root(features: Tensor) -> Tensor:
+def signed_sqrt(features: Tensor) -> Tensor:
     """Return signed square roots, of any shape. Features are long-tailed; roots keep single channels from dominating.
 
     The tensor is not changed.
@@ -125,12 +125,12 @@ def root(features: Tensor) -> Tensor:
     return features.abs().sqrt_().copysign_(features)
 
 
-def unit(roots: Tensor, centre: Tensor) -> Tensor:
+def center_and_normalize(roots: Tensor, centre: Tensor) -> Tensor:
     """Return roots (n, D) centred and scaled to length 1."""
     centred = roots - centre
     return centred.div_(centred.norm(dim=1, keepdim=True).clamp(min=1e-6))
 
 
-def as_tensor(array: Array) -> Tensor:
+def to_float_tensor(array: Array) -> Tensor:
     """Return a copy of an array as a float32 tensor; a float32 tensor is returned as it is."""
     return (array if isinstance(array, Tensor) else torch.from_numpy(np.array(array))).float()

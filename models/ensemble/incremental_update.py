@@ -16,20 +16,21 @@ import torch
 from scipy.special import logit
 from torch import Tensor
 
-from models.ensemble.basis import Basis, as_tensor, root, unit
+from models.ensemble.basis import Basis, center_and_normalize, signed_sqrt, to_float_tensor
 from models.labels import PRESENT
 from models.linear.training import Features
 from models.statistics.logistic import fit_logistic
 
-SAMPLE = 2000  # images whose features say which directions matter
-ROWS = 2048  # images encoded or scored at once: a few MB, which a cache can hold
+BASIS_SAMPLE_IMAGES = 2000  # images whose features say which directions matter
+IMAGES_PER_CHUNK = 2048  # images encoded or scored at once: a few MB, which a cache can hold
 WEIGHT_VARIANCE = 4.0  # how far a logit may move for images exactly like the answered one (before: mean 0)
 BIAS_VARIANCE = 0.05  # and for all images of the class: people are shown the likely ones, which says little of the rest
-Empty = Callable[[tuple[int, ...], type[np.generic]], np.ndarray]  # makes an array of this shape and type
-LEAST, MOST = 1e-6, 1 - 2**-12  # probabilities are clipped to what float16 can still tell from 0 and 1
+ArrayFactory = Callable[[tuple[int, ...], type[np.generic]], np.ndarray]  # makes an array of this shape and type
+# probabilities are clipped to what float16 can still tell from 0 and 1
+MIN_PROBABILITY, MAX_PROBABILITY = (1e-6, 1 - 2**-12)
 
 
-def stay_on_one_core() -> None:
+def limit_thread_to_one_core() -> None:
     """Limit torch to one thread in this thread, for as long as it lives: a correction is too little work to share.
 
     `models.linear.training.one_thread` cannot be used in a thread beside a training: on leaving, it would undo the
@@ -38,26 +39,26 @@ def stay_on_one_core() -> None:
     torch.set_num_threads(1)
 
 
-def keep_all_cores() -> None:
-    """Fix the number of torch threads of this thread; call before another thread calls `stay_on_one_core`.
+def fix_thread_count() -> None:
+    """Fix the number of torch threads of this thread; call before another thread calls `limit_thread_to_one_core`.
 
     Torch gives a thread that has not computed yet the number that was set last, in whichever thread.
     """
     torch.set_num_threads(torch.get_num_threads())
 
 
-def learn_basis(features: Features, seed: int = 0) -> Basis:
+def learn_image_basis(features: Features, seed: int = 0) -> Basis:
     """Return the directions in which images differ most: principal axes of centred roots of length 1.
 
     Args:
         features: (N, D) float16 or float32, pooled; rows that are not finite are left out.
         seed: Decides all that is random.
     """
-    rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:SAMPLE])
-    roots = root(as_tensor(features[rows]))
+    rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:BASIS_SAMPLE_IMAGES])
+    roots = signed_sqrt(to_float_tensor(features[rows]))
     roots = roots[torch.isfinite(roots).all(1)]
     centre = roots.mean(0)
-    return Basis.build(centre, [unit(roots, centre)])
+    return Basis.build(centre, [center_and_normalize(roots, centre)])
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,14 @@ class ImageCodes:
             steps = self.steps[torch.from_numpy(rows)]
         return steps.float() @ (self.basis.scales[:, None] * weights)
 
-    def joined(self, others: "ImageCodes", empty: Empty = np.empty) -> "ImageCodes":
+    def join(self, others: "ImageCodes", empty: ArrayFactory = np.empty) -> "ImageCodes":
         """Return the codes of these images, then of the others, on the same basis; empty as in `encode`."""
         steps = torch.from_numpy(empty((len(self) + len(others), self.steps.shape[1]), np.int8))
         steps[: len(self)], steps[len(self) :] = self.steps, others.steps
         return ImageCodes(self.basis, steps)
 
 
-def encode(basis: Basis, features: Features, first: int = 0, empty: Empty = np.empty) -> ImageCodes:
+def encode_images(basis: Basis, features: Features, first: int = 0, empty: ArrayFactory = np.empty) -> ImageCodes:
     """Return the codes of images from row `first` on.
 
     Args:
@@ -100,9 +101,11 @@ def encode(basis: Basis, features: Features, first: int = 0, empty: Empty = np.e
         empty: Makes the array that holds the codes, for example one on the disk.
     """
     codes = torch.from_numpy(empty((len(features) - first, basis.axes.shape[1]), np.int8))
-    for start in range(0, len(codes), ROWS):
-        block = features[first + start : first + start + ROWS]
-        codes[start : start + ROWS] = basis.steps(unit(root(as_tensor(block)), basis.centre).nan_to_num(0, 0, 0))
+    for start in range(0, len(codes), IMAGES_PER_CHUNK):
+        block = features[first + start : first + start + IMAGES_PER_CHUNK]
+        codes[start : start + IMAGES_PER_CHUNK] = basis.quantize(
+            center_and_normalize(signed_sqrt(to_float_tensor(block)), basis.centre).nan_to_num(0, 0, 0)
+        )
     return ImageCodes(basis, codes)
 
 
@@ -125,7 +128,7 @@ def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.nd
         [codes.numpy() * WEIGHT_VARIANCE**0.5, np.full((len(codes), 1), BIAS_VARIANCE**0.5)], axis=1, dtype=np.float64
     )
     basis, along = np.linalg.qr(spread.T)  # (K + 1, m), (m, n): m the smaller of K + 1 and n
-    offset, size = logit(np.clip(base.astype(np.float64), LEAST, MOST)), len(along)
+    offset, size = logit(np.clip(base.astype(np.float64), MIN_PROBABILITY, MAX_PROBABILITY)), len(along)
     fitted = fit_logistic(along.T, states == PRESENT, np.zeros(size), np.ones(size), offset=offset)
     correction = basis @ fitted.coefficients[0]
     correction[:-1] *= WEIGHT_VARIANCE**0.5
@@ -133,7 +136,7 @@ def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.nd
     return correction
 
 
-def corrected(codes: ImageCodes, images: np.ndarray, base: np.ndarray, corrections: np.ndarray) -> np.ndarray:
+def apply_corrections(codes: ImageCodes, images: np.ndarray, base: np.ndarray, corrections: np.ndarray) -> np.ndarray:
     """Return the probabilities of some classes after their corrections, (N, c) float16.
 
     Args:
@@ -144,9 +147,13 @@ def corrected(codes: ImageCodes, images: np.ndarray, base: np.ndarray, correctio
     """
     weights, biases = torch.from_numpy(corrections[:, :-1].T).float(), torch.from_numpy(corrections[:, -1]).float()
     out = np.empty(base.shape, np.float16)
-    for start in range(0, len(base), ROWS):
-        rows = slice(start, start + ROWS)
+    for start in range(0, len(base), IMAGES_PER_CHUNK):
+        rows = slice(start, start + IMAGES_PER_CHUNK)
         chances = torch.from_numpy(np.ascontiguousarray(base[rows], np.float32))
-        logits = torch.logit(chances.clamp(LEAST, MOST)) + codes.products(images[rows], weights) + biases
+        logits = (
+            torch.logit(chances.clamp(MIN_PROBABILITY, MAX_PROBABILITY))
+            + codes.products(images[rows], weights)
+            + biases
+        )
         out[rows] = torch.sigmoid(logits).numpy()
     return out

@@ -5,20 +5,20 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from models.ensemble.basis import unit
+from models.ensemble.basis import center_and_normalize
 
-BLOCK = 2048  # rows whose products are made at once
+ROWS_PER_BLOCK = 2048  # rows whose products are made at once
 
 
 @dataclass(frozen=True, eq=False)
-class Blanks:
+class BlankSums:
     """Sums over cells that may not be used: count (C,), cells of each class, and right (D, C), sums of their rows."""
 
     count: Tensor
     right: Tensor
 
-    def __add__(self, other: "Blanks") -> "Blanks":
-        return Blanks(self.count + other.count, self.right + other.right)
+    def __add__(self, other: "BlankSums") -> "BlankSums":
+        return BlankSums(self.count + other.count, self.right + other.right)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Moments:
     products: Tensor
     answers: Tensor
     right: Tensor
-    blanks: Blanks | None = None
+    blanks: BlankSums | None = None
 
     @classmethod
     def build(cls, rows: Tensor, answers: Tensor, weight: float = 1.0) -> "Moments":
@@ -48,23 +48,23 @@ class Moments:
         return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows), total, right)
 
     @classmethod
-    def of_roots(cls, roots: Tensor, centre: Tensor, answers: Tensor) -> "Moments":
+    def from_roots(cls, roots: Tensor, centre: Tensor, answers: Tensor) -> "Moments":
         """Return the moments of the units of roots (n, D), computed block by block, and answers (n, C)."""
         dimensions, classes = roots.shape[1], answers.shape[1]
         products, right = torch.zeros(dimensions, dimensions), torch.zeros(dimensions, classes)
         total = torch.zeros(dimensions)
-        for rows, of_rows in zip(roots.split(BLOCK), answers.split(BLOCK), strict=True):
-            units = unit(rows, centre)
+        for rows, of_rows in zip(roots.split(ROWS_PER_BLOCK), answers.split(ROWS_PER_BLOCK), strict=True):
+            units = center_and_normalize(rows, centre)
             total += units.sum(0)
             products += units.T @ units
             right += units.T @ of_rows
         return cls(len(roots), total, products, answers.sum(0), right)
 
-    def with_targets(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
+    def replace_targets(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
         """Return moments of the same rows for different answers (n, C)."""
         return replace(self, answers=weight * answers.sum(0), right=weight * (rows.T @ answers))
 
-    def filled(self) -> "Moments":
+    def fill_blanks(self) -> "Moments":
         """Return moments with the average answer of its class in every blank cell, where it has no influence."""
         if self.blanks is None:
             return self
@@ -76,7 +76,7 @@ class Moments:
             blanks=None,
         )
 
-    def shifted(self, level: Tensor) -> "Moments":
+    def subtract_level(self, level: Tensor) -> "Moments":
         """Return moments with all answers lowered by a level (C,) of their class."""
         return replace(self, answers=self.answers - self.count * level, right=self.right - torch.outer(self.sum, level))
 
@@ -98,13 +98,13 @@ class Moments:
 
     def solve(self, ridge: float) -> Tensor:
         """Return the weights (D, C) on centred rows of least squared error plus `ridge` times their own squares."""
-        return torch.linalg.solve(self._normal(ridge), self.right - torch.outer(self.mean, self.answers))
+        return torch.linalg.solve(self._build_normal_matrix(ridge), self.right - torch.outer(self.mean, self.answers))
 
     def leverages(self, centred: Tensor, ridge: float) -> Tensor:
         """Return how much the prediction for each of the rows, centred (m, D), follows its own answer: (m,)."""
-        return (centred * torch.linalg.solve(self._normal(ridge), centred.T).T).sum(1) + 1 / self.count
+        return (centred * torch.linalg.solve(self._build_normal_matrix(ridge), centred.T).T).sum(1) + 1 / self.count
 
-    def _normal(self, ridge: float) -> Tensor:
+    def _build_normal_matrix(self, ridge: float) -> Tensor:
         centred = self.products - self.count * torch.outer(self.mean, self.mean)
         centred.diagonal().add_(ridge)
         return centred

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from models.ensemble.moments import Moments
 
-IMAGES = 2000  # with a mark, from which rates are estimated, at most
-FEW = 5.0  # marks with which a class is drawn half of the way to the usual rate
-LOWEST, HIGHEST = 0.02, 0.97  # rates
-LEAST = 1e-3  # of a prediction, and of what an image leaves to the others
+MAX_IMAGES = 2000  # with a mark, from which rates are estimated, at most
+HALFWAY_MARKS = 5.0  # marks with which a class is drawn half of the way to the usual rate
+MIN_RATE, MAX_RATE = 0.02, 0.97  # rates
+EPSILON = 1e-3  # of a prediction, and of what an image leaves to the others
 
 
-def without_itself(
+def predict_leave_one_out(
     moments: Moments, weight: Tensor, level: Tensor, ridge: float, units: Tensor, marked: Tensor
 ) -> Tensor:
     """Return the ridge model's predictions (m, C) for images, each by the model without the image itself.
@@ -37,24 +37,24 @@ def without_itself(
         marked: (m, C) bool, marks of the same m images.
     """
     rows, marks = units - moments.mean, marked.to(units.dtype)
-    left = (1 - moments.leverages(rows, ridge)).clamp(min=LEAST)[:, None]
+    left = (1 - moments.leverages(rows, ridge)).clamp(min=EPSILON)[:, None]
     return marks - (marks - (rows @ weight + level)) / left
 
 
-def log_naming_rates(predicted: Tensor, level: Tensor, marked: Tensor) -> Tensor:
+def estimate_log_naming_rates(predicted: Tensor, level: Tensor, marked: Tensor) -> Tensor:
     """Return the log of each class's naming rate relative to the usual rate: (C,).
 
     A naming rate is the probability that a class is marked where it is present. The result is 0 for a class without a
     mark, and for a class whose marked cells the model cannot tell from others.
 
     Args:
-        predicted: (m, C) from `without_itself`.
+        predicted: (m, C) from `predict_leave_one_out`.
         level: (C,) share of the images on which each class is marked.
         marked: (m, C) bool, marks of the same m images.
     """
     marks = marked.sum(0)
-    rates = ((predicted.clamp(LEAST, 1) * marked).sum(0) / marks.clamp(min=1)).clamp(LOWEST, HIGHEST)
+    rates = ((predicted.clamp(EPSILON, 1) * marked).sum(0) / marks.clamp(min=1)).clamp(MIN_RATE, MAX_RATE)
     stands_out = ((rates - level) / rates).clamp(0, 1)
     logs, weights = rates.log(), marks * stands_out
-    usual = (logs * weights).sum() / weights.sum().clamp(min=LEAST)
-    return (logs - usual) * stands_out * marks / (marks + FEW)
+    usual = (logs * weights).sum() / weights.sum().clamp(min=EPSILON)
+    return (logs - usual) * stands_out * marks / (marks + HALFWAY_MARKS)

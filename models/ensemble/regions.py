@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.ensemble.basis import Basis, as_tensor, root
+from models.ensemble.basis import Basis, signed_sqrt, to_float_tensor
 from models.linear.training import Features, one_thread
 
-SAMPLE = 1000  # images from whose regions the axes are learned
-ROWS = 64  # images whose regions are in memory at once: 3 MB of 9 x 1280 float32, which a cache can hold
+BASIS_SAMPLE_IMAGES = 1000  # images from whose regions the axes are learned
+IMAGES_PER_CHUNK = 64  # images whose regions are in memory at once: 3 MB of 9 x 1280 float32, which a cache can hold
 
 
 class Regions(Protocol):
@@ -56,21 +56,21 @@ class RegionCodes:
         chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return RegionCodes(self.basis, self.codes[chosen], self.lengths[chosen])
 
-    def joined(self, others: "RegionCodes") -> "RegionCodes":
+    def join(self, others: "RegionCodes") -> "RegionCodes":
         """Return the codes of these images, then of the others, on the same basis."""
         return RegionCodes(self.basis, torch.cat([self.codes, others.codes]), torch.cat([self.lengths, others.lengths]))
 
     def products(self, weight: Tensor) -> Tensor:
         """Return (region - centre) @ weight, nearly, for weight (D, C): (N, R, C)."""
-        return self.along_axes(self.basis.project_weights(weight))
+        return self.multiply_on_axes(self.basis.project_weights(weight))
 
-    def along_axes(self, weight: Tensor) -> Tensor:
+    def multiply_on_axes(self, weight: Tensor) -> Tensor:
         """Return the products (N, R, C), as a new tensor, for a weight (K, C) that `basis.along` returned."""
         return self.codes.float() @ weight
 
 
 @one_thread()
-def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
+def learn_region_basis(features: Features, regions, seed: int = 0) -> Basis:
     """Return the axes along which the roots of regions differ most from the mean root of whole images.
 
     Args:
@@ -83,11 +83,11 @@ def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
 
     Source: principal components (Pearson, 1901), about the mean of the whole images instead of their own.
     """
-    rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:SAMPLE])
-    centre = root(as_tensor(features[rows])).mean(0)
+    rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:BASIS_SAMPLE_IMAGES])
+    centre = signed_sqrt(to_float_tensor(features[rows])).mean(0)
     blocks = (
-        (root(as_tensor(regions[rows[start : start + ROWS]])) - centre).flatten(0, 1)
-        for start in range(0, len(rows), ROWS)
+        (signed_sqrt(to_float_tensor(regions[rows[start : start + IMAGES_PER_CHUNK]])) - centre).flatten(0, 1)
+        for start in range(0, len(rows), IMAGES_PER_CHUNK)
     )
     try:
         basis = Basis.build(centre, blocks)
@@ -96,17 +96,17 @@ def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
             f"The features or regions of some of {len(features)} images are not finite. Is the feature file damaged? "
             "Embed them again."
         ) from error
-    return basis.reversed_axes()
+    return basis.reverse_axes()
 
 
 @one_thread()
-def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> RegionCodes:
+def encode_regions(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> RegionCodes:
     """Return codes of regions (N, R, D), read by slices, from row `first` on; tell is called every few dozen images."""
     codes, lengths = [], []
-    for start in range(first, len(regions), ROWS):
+    for start in range(first, len(regions), IMAGES_PER_CHUNK):
         tell()
-        centred = root(as_tensor(regions[start : start + ROWS])) - basis.centre
-        codes.append(basis.steps(centred))
+        centred = signed_sqrt(to_float_tensor(regions[start : start + IMAGES_PER_CHUNK])) - basis.centre
+        codes.append(basis.quantize(centred))
         lengths.append(centred.norm(dim=-1, keepdim=True).clamp(min=1e-6))
     if not codes:
         none = torch.zeros(0, regions.shape[1], 1)

@@ -23,39 +23,49 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.ensemble.all_images import ROWS, ImageModel, Known, Scoring, score_here
 from models.ensemble.answered_head import fit_answered_head
-from models.ensemble.basis import as_tensor, root, unit
-from models.ensemble.fit_ensemble import Ensemble, complement, fit_ensemble, wanted
-from models.ensemble.learned_rows import LEARNED, SUMMED, Learned, gathered, learned_rows, summed
+from models.ensemble.basis import center_and_normalize, signed_sqrt, to_float_tensor
+from models.ensemble.collection_scoring import IMAGES_PER_BLOCK, ImageModel, KnownLabels, ScoringFunction, score_locally
+from models.ensemble.fit_ensemble import Ensemble, complement, compute_ridge_targets, fit_ensemble
+from models.ensemble.gram_cache import AnswerReader
 from models.ensemble.regions import Regions
-from models.ensemble.scoring import EnsembleModel, Scorer, StackedScorer
-from models.ensemble.squares import Answers
-from models.ensemble.warm_start import HALVES, WarmStart
+from models.ensemble.scorers import EnsembleModel, Scorer, StackedScorer
+from models.ensemble.training_subset import (
+    MAX_HEAD_IMAGES,
+    MAX_RIDGE_IMAGES,
+    TrainingSubset,
+    gather_subsets,
+    select_training_rows,
+    sum_moments,
+)
+from models.ensemble.warm_start import HALF_COUNT, WarmStart
 from models.labels import PRESENT, UNSEEN
-from models.linear.blocks import in_blocks
-from models.linear.training import CHUNK, Epoch, Features, checked_features, one_thread, refuse_not_finite
+from models.linear.blocks import run_in_blocks
+from models.linear.training import ROWS_PER_CHUNK, Epoch, Features, check_features, check_features_finite, one_thread
 from models.methods.auto import Auto
-from models.statistics.context import Context
-from models.statistics.outside_scores import OutsideScores, with_first_guesses
+from models.statistics.image_context import ImageContext
+from models.statistics.outside_scores import OutsideScores, add_first_guesses
 from models.statistics.stacker import (
     Scores,
     Stacker,
+    compute_group_weights,
+    compute_importance_weights,
+    count_other_classes,
     fit_stacker,
-    importance_weights,
-    other_classes,
-    shares_of_groups,
     sigmoid,
 )
 
-UNKNOWN = 0.03  # weight of a cell nobody has answered, as absent, against an answered one
-ANSWERED, OTHERS = 20_000, 4000  # images with an answer, and without, that are learned from, at most
-ALL = -1  # in place of a half: the model of all images
-STACKED = 1_000_000  # answered cells that the stacker is fitted to, and cells whose scores say what is usual, at most
-BESIDE = 5000  # labeled images from which on the halves are trained in a thread of their own, beside the whole
-WAIT = 0.1  # seconds
-FEWEST = 12  # unbiased positives and unbiased negatives from which on there is something to learn from
-ROUNDS = 3  # of stacking: the other classes on an image are those that the round before found likely
+UNANSWERED_WEIGHT = 0.03  # weight of a cell nobody has answered, as absent, against an answered one
+# images with an answer, and without, that are learned from, at most
+MAX_ANSWERED_IMAGES, MAX_UNLABELED_IMAGES = (20_000, 4000)
+ALL_IMAGES = -1  # in place of a half: the model of all images
+# answered cells that the stacker is fitted to, and cells whose scores say what is usual, at most
+MAX_STACKED_CELLS = 1_000_000
+# labeled images from which on the halves are trained in a thread of their own, beside the whole
+MIN_IMAGES_FOR_THREAD = 5000
+WAIT_SECONDS = 0.1
+MIN_UNBIASED_ANSWERS = 12  # unbiased positives and unbiased negatives from which on there is something to learn from
+STACKING_ROUNDS = 3  # of stacking: the other classes on an image are those that the round before found likely
 
 
 def fit_stacked(
@@ -74,10 +84,10 @@ def fit_stacked(
     seed: int = 0,
     tell: Callable[[], None] = lambda: None,
     outside: Sequence[OutsideScores] = (),
-    scoring: Scoring = score_here,
+    scoring: ScoringFunction = score_locally,
     groups: np.ndarray | None = None,
-    context: Context | None = None,
-) -> "StackedModel":
+    context: ImageContext | None = None,
+) -> "StackedTraining":
     """Return a training of `auto` that also learns from unbiased answers; iterating its `epochs` trains it.
 
     Args:
@@ -100,13 +110,13 @@ def fit_stacked(
         context: Where, when and together with what the images were taken; its events are the groups. None: not known.
     """
     settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
-    return StackedModel(
+    return StackedTraining(
         method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), settings, outside,
         scoring, groups, context,
     )  # fmt: skip
 
 
-class StackedModel:
+class StackedTraining:
     """One training of `auto`, stacked where there are enough unbiased answers.
 
     Attributes:
@@ -130,9 +140,9 @@ class StackedModel:
         warm_start,
         settings,
         outside,
-        scoring: Scoring,
+        scoring: ScoringFunction,
         groups: np.ndarray | None,
-        context: Context | None,
+        context: ImageContext | None,
     ):
         self.features, self.region_codes = features, region_codes
         self.rows, self.warm_start, self.settings = np.asarray(rows), warm_start, settings
@@ -141,7 +151,7 @@ class StackedModel:
         mask = self.mask
         self.sure = self.labels != UNSEEN if mask is None else (self.labels != UNSEEN) & mask
         self.unbiased = unbiased & self.sure
-        self.method = method.beside_answers() if self.has_enough_answers else method
+        self.method = method.with_answer_parameters() if self.has_enough_answers else method
         self.probabilities: np.ndarray | None = None
         self.model: ImageModel | None = None
         self.calibrated = False
@@ -149,33 +159,33 @@ class StackedModel:
         self.scoring, self.groups, self.context = scoring, groups, context
 
     @cached_property
-    def _place(self) -> np.ndarray:
+    def _places_in_rows(self) -> np.ndarray:
         """Return the place of each image in `rows`, (N,); -1 for an image that is not in `rows`."""
         place = np.full(len(self.features), -1)
         place[self.rows] = np.arange(len(self.rows))
         return place
 
     @cached_property
-    def _half_of(self) -> np.ndarray:
+    def _halves_of_images(self) -> np.ndarray:
         """Return the half of each image, (N,), the same in every training; images of one group are in one half."""
         groups = np.arange(len(self.features)) if self.groups is None else self.groups
-        return np.random.default_rng(0).integers(0, HALVES, int(groups.max(initial=0)) + 1)[groups]
+        return np.random.default_rng(0).integers(0, HALF_COUNT, int(groups.max(initial=0)) + 1)[groups]
 
     @cached_property
-    def _order(self) -> np.ndarray:
+    def _preference_order(self) -> np.ndarray:
         """Return the order (n,) in which labeled images are preferred if not all are used; it never changes."""
         return np.random.default_rng(3).random(len(self.features))[self.rows]
 
     @property
-    def _is_shared(self) -> bool:
+    def _trains_halves_in_thread(self) -> bool:
         """Return whether the halves are trained in a thread of their own."""
-        return len(self.rows) >= BESIDE and torch.get_num_threads() >= 2
+        return len(self.rows) >= MIN_IMAGES_FOR_THREAD and torch.get_num_threads() >= 2
 
     @property
     def has_enough_answers(self) -> bool:
-        """Return whether there are FEWEST unbiased answers of each kind, present and absent."""
+        """Return whether there are MIN_UNBIASED_ANSWERS unbiased answers of each kind, present and absent."""
         present = int((self.labels[self.unbiased] == PRESENT).sum())
-        return min(present, int(self.unbiased.sum()) - present) >= FEWEST
+        return min(present, int(self.unbiased.sum()) - present) >= MIN_UNBIASED_ANSWERS
 
     def epochs(self) -> Iterator[Epoch]:
         """Train, yielding each epoch of the head of `auto` on all images.
@@ -186,54 +196,57 @@ class StackedModel:
         if not (self.labels[self.sure] == PRESENT).any():
             self.probabilities = np.full((len(self.features), self.labels.shape[1]), np.nan, np.float32)
         else:
-            self._refuse_not_finite()
+            self._check_features_finite()
             if self.has_enough_answers:
-                yield from self._stacked()
+                yield from self._train_stacked()
             else:
-                learned = self._learned()[ALL] if len(self.rows) > LEARNED else None
-                yield from self._fit(self.ensemble, ALL, learned, self.tell)
-                nothing = Known.no_labels(self.labels.shape[1])
+                learned = self._gather_subsets()[ALL_IMAGES] if len(self.rows) > MAX_HEAD_IMAGES else None
+                yield from self._fit_ensemble(self.ensemble, ALL_IMAGES, learned, self.tell)
+                nothing = KnownLabels.empty(self.labels.shape[1])
                 self.model = EnsembleModel(self.ensemble)
-                self.probabilities = self._score(self.model, lambda _: nothing)
+                self.probabilities = self._score_all_images(self.model, lambda _: nothing)
         if self.outside and self.probabilities is not None:
             everything, labels = slice(None), np.where(self.sure, self.labels, UNSEEN)
-            labels, unbiased = self._of_images(labels, everything), self._of_images(self.unbiased, everything)
-            self.probabilities = with_first_guesses(
+            labels, unbiased = (
+                self._expand_to_images(labels, everything),
+                self._expand_to_images(self.unbiased, everything),
+            )
+            self.probabilities = add_first_guesses(
                 self.probabilities, labels, unbiased, self.outside, self.calibrated
             ).astype(np.float32)
 
-    def _refuse_not_finite(self) -> None:
+    def _check_features_finite(self) -> None:
         def check(rows: slice) -> None:
-            refuse_not_finite(checked_features(self.features[rows], self.features.shape[1]))
+            check_features_finite(check_features(self.features[rows], self.features.shape[1]))
 
         try:
-            in_blocks(len(self.features), CHUNK, check, self.tell)
+            run_in_blocks(len(self.features), ROWS_PER_CHUNK, check, self.tell)
         except ValueError:
-            refuse_not_finite(checked_features(self.features, self.features.shape[1]))  # names their rows
+            check_features_finite(check_features(self.features, self.features.shape[1]))  # names their rows
             raise
 
-    def _stacked(self) -> Iterator[Epoch]:
+    def _train_stacked(self) -> Iterator[Epoch]:
         """Train all models, then the stacker, and set `probabilities`."""
-        scorer, halves = yield from self._models()
-        self._stack(scorer, halves)
+        scorer, halves = yield from self._train_models()
+        self._fit_stackers(scorer, halves)
 
-    def _models(self) -> Generator[Epoch, None, tuple[Scorer, list[Scorer | None]]]:
+    def _train_models(self) -> Generator[Epoch, None, tuple[Scorer, list[Scorer | None]]]:
         """Train, yielding epochs; return the scorers of the whole and of each half."""
-        learned = self._learned()
-        with self._halves(learned) as halves:
-            yield from self._fit(self.ensemble, ALL, learned[ALL], self.tell)
-            scorer = self._scorer(self.ensemble, ALL, self.tell)
+        learned = self._gather_subsets()
+        with self._train_halves(learned) as halves:
+            yield from self._fit_ensemble(self.ensemble, ALL_IMAGES, learned[ALL_IMAGES], self.tell)
+            scorer = self._fit_scorer(self.ensemble, ALL_IMAGES, self.tell)
             while not halves.done():
                 self.tell()
-                wait([halves], WAIT)
+                wait([halves], WAIT_SECONDS)
         return scorer, halves.result()
 
     @contextmanager
-    def _halves(self, learned: dict[int, Learned]) -> Iterator[Future[list[Scorer | None]]]:
-        """Yield a future of the scorers of all halves, trained in another thread if `_is_shared`, else at once."""
-        if not self._is_shared:
+    def _train_halves(self, learned: dict[int, TrainingSubset]) -> Iterator[Future[list[Scorer | None]]]:
+        """Yield a future of all halves' scorers, trained in a thread if `_trains_halves_in_thread`, else at once."""
+        if not self._trains_halves_in_thread:
             done: Future[list[Scorer | None]] = Future()
-            done.set_result([self._half(half, learned, self.tell) for half in range(HALVES)])
+            done.set_result([self._train_half(half, learned, self.tell) for half in range(HALF_COUNT)])
             yield done
             return
         ended = threading.Event()
@@ -243,7 +256,7 @@ class StackedModel:
                 raise InterruptedError
 
         def train() -> list[Scorer | None]:
-            return [self._half(half, learned, go_on) for half in range(HALVES)]
+            return [self._train_half(half, learned, go_on) for half in range(HALF_COUNT)]
 
         # Each of the two threads has one of torch's own: they train models of the same size, and share nothing.
         with one_thread(), ThreadPoolExecutor(1, "halves", torch.set_num_threads, (1,)) as pool:
@@ -252,78 +265,82 @@ class StackedModel:
             finally:
                 ended.set()
 
-    def _half(self, half: int, learned: dict[int, Learned], tell: Callable[[], None]) -> Scorer | None:
+    def _train_half(self, half: int, learned: dict[int, TrainingSubset], tell: Callable[[], None]) -> Scorer | None:
         """Return models trained on images outside of this half; None where there is nothing to learn or to score."""
-        some = self._learned_from(half)
-        is_answered = (self._half_of[self.rows] == half) & self.unbiased.any(1)
+        some = self._find_places_outside_half(half)
+        is_answered = (self._halves_of_images[self.rows] == half) & self.unbiased.any(1)
         if not is_answered.any() or not (self.labels[some][self.sure[some]] == PRESENT).any():
             return None
         model = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
-        for _ in self._fit(model, half, learned[half], tell):
+        for _ in self._fit_ensemble(model, half, learned[half], tell):
             tell()
-        return self._scorer(model, half, tell)
+        return self._fit_scorer(model, half, tell)
 
-    def _learned_from(self, half: int) -> np.ndarray:
+    def _find_places_outside_half(self, half: int) -> np.ndarray:
         """Return the places in `rows` of images outside of this half."""
-        return np.flatnonzero(self._half_of[self.rows] != half)
+        return np.flatnonzero(self._halves_of_images[self.rows] != half)
 
-    def _fit(self, model: Ensemble, half: int, learned: Learned | None, tell: Callable[[], None]) -> Iterator[Epoch]:
-        some = slice(None) if half == ALL else self._learned_from(half)  # a slice copies nothing
+    def _fit_ensemble(
+        self, model: Ensemble, half: int, learned: TrainingSubset | None, tell: Callable[[], None]
+    ) -> Iterator[Epoch]:
+        some = slice(None) if half == ALL_IMAGES else self._find_places_outside_half(half)  # a slice copies nothing
         mask = None if self.mask is None else self.mask[some]
         return fit_ensemble(
             model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask, checked=True,
             learned=learned, **(self.settings | {"tell": tell}),
         )  # fmt: skip
 
-    def _learned(self) -> dict[int, Learned]:
-        """Return the images that the model of all images (ALL) and that of each half learn from."""
+    def _gather_subsets(self) -> dict[int, TrainingSubset]:
+        """Return the images that the model of all images (ALL_IMAGES) and that of each half learn from."""
         places, to_sum = [], []
-        for half in range(HALVES):
-            of_half = np.flatnonzero(self._half_of[self.rows] == half)
+        for half in range(HALF_COUNT):
+            of_half = np.flatnonzero(self._halves_of_images[self.rows] == half)
             labels = np.where(self.sure[of_half], self.labels[of_half], UNSEEN)
             first = self.unbiased[of_half].any(1)
-            for most, chosen in ((LEARNED, places), (SUMMED, to_sum)):
-                chosen.append(of_half[learned_rows(labels, most // HALVES, first, self._order[of_half])])
-        whole, halves = gathered(self.features, self.rows, places, self.tell)
+            for most, chosen in ((MAX_HEAD_IMAGES, places), (MAX_RIDGE_IMAGES, to_sum)):
+                chosen.append(
+                    of_half[select_training_rows(labels, most // HALF_COUNT, first, self._preference_order[of_half])]
+                )
+        whole, halves = gather_subsets(self.features, self.rows, places, self.tell)
         if self.region_codes is not None:  # without regions, units have another centre in every training
-            moments = summed(
+            moments = sum_moments(
                 self.features, self.region_codes.basis.centre, [self.rows[some] for some in to_sum],
-                self.labels.shape[1], [self._answers_of(some) for some in to_sum], self.warm_start.squares,
-                HALVES if self._is_shared else 1, self.tell,
+                self.labels.shape[1], [self._make_answer_reader(some) for some in to_sum], self.warm_start.squares,
+                HALF_COUNT if self._trains_halves_in_thread else 1, self.tell,
             )  # fmt: skip
             whole = replace(whole, moments=reduce(add, moments))
             halves = [replace(half, moments=its) for half, its in zip(halves, moments, strict=True)]
-        of_models = {ALL: whole}
-        for half in range(HALVES):
+        of_models = {ALL_IMAGES: whole}
+        for half in range(HALF_COUNT):
             other = halves[1 - half]
-            of_models[half] = replace(other, places=np.searchsorted(self._learned_from(half), other.places))
+            of_models[half] = replace(other, places=np.searchsorted(self._find_places_outside_half(half), other.places))
         return of_models
 
-    def _answers_of(self, places: np.ndarray) -> Answers:
+    def _make_answer_reader(self, places: np.ndarray) -> AnswerReader:
         """Return a function that gives the targets of the ridge model for slices of these labeled images."""
 
         def answers(some: slice) -> tuple[Tensor, Tensor | None]:
             known = torch.from_numpy(np.where(self.sure[places[some]], self.labels[places[some]], UNSEEN))
             blank = None if self.mask is None else torch.from_numpy(~self.mask[places[some]])
-            return wanted(known, None, self.method.absent), blank
+            return compute_ridge_targets(known, None, self.method.absent), blank
 
         return answers
 
-    def _scorer(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Scorer:
+    def _fit_scorer(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Scorer:
         """Return the scorer of the model and of an AnsweredHead trained on the same images."""
-        some, rng = self._learned_from(half), np.random.default_rng(self.seed)
-        most = ANSWERED if half == ALL else ANSWERED // HALVES
+        some, rng = self._find_places_outside_half(half), np.random.default_rng(self.seed)
+        most = MAX_ANSWERED_IMAGES if half == ALL_IMAGES else MAX_ANSWERED_IMAGES // HALF_COUNT
         if len(some) > most:  # first those with unbiased answers, which say most
-            order = np.lexsort((self._order[some], ~self.unbiased[some].any(1)))
+            order = np.lexsort((self._preference_order[some], ~self.unbiased[some].any(1)))
             some = np.sort(some[order[:most]])
         unlabelled = complement(self.rows, len(self.features))
-        sample = np.sort(rng.permutation(unlabelled)[:OTHERS])
+        sample = np.sort(rng.permutation(unlabelled)[:MAX_UNLABELED_IMAGES])
         images = np.concatenate([self.rows[some], sample])
-        units = unit(root(as_tensor(self.features[images])), model.centre)
+        units = center_and_normalize(signed_sqrt(to_float_tensor(self.features[images])), model.centre)
         labels = np.zeros((len(units), self.labels.shape[1]), np.float32)
         labels[: len(some)] = (self.labels[some] == PRESENT) & self.sure[some]
-        weights = np.full(labels.shape, UNKNOWN * max(1.0, len(unlabelled) / max(len(sample), 1)), np.float32)
-        weights[: len(some)] = np.where(self.sure[some], 1.0, UNKNOWN)
+        weights = np.full(labels.shape, UNANSWERED_WEIGHT * max(1.0, len(unlabelled) / max(len(sample), 1)), np.float32)
+        weights[: len(some)] = np.where(self.sure[some], 1.0, UNANSWERED_WEIGHT)
         if self.mask is not None:
             weights[: len(some)][~self.mask[some]] = 0
         codes = self.region_codes
@@ -331,75 +348,81 @@ class StackedModel:
             units, torch.from_numpy(labels), torch.from_numpy(weights), self.warm_start.weights.get(half), tell,
             None if codes is None else lambda some: codes[images[some]],
         )  # fmt: skip
-        self.warm_start.weights[half] = head.of_wholes
+        self.warm_start.weights[half] = head.whole_image_weights
         return Scorer(model, head, self.features, self.region_codes)
 
-    def _stack(self, scorer: Scorer, halves: list[Scorer | None]) -> None:
+    def _fit_stackers(self, scorer: Scorer, halves: list[Scorer | None]) -> None:
         """Fit the stacker, and set `probabilities` to those of all models together."""
         labels = self.labels if self.mask is None else np.where(self.sure, self.labels, UNSEEN).astype(np.int8)
-        inputs = [source.inputs() for source in self.outside]
-        inputs += self.context.inputs(self.rows, labels, self.unbiased) if self.context else []
-        usual = self._sampled(np.arange(len(self.features)), labels.shape[1])
-        of_usual = scorer.of_many(usual, self.tell)
-        unanswered = of_usual.mean[self._of_images(labels, usual) == UNSEEN]
+        inputs = [source.compute_inputs() for source in self.outside]
+        inputs += self.context.compute_inputs(self.rows, labels, self.unbiased) if self.context else []
+        usual = self._sample_rows(np.arange(len(self.features)), labels.shape[1])
+        of_usual = scorer.score_many(usual, self.tell)
+        unanswered = of_usual.mean[self._expand_to_images(labels, usual) == UNSEEN]
         kept = of_usual if len(usual) == len(self.features) else None  # of few images, scores of all
 
         def scores_of(rows: slice | np.ndarray) -> Scores:
-            scores = kept[rows] if kept else scorer.scores_of(rows) if isinstance(rows, slice) else scorer.of_many(rows)
+            scores = (
+                kept[rows] if kept else scorer.score_rows(rows) if isinstance(rows, slice) else scorer.score_many(rows)
+            )
             return Scores(scores.auto, scores.known, [values[rows] for values in inputs])
 
         def held_out_of(images: np.ndarray) -> Scores:
-            scores = self._held_out(halves, images)
+            scores = self._score_held_out(halves, images)
             return Scores(scores.auto, scores.known, [values[images] for values in inputs])
 
-        stackers = self._stackers(labels, unanswered, scores_of, held_out_of)
+        stackers = self._fit_stacker_rounds(labels, unanswered, scores_of, held_out_of)
         self.outside_weights = stackers[-1].outside_weights()[:, : len(self.outside)]
         of_halves = [half and half.without_images() for half in halves]
         self.model = model = StackedScorer(scorer.without_images(), of_halves, stackers)
 
-        def known_of(rows: slice) -> Known:
-            return self._known_of(rows, labels, inputs)
+        def known_of(rows: slice) -> KnownLabels:
+            return self._select_known_labels(rows, labels, inputs)
 
         if kept is None:
-            self.probabilities = self._score(model, known_of)
+            self.probabilities = self._score_all_images(model, known_of)
         else:
-            self.probabilities = self._of_kept(model, kept, known_of)
+            self.probabilities = self._combine_kept_scores(model, kept, known_of)
         self.calibrated = True
 
-    def _score(self, model: ImageModel, known_of: Callable[[slice], Known]) -> np.ndarray:
+    def _score_all_images(self, model: ImageModel, known_of: Callable[[slice], KnownLabels]) -> np.ndarray:
         return self.scoring(model, self.features, self.region_codes, known_of, self.labels.shape[1], self.tell)
 
-    def _of_kept(self, model: StackedScorer, kept: Scores, known_of: Callable[[slice], Known]) -> np.ndarray:
+    def _combine_kept_scores(
+        self, model: StackedScorer, kept: Scores, known_of: Callable[[slice], KnownLabels]
+    ) -> np.ndarray:
         """Return the probabilities of all images, given their scores by the models of all images."""
         result = np.empty((len(self.features), self.labels.shape[1]), np.float32)
 
         def score(rows: slice) -> None:
             known, codes = known_of(rows), self.region_codes
-            result[rows] = model.of_scores(
+            result[rows] = model.combine_scores(
                 Scores(kept.auto[rows], kept.known[rows], known.outside),
                 lambda some: np.asarray(self.features[some + rows.start]),
                 lambda some: None if codes is None else codes[some + rows.start],
                 known,
             )
 
-        in_blocks(len(result), ROWS, score, self.tell)
+        run_in_blocks(len(result), IMAGES_PER_BLOCK, score, self.tell)
         return result
 
-    def _known_of(self, rows: slice, labels: np.ndarray, inputs: Sequence[np.ndarray]) -> Known:
+    def _select_known_labels(self, rows: slice, labels: np.ndarray, inputs: Sequence[np.ndarray]) -> KnownLabels:
         """Return the Known of a slice of images, from labels (n, C) of labeled images and outside inputs (N, C)."""
         some = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]).tolist())
         images = self.rows[some]
         outside = [values[rows] for values in inputs]
-        return Known(images - rows.start, labels[some], self.unbiased[some], self._half_of[images], outside)
+        return KnownLabels(
+            images - rows.start, labels[some], self.unbiased[some], self._halves_of_images[images], outside
+        )
 
-    def _stackers(
+    def _fit_stacker_rounds(
         self,
         labels: np.ndarray,
         unanswered: np.ndarray,
         scores_of: Callable[[np.ndarray], Scores],
         held_out_of: Callable[[np.ndarray], Scores],
     ) -> list[Stacker]:
-        """Return the stacker of each round, fitted to the unbiased answers of STACKED cells.
+        """Return the stacker of each round, fitted to the unbiased answers of MAX_STACKED_CELLS cells.
 
         Args:
             labels: (n, C) int8 of the labeled images.
@@ -408,43 +431,43 @@ class StackedModel:
             held_out_of: Images -> their scores by the models of the other half.
         """
         answered = np.flatnonzero(self.unbiased.any(1))
-        answered = self._sampled(answered, max(1, int(self.unbiased.sum()) // len(answered)))
+        answered = self._sample_rows(answered, max(1, int(self.unbiased.sum()) // len(answered)))
         images, (at, columns) = self.rows[answered], np.nonzero(self.unbiased[answered])
-        scores, held_out = scores_of(images), held_out_of(images).of_cells(at, columns)
+        scores, held_out = scores_of(images), held_out_of(images).select_cells(at, columns)
         labels = labels[answered]
         present = labels[at, columns] == PRESENT
-        weights = importance_weights(held_out.mean[:, 0], unanswered)
-        weights *= 1 if self.groups is None else shares_of_groups(self.groups[images[at]], columns)
+        weights = compute_importance_weights(held_out.mean[:, 0], unanswered)
+        weights *= 1 if self.groups is None else compute_group_weights(self.groups[images[at]], columns)
         of_context = len(held_out.outside) - len(self.outside)
         stackers: list[Stacker] = []
-        others = other_classes(labels, sigmoid(scores.mean))
-        for _ in range(ROUNDS):
+        others = count_other_classes(labels, sigmoid(scores.mean))
+        for _ in range(STACKING_ROUNDS):
             self.tell()
             if stackers:
-                others = other_classes(labels, sigmoid(stackers[-1].logits(scores, others)))
+                others = count_other_classes(labels, sigmoid(stackers[-1].logits(scores, others)))
             cells = others[at, columns][:, None]
             stackers.append(fit_stacker(held_out, cells, columns, present, weights, labels.shape[1], of_context))
         return stackers
 
-    def _of_images(self, values: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+    def _expand_to_images(self, values: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         """Return (m, C) for any images, from values (n, C) of the labeled ones; 0 for the others."""
-        places = self._place[rows]
+        places = self._places_in_rows[rows]
         result = np.zeros((len(places), values.shape[1]), values.dtype)
         result[places >= 0] = values[places[places >= 0]]
         return result
 
-    def _sampled(self, rows: np.ndarray, cells: int) -> np.ndarray:
-        """Return rows whose cells, `cells` each, are at most STACKED in number: all or a random sample, ascending."""
-        most = max(1, STACKED // cells)
+    def _sample_rows(self, rows: np.ndarray, cells: int) -> np.ndarray:
+        """Return ascending rows with at most MAX_STACKED_CELLS cells, `cells` each: all, or a random sample."""
+        most = max(1, MAX_STACKED_CELLS // cells)
         return rows if len(rows) <= most else np.sort(np.random.default_rng(0).permutation(rows)[:most])
 
-    def _held_out(self, halves: list[Scorer | None], images: np.ndarray) -> Scores:
+    def _score_held_out(self, halves: list[Scorer | None], images: np.ndarray) -> Scores:
         """Return scores (m, C) of images by models trained on the other half; nan and 0 where there are none."""
         auto = np.full((len(images), self.labels.shape[1]), np.nan, np.float32)
         known = np.zeros_like(auto)
         for half, scorer in enumerate(halves):
-            places = np.flatnonzero(self._half_of[images] == half)
+            places = np.flatnonzero(self._halves_of_images[images] == half)
             if scorer is not None and len(places):
-                scores = scorer.of_many(images[places])
+                scores = scorer.score_many(images[places])
                 auto[places], known[places] = scores.auto, scores.known
         return Scores(auto, known)

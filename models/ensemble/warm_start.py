@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from models.ensemble.squares import KeptSquares
+from models.ensemble.gram_cache import GramCache
 
-HALVES = 2  # of the images: those of each are scored by models of the other
+HALF_COUNT = 2  # of the images: those of each are scored by models of the other
 
 
 @dataclass
@@ -19,4 +19,4 @@ class WarmStart:
     """
 
     weights: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # half, or -1 for all -> (D, C), (C,)
-    squares: tuple[KeptSquares, ...] = field(default_factory=lambda: tuple(KeptSquares() for _ in range(HALVES)))
+    squares: tuple[GramCache, ...] = field(default_factory=lambda: tuple(GramCache() for _ in range(HALF_COUNT)))

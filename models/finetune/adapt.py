@@ -18,41 +18,43 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.finetune.answers import Answers, loss_for
+from models.finetune.answer_method import AnswerMethod, choose_single_positive_method
 from models.finetune.fit_network import NetworkTraining, fit_network
 from models.finetune.last_stages import LastStages
-from models.finetune.linear_start import linear_start
-from models.finetune.together import Together
+from models.finetune.linear_start import fit_linear_start
+from models.finetune.parallel_process import ParallelProcess
 from models.finetune.views import Examples
 from models.finetune.whole_network import WholeNetwork
 from models.methods.base import Method
-from models.methods.end_to_end import EndToEnd
+from models.methods.training_recipes import TrainingRecipe
 
 WEAK_VIEWS = 2  # the image and its mirror image
-LR, BATCH, EPOCHS, WEIGHT_DECAY = 3e-4, 32, 4, 0.01
-BATCH_OF_FEATURES = 64
+LEARNING_RATE, BATCH_IMAGES, DEFAULT_EPOCHS, WEIGHT_DECAY = 3e-4, 32, 4, 0.01
+FEATURE_BATCH_IMAGES = 64
 
 
-def settings_of(epochs: int = EPOCHS) -> EndToEnd:
+def make_adaptation_recipe(epochs: int = DEFAULT_EPOCHS) -> TrainingRecipe:
     """Return the settings for training the last stages. Raise ValueError for fewer than one epoch."""
     if epochs < 1:
         raise ValueError(f"There must be at least one epoch, not {epochs}.")
-    return EndToEnd(LR, BATCH, epochs, optimiser="adamw_onecycle", weight_decay=WEIGHT_DECAY, precision="auto")
+    return TrainingRecipe(
+        LEARNING_RATE, BATCH_IMAGES, epochs, optimiser="adamw_onecycle", weight_decay=WEIGHT_DECAY, precision="auto"
+    )
 
 
-def adapt(
+def adapt_last_stages(
     last_stages: LastStages,
     examples: Examples,
     labels: np.ndarray,
     mask: np.ndarray,
     unbiased: np.ndarray,
     method: Method,
-    settings: EndToEnd,
+    settings: TrainingRecipe,
     *,
     seed: int = 0,
     checkpoint: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
-    together: Together | None = None,
+    parallel: ParallelProcess | None = None,
 ) -> NetworkTraining:
     """Return a training of the last stages, which are changed; iterating it trains one epoch at a time.
 
@@ -65,20 +67,22 @@ def adapt(
         labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
         mask: (N, C) bool, False where somebody was unsure.
         unbiased: (N, C) bool, True for answers to cells that were not selected by their likely state.
-        method: The project's method; single positives go through its loss (answers.py).
+        method: The project's method; single positives go through its loss (answer_method.py).
         settings: As in fit_network.
         seed: Decides all that is random.
         checkpoint: The file that the training goes on from and is saved in; None: it is not saved.
         should_stop: As in fit_network.
-        together: Training with other processes, each of which holds some of the images and calls this with equal
+        parallel: Training with other processes, each of which holds some of the images and calls this with equal
             arguments.
     """
-    answers = Answers(loss_for(method), torch.from_numpy(np.ascontiguousarray(unbiased, bool)))
-    network = with_classifier(last_stages, examples, labels.shape[1], seed, together)
+    answers = AnswerMethod(
+        choose_single_positive_method(method), torch.from_numpy(np.ascontiguousarray(unbiased, bool))
+    )
+    network = add_classifier(last_stages, examples, labels.shape[1], seed, parallel)
     stopped = should_stop or (lambda: False)
     if checkpoint is None or not checkpoint.exists():
-        pooled = None if together is None else partial(_pooled_together, last_stages, examples, together)
-        linear_start(network, examples, labels, answers, mask=mask, seed=seed, should_stop=stopped, pooled=pooled)
+        pooled = None if parallel is None else partial(_gather_pooled_features, last_stages, examples, parallel)
+        fit_linear_start(network, examples, labels, answers, mask=mask, seed=seed, should_stop=stopped, pooled=pooled)
     return fit_network(
         network,
         examples,
@@ -89,23 +93,23 @@ def adapt(
         seed=seed,
         checkpoint=checkpoint,
         should_stop=stopped,
-        together=together,
+        parallel=parallel,
     )
 
 
-def _pooled_together(last_stages: LastStages, examples: Examples, together: Together) -> Tensor:
+def _gather_pooled_features(last_stages: LastStages, examples: Examples, parallel: ParallelProcess) -> Tensor:
     """Return the features of all images, of which each process computes its own."""
-    own = torch.from_numpy(features_of(last_stages, examples, lambda: False, together.own)).float()
-    return together.gathered(own).to(examples.device)
+    own = torch.from_numpy(compute_stage_features(last_stages, examples, lambda: False, parallel.own_images)).float()
+    return parallel.gather(own).to(examples.device)
 
 
-def with_classifier(
-    last_stages: LastStages, examples: Examples, classes: int, seed: int, together: Together | None = None
+def add_classifier(
+    last_stages: LastStages, examples: Examples, classes: int, seed: int, parallel: ParallelProcess | None = None
 ) -> WholeNetwork:
     """Return the last stages followed by a classifier with random weights, on the device of the examples."""
     last_stages.to(examples.device).eval()
     with torch.no_grad():
-        first = torch.zeros(1, dtype=torch.int64) if together is None else together.own[:1]
+        first = torch.zeros(1, dtype=torch.int64) if parallel is None else parallel.own_images[:1]
         dimensions = last_stages(examples.batch(first, 1, False, torch.Generator())).shape[1]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -113,7 +117,7 @@ def with_classifier(
 
 
 @torch.no_grad()
-def features_of(
+def compute_stage_features(
     last_stages: LastStages,
     examples: Examples,
     should_stop: Callable[[], bool],
@@ -132,8 +136,8 @@ def features_of(
     """
     last_stages.to(examples.device).eval()
     features: list[np.ndarray] = []
-    forward = last_stages.as_backbone if as_backbone else last_stages
-    for part in (torch.arange(len(examples)) if rows is None else rows).split(BATCH_OF_FEATURES):
+    forward = last_stages.compute_backbone_features if as_backbone else last_stages
+    for part in (torch.arange(len(examples)) if rows is None else rows).split(FEATURE_BATCH_IMAGES):
         should_stop()
         features.append(forward(examples.batch(part, 1, False, torch.Generator())).cpu().numpy())
     return np.concatenate(features).astype(np.float16)

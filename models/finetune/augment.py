@@ -17,51 +17,53 @@ from typing import Any
 from PIL import Image, ImageEnhance, ImageOps
 from torchvision.transforms.v2 import functional
 
-CUTOUT = 0.5  # the sides of the patch, as shares of the picture's
-DRAWN, OFTEN = 2, 0.5  # operations that are drawn, and how often a drawn one is carried out
+CUTOUT_SIDE_SHARE = 0.5  # the sides of the patch, as shares of the picture's
+# operations that are drawn, and how often a drawn one is carried out
+OPERATIONS_PER_VIEW, OPERATION_PROBABILITY = (2, 0.5)
 MAGNITUDES = range(1, 10)  # in ninths of the strongest form of an operation
-STRONGEST_SHEAR, STRONGEST_MOVE, STRONGEST_TURN, STRONGEST_CHANGE = 0.3, 150 / 331, 30.0, 0.9
-FILL = (128, 128, 128)  # where an operation moves in what the picture does not have
-PATCH, PATCH_FILL = 20, (125, 122, 113)  # the largest patch of the operation Cutout, in pixels, and its colour
-JITTER, HUE, JITTER_OFTEN, GREY_OFTEN = 0.4, 0.1, 0.8, 0.2
+MAX_SHEAR, MAX_TRANSLATION, MAX_ROTATION_DEGREES, MAX_ENHANCEMENT = 0.3, 150 / 331, 30.0, 0.9
+FILL_COLOR = (128, 128, 128)  # where an operation moves in what the picture does not have
+# the largest patch of the operation Cutout, in pixels, and its colour
+MAX_PATCH_PIXELS, PATCH_COLOR = (20, (125, 122, 113))
+JITTER_STRENGTH, MAX_HUE_SHIFT, JITTER_PROBABILITY, GRAY_PROBABILITY = 0.4, 0.1, 0.8, 0.2
 
 tv: Any = functional  # takes pictures as well as tensors; its hints name tensors only
 
 Operation = Callable[[Image.Image, float, Random], Image.Image]  # picture, magnitude in [0, 1], its randomness
 
 
-def strong_view(picture: Image.Image, random: Random) -> Image.Image:
+def make_strong_view(picture: Image.Image, random: Random) -> Image.Image:
     """Return a strongly augmented copy of a picture (RGB); all randomness comes from `random`."""
     picture = rand_augment(cutout(picture, random), random)
-    if random.random() < JITTER_OFTEN:
-        picture = colour_jitter(picture, random)
-    return tv.rgb_to_grayscale(picture, 3) if random.random() < GREY_OFTEN else picture
+    if random.random() < JITTER_PROBABILITY:
+        picture = color_jitter(picture, random)
+    return tv.rgb_to_grayscale(picture, 3) if random.random() < GRAY_PROBABILITY else picture
 
 
 def cutout(picture: Image.Image, random: Random) -> Image.Image:
     """Return a copy with a rectangle of a random colour, half as wide and high, around a random point."""
     width, height = picture.size
-    half = int(CUTOUT * width + 0.5) // 2, int(CUTOUT * height + 0.5) // 2
+    half = int(CUTOUT_SIDE_SHARE * width + 0.5) // 2, int(CUTOUT_SIDE_SHARE * height + 0.5) // 2
     colour = (random.randrange(256), random.randrange(256), random.randrange(256))
-    return _covered(picture, half, colour, random, edge=1)
+    return _cover_rectangle(picture, half, colour, random, edge=1)
 
 
 def rand_augment(picture: Image.Image, random: Random) -> Image.Image:
     """Draw two operations with their magnitudes, and carry out each with probability 1/2."""
-    for _ in range(DRAWN):
-        name, magnitude = random.choice(NAMES), random.choice(MAGNITUDES)
-        if random.random() < OFTEN:
+    for _ in range(OPERATIONS_PER_VIEW):
+        name, magnitude = random.choice(OPERATION_NAMES), random.choice(MAGNITUDES)
+        if random.random() < OPERATION_PROBABILITY:
             picture = OPERATIONS[name](picture, magnitude / 9, random)
     return picture
 
 
-def colour_jitter(picture: Image.Image, random: Random) -> Image.Image:
+def color_jitter(picture: Image.Image, random: Random) -> Image.Image:
     """Return a copy with brightness, contrast and saturation times 0.6 to 1.4, hue shifted by up to 0.1."""
     steps = [
-        (tv.adjust_brightness, random.uniform(1 - JITTER, 1 + JITTER)),
-        (tv.adjust_contrast, random.uniform(1 - JITTER, 1 + JITTER)),
-        (tv.adjust_saturation, random.uniform(1 - JITTER, 1 + JITTER)),
-        (tv.adjust_hue, random.uniform(-HUE, HUE)),
+        (tv.adjust_brightness, random.uniform(1 - JITTER_STRENGTH, 1 + JITTER_STRENGTH)),
+        (tv.adjust_contrast, random.uniform(1 - JITTER_STRENGTH, 1 + JITTER_STRENGTH)),
+        (tv.adjust_saturation, random.uniform(1 - JITTER_STRENGTH, 1 + JITTER_STRENGTH)),
+        (tv.adjust_hue, random.uniform(-MAX_HUE_SHIFT, MAX_HUE_SHIFT)),
     ]
     random.shuffle(steps)
     for change, amount in steps:
@@ -69,7 +71,7 @@ def colour_jitter(picture: Image.Image, random: Random) -> Image.Image:
     return picture
 
 
-def _covered(
+def _cover_rectangle(
     picture: Image.Image, half: tuple[int, int], colour: tuple[int, int, int], random: Random, edge: int
 ) -> Image.Image:
     """Return a copy with a rectangle of one colour around a random point, cut off where it leaves the picture.
@@ -89,46 +91,46 @@ def _covered(
     return covered
 
 
-def _sign(random: Random) -> int:
+def _draw_sign(random: Random) -> int:
     return random.choice((-1, 1))
 
 
-def _moved(picture: Image.Image, matrix: tuple, resample: Image.Resampling) -> Image.Image:
-    return picture.transform(picture.size, Image.Transform.AFFINE, matrix, resample, fillcolor=FILL)
+def _transform_affine(picture: Image.Image, matrix: tuple, resample: Image.Resampling) -> Image.Image:
+    return picture.transform(picture.size, Image.Transform.AFFINE, matrix, resample, fillcolor=FILL_COLOR)
 
 
 def _shear_x(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
-    shear = STRONGEST_SHEAR * magnitude * _sign(random)
-    return _moved(picture, (1, shear, 0, 0, 1, 0), Image.Resampling.BICUBIC)
+    shear = MAX_SHEAR * magnitude * _draw_sign(random)
+    return _transform_affine(picture, (1, shear, 0, 0, 1, 0), Image.Resampling.BICUBIC)
 
 
 def _shear_y(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
-    shear = STRONGEST_SHEAR * magnitude * _sign(random)
-    return _moved(picture, (1, 0, 0, shear, 1, 0), Image.Resampling.BICUBIC)
+    shear = MAX_SHEAR * magnitude * _draw_sign(random)
+    return _transform_affine(picture, (1, 0, 0, shear, 1, 0), Image.Resampling.BICUBIC)
 
 
 def _translate_x(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
-    move = STRONGEST_MOVE * magnitude * picture.width * _sign(random)
-    return _moved(picture, (1, 0, move, 0, 1, 0), Image.Resampling.NEAREST)
+    move = MAX_TRANSLATION * magnitude * picture.width * _draw_sign(random)
+    return _transform_affine(picture, (1, 0, move, 0, 1, 0), Image.Resampling.NEAREST)
 
 
 def _translate_y(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
-    move = STRONGEST_MOVE * magnitude * picture.height * _sign(random)
-    return _moved(picture, (1, 0, 0, 0, 1, move), Image.Resampling.NEAREST)
+    move = MAX_TRANSLATION * magnitude * picture.height * _draw_sign(random)
+    return _transform_affine(picture, (1, 0, 0, 0, 1, move), Image.Resampling.NEAREST)
 
 
-def _enhancement(kind: Callable[[Image.Image], Any]) -> Operation:
+def _make_enhancement(kind: Callable[[Image.Image], Any]) -> Operation:
     """Return the operation that weakens or strengthens one property, by up to 0.9 of what it is."""
 
-    def enhanced(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
-        return kind(picture).enhance(1 + STRONGEST_CHANGE * magnitude * _sign(random))
+    def enhance_picture(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
+        return kind(picture).enhance(1 + MAX_ENHANCEMENT * magnitude * _draw_sign(random))
 
-    return enhanced
+    return enhance_picture
 
 
-def _patched(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
-    half = round(PATCH * magnitude) // 2
-    return _covered(picture, (half, half), PATCH_FILL, random, edge=0)
+def _cover_patch(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
+    half = round(MAX_PATCH_PIXELS * magnitude) // 2
+    return _cover_rectangle(picture, (half, half), PATCH_COLOR, random, edge=0)
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -137,16 +139,16 @@ OPERATIONS: dict[str, Operation] = {
     "TranslateX": _translate_x,
     "TranslateY": _translate_y,
     # Always counterclockwise, as in the package.
-    "Rotate": lambda picture, magnitude, _: picture.rotate(STRONGEST_TURN * magnitude, fillcolor=FILL),
-    "Color": _enhancement(ImageEnhance.Color),
-    "Contrast": _enhancement(ImageEnhance.Contrast),
-    "Sharpness": _enhancement(ImageEnhance.Sharpness),
-    "Brightness": _enhancement(ImageEnhance.Brightness),
+    "Rotate": lambda picture, magnitude, _: picture.rotate(MAX_ROTATION_DEGREES * magnitude, fillcolor=FILL_COLOR),
+    "Color": _make_enhancement(ImageEnhance.Color),
+    "Contrast": _make_enhancement(ImageEnhance.Contrast),
+    "Sharpness": _make_enhancement(ImageEnhance.Sharpness),
+    "Brightness": _make_enhancement(ImageEnhance.Brightness),
     "Posterize": lambda picture, magnitude, _: ImageOps.posterize(picture, round(8 - 4 * magnitude)),
     "Solarize": lambda picture, magnitude, _: ImageOps.solarize(picture, ceil(256 * (1 - magnitude))),
     "AutoContrast": lambda picture, *_: ImageOps.autocontrast(picture),
     "Equalize": lambda picture, *_: ImageOps.equalize(picture),
     "Invert": lambda picture, *_: ImageOps.invert(picture),
-    "Cutout": _patched,
+    "Cutout": _cover_patch,
 }
-NAMES = tuple(OPERATIONS)
+OPERATION_NAMES = tuple(OPERATIONS)

@@ -20,12 +20,12 @@ from torch import Tensor, nn
 from models.losses.base import Loss
 from models.methods.base import Method
 
-FORMAT = "training, version 1"
-PLAIN = (int, float, bool, str, type(None))
+CHECKPOINT_FORMAT = "training, version 1"
+PLAIN_TYPES = (int, float, bool, str, type(None))
 
 
-def state_of(method: Method | Loss) -> dict[str, Any]:
-    """Return the state of a method since `begin`, from which `give_back` continues its training.
+def get_method_state(method: Method | Loss) -> dict[str, Any]:
+    """Return the state of a method since `begin`, from which `restore_method_state` continues its training.
 
     The state has every attribute that is a tensor, an array, a number, a string, or a list or dictionary of these; the
     state of a random generator; the attributes of a loss; and the state_dict of another torch module. A method that
@@ -37,16 +37,18 @@ def state_of(method: Method | Loss) -> dict[str, Any]:
     """
     inside: tuple[str, ...] = getattr(method, "inside", ())
     return {
-        name: {"inner": state_of(value)} if name in inside else _packed(value, f"{type(method).__name__}.{name}")
+        name: {"inner": get_method_state(value)}
+        if name in inside
+        else _pack_value(value, f"{type(method).__name__}.{name}")
         for name, value in vars(method).items()
         if not (isinstance(method, nn.Module) and name in nn.Module().__dict__) and not _is_function(value)
     }
 
 
-def give_back(method: Method | Loss, state: Mapping[str, Any]) -> None:
-    """Restore, after `begin`, what `state_of` returned; tensors are written in place, as an optimiser may hold them."""
+def restore_method_state(method: Method | Loss, state: Mapping[str, Any]) -> None:
+    """Restore after `begin` what `get_method_state` returned, in place: an optimizer may hold the tensors."""
     for name, packed in state.items():
-        setattr(method, name, _unpacked(packed, getattr(method, name, None)))
+        setattr(method, name, _unpack_value(packed, getattr(method, name, None)))
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
@@ -54,9 +56,9 @@ def save(path: Path, state: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     tensors: dict[str, Tensor] = {}
-    tree = json.dumps(_flattened(state, tensors))
+    tree = json.dumps(_flatten(state, tensors))
     try:
-        save_file(tensors, part, {"format": FORMAT, "state": tree})
+        save_file(tensors, part, {"format": CHECKPOINT_FORMAT, "state": tree})
         with part.open("rb") as file:
             os.fsync(file.fileno())
         part.replace(path)
@@ -100,27 +102,27 @@ def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
 def _read(path: Path) -> dict[str, Any]:
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
-        if metadata.get("format") != FORMAT:
-            raise ValueError(f"its format is {metadata.get('format')!r}, not {FORMAT!r}")
-        return _nested(json.loads(metadata["state"]), file)
+        if metadata.get("format") != CHECKPOINT_FORMAT:
+            raise ValueError(f"its format is {metadata.get('format')!r}, not {CHECKPOINT_FORMAT!r}")
+        return _unflatten(json.loads(metadata["state"]), file)
 
 
-def _flattened(value: Any, tensors: dict[str, Tensor]) -> Any:
+def _flatten(value: Any, tensors: dict[str, Tensor]) -> Any:
     """Return a nested value as JSON, with each tensor replaced by its name in `tensors`."""
-    if isinstance(value, PLAIN):
+    if isinstance(value, PLAIN_TYPES):
         return value
     if isinstance(value, Tensor):
         tensors[name := str(len(tensors))] = value.detach().cpu().clone().contiguous()
         return {"tensor": name}
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
-        return {kind: [_flattened(item, tensors) for item in value]}
+        return {kind: [_flatten(item, tensors) for item in value]}
     if isinstance(value, Mapping):
-        return {"dict": [[_flattened(key, tensors), _flattened(item, tensors)] for key, item in value.items()]}
+        return {"dict": [[_flatten(key, tensors), _flatten(item, tensors)] for key, item in value.items()]}
     raise TypeError(f"A checkpoint cannot keep a {type(value).__name__}.")
 
 
-def _nested(flat: Any, file: Any) -> Any:
+def _unflatten(flat: Any, file: Any) -> Any:
     """Return the nested value from which `_flattened` made `flat`; tensors are read from the file."""
     if not isinstance(flat, dict):
         return flat
@@ -128,8 +130,8 @@ def _nested(flat: Any, file: Any) -> Any:
     if kind == "tensor":
         return file.get_tensor(held)
     if kind == "dict":
-        return {_nested(key, file): _nested(item, file) for key, item in held}
-    items = [_nested(item, file) for item in held]
+        return {_unflatten(key, file): _unflatten(item, file) for key, item in held}
+    items = [_unflatten(item, file) for item in held]
     return tuple(items) if kind == "tuple" else items
 
 
@@ -137,8 +139,8 @@ def _is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, nn.Module)
 
 
-def _packed(value: Any, where: str) -> Any:
-    if isinstance(value, PLAIN):
+def _pack_value(value: Any, where: str) -> Any:
+    if isinstance(value, PLAIN_TYPES):
         return value
     if isinstance(value, Tensor):
         return value.detach().cpu().clone()
@@ -148,22 +150,22 @@ def _packed(value: Any, where: str) -> Any:
         return {"generator": value.get_state()}
     if isinstance(value, Loss):
         return {
-            "attributes": state_of(value),
+            "attributes": get_method_state(value),
             "tensors": {name: tensor.cpu() for name, tensor in value.state_dict().items()},
         }
     if isinstance(value, nn.Module):
         return {"module": {name: tensor.detach().cpu() for name, tensor in value.state_dict().items()}}
     if isinstance(value, list | tuple):
-        return {"list": [_packed(item, where) for item in value], "tuple": isinstance(value, tuple)}
+        return {"list": [_pack_value(item, where) for item in value], "tuple": isinstance(value, tuple)}
     if isinstance(value, dict):
-        return {"dict": [(key, _packed(item, where)) for key, item in value.items()]}
+        return {"dict": [(key, _pack_value(item, where)) for key, item in value.items()]}
     raise TypeError(
         f"{where} is a {type(value).__name__}, which a checkpoint cannot keep. Keep tensors, numbers, words, or lists "
         "and dictionaries of them."
     )
 
 
-def _unpacked(packed: Any, current: Any) -> Any:
+def _unpack_value(packed: Any, current: Any) -> Any:
     """Restore a value; a tensor, generator or module in `current` is overwritten in place: an optimiser may hold it."""
     if isinstance(packed, Tensor):
         if isinstance(current, Tensor) and current.shape == packed.shape:
@@ -180,17 +182,17 @@ def _unpacked(packed: Any, current: Any) -> Any:
         current.set_state(held)
         return current
     if kind == "attributes":
-        give_back(current, held)
+        restore_method_state(current, held)
         current.load_state_dict(packed["tensors"])
         return current
     if kind == "inner":
-        give_back(current, held)
+        restore_method_state(current, held)
         return current
     if kind == "module":
         current.load_state_dict(held)
         return current
     if kind == "list":
         before = current if isinstance(current, list | tuple) and len(current) == len(held) else [None] * len(held)
-        values = [_unpacked(item, old) for item, old in zip(held, before, strict=True)]
+        values = [_unpack_value(item, old) for item, old in zip(held, before, strict=True)]
         return tuple(values) if packed["tuple"] else values
-    return {key: _unpacked(item, current.get(key) if isinstance(current, dict) else None) for key, item in held}
+    return {key: _unpack_value(item, current.get(key) if isinstance(current, dict) else None) for key, item in held}

@@ -21,19 +21,19 @@ from torch import Tensor, nn
 
 from models.finetune import checkpoints
 from models.finetune.best_epoch import BestEpoch
-from models.finetune.linear_start import linear_start, pooled_features
-from models.finetune.optimisers import Steps, average_into, new_optimiser, warmed_up
-from models.finetune.together import Together
-from models.finetune.views import Examples, in_order
+from models.finetune.linear_start import compute_pooled_features, fit_linear_start
+from models.finetune.optimizers import OptimizerStepper, compute_average_decay, create_optimizer, update_average
+from models.finetune.parallel_process import ParallelProcess
+from models.finetune.views import Examples, iterate_in_order
 from models.linear.training import Array, Epoch, check_labels
 from models.losses.base import unknown_name_error
-from models.methods.base import Method, positive
-from models.methods.end_to_end import EndToEnd
+from models.methods.base import Method, check_positive
+from models.methods.training_recipes import TrainingRecipe
 
-__all__ = ["NetworkTraining", "fit_network", "linear_start", "predict"]
+__all__ = ["NetworkTraining", "fit_linear_start", "fit_network", "predict"]
 
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
-PREDICT_BATCH = 64
+PREDICT_BATCH_IMAGES = 64
 
 
 def fit_network(
@@ -41,7 +41,7 @@ def fit_network(
     examples: Examples,
     labels: Array,
     method: Method,
-    settings: EndToEnd,
+    settings: TrainingRecipe,
     *,
     mask: Array | None = None,
     seed: int = 0,
@@ -49,7 +49,7 @@ def fit_network(
     best: Callable[[], BestEpoch | None] | None = None,
     checkpoint: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
-    together: Together | None = None,
+    parallel: ParallelProcess | None = None,
 ) -> "NetworkTraining":
     """Return a training of `network` from its current weights; iterating it trains one epoch at a time.
 
@@ -64,12 +64,12 @@ def fit_network(
         mask: (N, C) bool, True where a cell may be used; None: all.
         seed: Decides the order, the views, dropout, and the method's random starts; on a CPU the same seed gives the
             same weights.
-        learned: Initial values of the method's own parameters, from a linear_start.
+        learned: Initial values of the method's own parameters, from a fit_linear_start.
         best: Called when a new stage begins (Method.starts_afresh); returns the epoch to continue with. If None, or if
             it returns None, the averaged weights are used if there are any, else the last.
         checkpoint: A file: if it exists, the training continues from it; it is replaced after every epoch.
         should_stop: Called before every batch; once it returns True, the iterator ends without finishing the epoch.
-        together: Training with other processes, each of which calls this alike; should_stop must not differ between
+        parallel: Training with other processes, each of which calls this alike; should_stop must not differ between
             them.
 
     Raises:
@@ -77,18 +77,18 @@ def fit_network(
             optimiser or the precision is unknown, or the checkpoint is of another training. At a step: an image cannot
             be read (named) or the loss is not finite.
     """
-    labels, mask = check_labels(labels, mask, len(examples), _columns(labels))
+    labels, mask = check_labels(labels, mask, len(examples), _count_columns(labels))
     if settings.epochs < 1 or settings.batch < 1:
         raise ValueError(
             f"There must be at least one epoch and one image a batch, not {settings.epochs} and {settings.batch}."
         )
-    positive(lr=settings.lr)
-    training = NetworkTraining(network, examples, labels, mask, method, settings, seed, together)
+    check_positive(lr=settings.lr)
+    training = NetworkTraining(network, examples, labels, mask, method, settings, seed, parallel)
     training.best, training.should_stop = best, should_stop or (lambda: False)
     if learned is not None:
-        training.take_over(learned)
+        training.load_learned_tensors(learned)
     if checkpoint is not None:
-        training.resume(Path(checkpoint))
+        training.resume_from(Path(checkpoint))
     return training
 
 
@@ -105,20 +105,20 @@ class NetworkTraining(Iterator[Epoch]):
     def __init__(self, network, examples, labels, mask, method, settings, seed, together=None):
         self.device = examples.device
         self.network: nn.Module = network.to(self.device)
-        self.together: Together | None = together
-        self.forward: nn.Module = self.network if together is None else together.wrapped(self.network)
+        self.together: ParallelProcess | None = together
+        self.forward: nn.Module = self.network if together is None else together.wrap_network(self.network)
         self.examples, self.method, self.settings = examples, method, settings
         self.best: Callable[[], BestEpoch | None] | None = None
         self.should_stop: Callable[[], bool] = lambda: False
         self.history: list[Epoch] = []
-        self.amp = _half_type(settings.precision, self.device)
+        self.amp = _choose_half_type(settings.precision, self.device)
         self.generator = torch.Generator().manual_seed(seed)
         method.begin(
             labels.to(self.device), None if mask is None else mask.to(self.device), settings.epochs, self.generator
         )
-        self.learned = method.learned()
+        self.learned = method.parameter_groups()
         decay = getattr(method, "average_decay", 0.0)
-        self.average: nn.Module | None = _copy_of(self.network) if decay else None
+        self.average: nn.Module | None = _copy_network(self.network) if decay else None
         self.decay, self.averaged = decay, 0
         self.pooled: Tensor | None = None  # (N, D): features without augmentation, while the backbone is frozen
         self._begin_stage(1)
@@ -126,13 +126,13 @@ class NetworkTraining(Iterator[Epoch]):
         self.identity = {
             "method": method.name,
             "parameters": repr(method.parameters),
-            "settings": repr(settings),
+            "settings": repr(settings).replace(type(settings).__name__, "EndToEnd", 1),
             "seed": seed,
             "images and classes": list(labels.shape),
-            "labels": _digest(labels, mask),
-            "network": _digest(*(torch.tensor(p.shape) for p in self.network.state_dict().values())),
+            "labels": _hash_tensors(labels, mask),
+            "network": _hash_tensors(*(torch.tensor(p.shape) for p in self.network.state_dict().values())),
         }
-        self._epochs = self._run()
+        self._epochs = self._run_epochs()
 
     # -- for callers
 
@@ -158,69 +158,72 @@ class NetworkTraining(Iterator[Epoch]):
         network = networks[which or ("average" if "average" in networks else "network")]
         return predict(network, examples or self.examples, self.method, amp=self.amp)
 
-    def weights(self, which: str = "network") -> dict[str, Tensor]:
+    def copy_weights(self, which: str = "network") -> dict[str, Tensor]:
         """Return a copy of all weights of one of `networks`, on the CPU; a state_dict."""
         return {name: tensor.detach().cpu().clone() for name, tensor in self.networks()[which].state_dict().items()}
 
-    def learned_tensors(self) -> list[Tensor]:
+    def copy_learned_tensors(self) -> list[Tensor]:
         """Return a copy of what the method has learned beside the network, on the CPU (BestEpoch.learned)."""
         return [tensor.detach().cpu().clone() for group in self.learned for tensor in group["params"]]
 
     # -- the epochs
 
-    def _run(self) -> Generator[Epoch, None, None]:
+    def _run_epochs(self) -> Generator[Epoch, None, None]:
         for number in range(len(self.history) + 1, self.settings.epochs + 1):
             started = time.perf_counter()
             devices = [self.device.index or 0] if self.device.type == "cuda" else []
             # Dropout draws from the global generators: seed them for this epoch, and restore them afterwards.
             with torch.random.fork_rng(devices=devices):
                 torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
-                loss = self._epoch(number)
+                loss = self._train_epoch(number)
             if loss is None:
                 return
             self.history.append(Epoch(number, self.settings.epochs, loss, time.perf_counter() - started))
             if self._checkpoint is not None:
-                self._save(self._checkpoint)
+                self._save_checkpoint(self._checkpoint)
             yield self.history[-1]
 
     def _begin_stage(self, epoch: int) -> None:
         """Create a new optimiser, and a schedule for the steps until the next stage."""
-        last = next((e - 1 for e in range(epoch + 1, self.settings.epochs + 1) if self._turns(e)), self.settings.epochs)
+        last = next(
+            (e - 1 for e in range(epoch + 1, self.settings.epochs + 1) if self._needs_new_optimizer(e)),
+            self.settings.epochs,
+        )
         self.frozen = self.method.freezes_backbone(epoch)
         self.batch = (self.settings.linear_batch if self.frozen else None) or self.settings.batch
-        steps = (last - epoch + 1) * len(self._parts(torch.arange(len(self.examples))))
+        steps = (last - epoch + 1) * len(self._split_into_batches(torch.arange(len(self.examples))))
         if self.frozen and not (hasattr(self.network, "classifier") and hasattr(self.network, "features")):
             raise ValueError(
                 f"In epoch {epoch} {self.method.name} trains a linear classifier on features that stand still, and "
                 f"{type(self.network).__name__} has no `features` and `classifier` (models/finetune/whole_network.py)."
             )
-        optimiser, schedule = new_optimiser(self.network, self.learned, self.settings, steps, self.frozen)
-        self.steps = Steps(optimiser, schedule, scaled=self.amp == torch.float16)
+        optimiser, schedule = create_optimizer(self.network, self.learned, self.settings, steps, self.frozen)
+        self.steps = OptimizerStepper(optimiser, schedule, scaled=self.amp == torch.float16)
         self.averaged = 0
         if self.average is not None:
             self.average.load_state_dict(self.network.state_dict())
 
-    def _turns(self, epoch: int) -> bool:
+    def _needs_new_optimizer(self, epoch: int) -> bool:
         """Return whether a new optimiser is needed in this epoch."""
         freezes = self.method.freezes_backbone
-        return self.method.starts_afresh(epoch) or freezes(epoch) != freezes(epoch - 1)
+        return self.method.restarts_optimizer(epoch) or freezes(epoch) != freezes(epoch - 1)
 
-    def _epoch(self, number: int) -> float | None:
-        if number > 1 and self._turns(number):
-            if self.method.starts_afresh(number):
-                self._go_on_with_the_best()
+    def _train_epoch(self, number: int) -> float | None:
+        if number > 1 and self._needs_new_optimizer(number):
+            if self.method.restarts_optimizer(number):
+                self._restore_best_epoch()
             self._begin_stage(number)
         self.method.begin_epoch(number)
         self.network.train(not self.frozen)
         if hasattr(self.method, "prepare"):
             self.method.prepare(self.network, number)
-        parts = self._parts(torch.randperm(len(self.examples), generator=self.generator))
+        parts = self._split_into_batches(torch.randperm(len(self.examples), generator=self.generator))
         total, images = torch.zeros((), device=self.device), 0
-        with closing(self._batches(parts)) as batches:
+        with closing(self._load_batches(parts)) as batches:
             for rows in parts:
                 if self.should_stop():
                     return None
-                total += self._step(next(batches), rows) * len(rows)
+                total += self._train_batch(next(batches), rows) * len(rows)
                 images += len(rows)
         mean = float(total) / images
         if not np.isfinite(mean):
@@ -231,55 +234,57 @@ class NetworkTraining(Iterator[Epoch]):
         self.method.end_epoch(number, lambda: torch.from_numpy(self.predict(which="network")).to(self.device))
         return mean
 
-    def _parts(self, order: Tensor) -> list[Tensor]:
+    def _split_into_batches(self, order: Tensor) -> list[Tensor]:
         if self.together is not None:
-            return self.together.parts(order, self.batch)
+            return self.together.split_into_batches(order, self.batch)
         parts = list(order.split(self.batch))
         return parts[:-1] if self.settings.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
 
-    def _batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
+    def _load_batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
         """Return the inputs of the network or, in a frozen epoch, of its classifier."""
         if not self.frozen and self.together is not None:
-            mine = [self.together.own_rows(part) for part in parts]
-            return self.examples.batches(mine, self.method.views, True, self.together.generator(self.generator))
+            mine = [self.together.select_own_rows(part) for part in parts]
+            return self.examples.batches(
+                mine, self.method.views, True, self.together.make_view_generator(self.generator)
+            )
         if not self.frozen:
             return self.examples.batches(parts, self.method.views, True, self.generator)
         if self.pooled is None:
-            self.pooled = pooled_features(self.network, self.examples, self.should_stop, self.amp)
+            self.pooled = compute_pooled_features(self.network, self.examples, self.should_stop, self.amp)
         return (self.pooled[rows.to(self.device)] for rows in parts)
 
-    def _step(self, batch: Tensor, rows: Tensor) -> Tensor:
+    def _train_batch(self, batch: Tensor, rows: Tensor) -> Tensor:
         """Train on one batch; return its loss, on the device."""
         weight = 1.0
         if self.together is not None:
-            rows, weight = self.together.own_rows(rows), self.together.weight(rows)
+            rows, weight = self.together.select_own_rows(rows), self.together.compute_loss_weight(rows)
         rows = rows.to(self.device)
         # _begin_stage has checked that a network with frozen epochs has a classifier.
         part = cast("nn.Module", self.network.classifier) if self.frozen else self.forward
         with torch.autocast(self.device.type, self.amp or torch.float32, enabled=self.amp is not None):
             outputs = part(batch)
         penalty = self.method.penalty(p for p in part.parameters() if p.requires_grad and p.ndim > 1)
-        loss = (self.method.loss(_widened(outputs), rows) + penalty) * weight
-        self.steps.take(loss)
+        loss = (self.method.loss(_to_float(outputs), rows) + penalty) * weight
+        self.steps.step(loss)
         if self.average is not None:
             self.averaged += 1
             warms_up = getattr(self.method, "average_warm_up", True)
-            decay = warmed_up(self.decay, self.averaged) if warms_up else self.decay
-            average_into(self.average, self.network, decay)
+            decay = compute_average_decay(self.decay, self.averaged) if warms_up else self.decay
+            update_average(self.average, self.network, decay)
         return loss.detach()
 
-    def _go_on_with_the_best(self) -> None:
+    def _restore_best_epoch(self) -> None:
         best = self.best() if self.best is not None else None
         if best is not None:
             self.network.load_state_dict(best.weights)
-            self.take_over(best.learned)
+            self.load_learned_tensors(best.learned)
         elif self.average is not None:
             self.network.load_state_dict(self.average.state_dict())
 
     # -- stopping and going on
 
     @torch.no_grad()
-    def take_over(self, learned: Sequence[Tensor]) -> None:
+    def load_learned_tensors(self, learned: Sequence[Tensor]) -> None:
         """Copy tensors learned in another training into the method's learned tensors."""
         ours = [tensor for group in self.learned for tensor in group["params"]]
         if [tensor.shape for tensor in ours] != [tensor.shape for tensor in learned]:
@@ -291,7 +296,7 @@ class NetworkTraining(Iterator[Epoch]):
         for mine, other in zip(ours, learned, strict=True):
             mine.copy_(other)
 
-    def resume(self, path: Path) -> None:
+    def resume_from(self, path: Path) -> None:
         """Store checkpoints in `path`, and continue from an existing one. Raise ValueError as fit_network does."""
         self._checkpoint = path
         state = checkpoints.load(path, self.identity)
@@ -299,27 +304,27 @@ class NetworkTraining(Iterator[Epoch]):
             return
         self.history = [Epoch(*epoch) for epoch in state["history"]]
         epoch = len(self.history)
-        start = max(e for e in range(1, epoch + 1) if e == 1 or self._turns(e))
+        start = max(e for e in range(1, epoch + 1) if e == 1 or self._needs_new_optimizer(e))
         self._begin_stage(start)
         self.network.load_state_dict(state["network"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
-        checkpoints.give_back(self.method, state["method"])
-        self.steps.load_state(state["steps"])
+        checkpoints.restore_method_state(self.method, state["method"])
+        self.steps.load_state_dict(state["steps"])
         self.averaged = state["averaged"]
         self.generator.set_state(state["generator"])
 
-    def _save(self, path: Path) -> None:
+    def _save_checkpoint(self, path: Path) -> None:
         checkpoints.save(
             path,
             {
                 "identity": self.identity,
-                "history": [(epoch.number, epoch.of, epoch.loss, epoch.seconds) for epoch in self.history],
+                "history": [(epoch.number, epoch.total, epoch.loss, epoch.seconds) for epoch in self.history],
                 "network": self.network.state_dict(),
                 "average": None if self.average is None else self.average.state_dict(),
                 "averaged": self.averaged,
-                "method": checkpoints.state_of(self.method),
-                "steps": self.steps.state(),
+                "method": checkpoints.get_method_state(self.method),
+                "steps": self.steps.state_dict(),
                 "generator": self.generator.get_state(),
             },
         )
@@ -331,7 +336,7 @@ def predict(
     examples: Examples,
     method: Method | None = None,
     *,
-    batch: int = PREDICT_BATCH,
+    batch: int = PREDICT_BATCH_IMAGES,
     amp: torch.dtype | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> np.ndarray:
@@ -350,22 +355,22 @@ def predict(
         ValueError: Some images cannot be read; the message names them.
     """
     device = examples.device
-    turn = getattr(method, "probabilities", None) or (lambda outputs: torch.sigmoid(_logits(outputs)))
+    turn = getattr(method, "probabilities", None) or (lambda outputs: torch.sigmoid(_get_logits(outputs)))
     was_training = network.training
     network.eval()
     probabilities = []
     try:
-        for images in in_order(examples, batch):
+        for images in iterate_in_order(examples, batch):
             should_stop()
             with torch.autocast(device.type, amp or torch.float32, enabled=amp is not None):
                 outputs = network(images)
-            probabilities.append(turn(_widened(outputs)).cpu())
+            probabilities.append(turn(_to_float(outputs)).cpu())
     finally:
         network.train(was_training)
     return torch.cat(probabilities).numpy() if probabilities else np.zeros((0, 0), np.float32)
 
 
-def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
+def _choose_half_type(precision: str, device: torch.device) -> torch.dtype | None:
     """Return the type to compute in where float32 is not needed; None: float32 everywhere."""
     if precision not in PRECISIONS:
         raise unknown_name_error("precision", precision, PRECISIONS)
@@ -376,25 +381,25 @@ def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
     return {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
 
 
-def _widened(outputs: Any) -> Any:
+def _to_float(outputs: Any) -> Any:
     if isinstance(outputs, tuple):
-        return tuple(_widened(output) for output in outputs)
+        return tuple(_to_float(output) for output in outputs)
     return outputs.float()
 
 
-def _logits(outputs: Any) -> Tensor:
+def _get_logits(outputs: Any) -> Tensor:
     return outputs[0] if isinstance(outputs, tuple) else outputs
 
 
-def _copy_of(network: nn.Module) -> nn.Module:
+def _copy_network(network: nn.Module) -> nn.Module:
     return copy.deepcopy(network).requires_grad_(False).eval()
 
 
-def _columns(labels: Array) -> int:
+def _count_columns(labels: Array) -> int:
     return labels.shape[1] if labels.ndim == 2 else 0
 
 
-def _digest(*tensors: Tensor | None) -> str:
+def _hash_tensors(*tensors: Tensor | None) -> str:
     """Return a short hash of the contents of these tensors."""
     digest = hashlib.sha256()
     for tensor in tensors:

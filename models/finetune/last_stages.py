@@ -17,15 +17,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.backbones import fast
-from models.backbones.anatomy import pooled_features
-from models.backbones.networks import Backbone
+from models.backbones import fast_inference
+from models.backbones.frozen_backbone import Backbone
+from models.backbones.network_parts import pool_outputs
 from models.backbones.pretrained import Pretrained
 
 BATCH_NORM = nn.modules.batchnorm._BatchNorm
-FEW_STAGES = 4  # a network with more counts its stages as EfficientNets do
+MAX_COARSE_STAGES = 4  # a network with more counts its stages as EfficientNets do
 TRAINED_STAGES = 3  # of those
-TRAINED_BLOCKS = 3  # one of so many blocks of a transformer
+BLOCKS_PER_TRAINED_BLOCK = 3  # one of so many blocks of a transformer
 TOLERANCE = 1e-3
 
 
@@ -53,9 +53,9 @@ class LastStages(nn.Module):
         """Return the features (B, K) that timm's classifier reads, from inputs (B, ...) of the first trained stage."""
         return self.network.forward_head(self.network.forward_features(inputs), pre_logits=True)
 
-    def as_backbone(self, inputs: Tensor) -> Tensor:
-        """Return features (B, D) as a Backbone of this network gives them (models/backbones/anatomy.py)."""
-        return pooled_features(self.network, self.network.forward_features(inputs))
+    def compute_backbone_features(self, inputs: Tensor) -> Tensor:
+        """Return features (B, D) as a Backbone of this network gives them (models/backbones/network_parts.py)."""
+        return pool_outputs(self.network, self.network.forward_features(inputs))
 
 
 class StageInputs:
@@ -68,7 +68,7 @@ class StageInputs:
 
     def __init__(self, backbone: Backbone, front: nn.Module):
         self.backbone = backbone
-        self._forward, _, self._chunk = fast.fastest(front, backbone.input_size, backbone.device)
+        self._forward, _, self._chunk = fast_inference.find_fastest_forward(front, backbone.input_size, backbone.device)
         size = backbone.input_size
         self.shape = tuple(self(torch.zeros(1, 3, size, size, dtype=torch.uint8)).shape[1:])
 
@@ -78,12 +78,12 @@ class StageInputs:
 
         May be called from several threads at once.
         """
-        parts = [self._forward(self.backbone.normalised(part)).float() for part in images.split(self._chunk)]
+        parts = [self._forward(self.backbone.normalize(part)).float() for part in images.split(self._chunk)]
         # Half precision ends at 65504; what is beyond would become infinite.
         return torch.cat(parts).clamp_(-65504, 65504).half().contiguous().cpu()
 
 
-def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStages, str]:
+def split_network(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStages, str]:
     """Return the frozen part, the trained part, and a description of the trained part.
 
     Args:
@@ -98,11 +98,11 @@ def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStag
         raise ValueError(
             f"{backbone.name} cannot be adapted: only networks of timm can, one at a time: their stages are known."
         )
-    first = _first_trained(network, backbone.name)
+    first = _find_first_trained_stage(network, backbone.name)
     example = torch.zeros(1, 3, source.input_size, source.input_size, device=backbone.device)
     example[:, :, ::3, 1::2] = 1
-    called = _called_before(network, first, example)
-    front, rest = _front(network, first), _rest(network, first, called)
+    called = _find_modules_called_before(network, first, example)
+    front, rest = _copy_front(network, first), _copy_rest(network, first, called)
     with torch.no_grad():
         whole = LastStages(copy.deepcopy(network)).eval()(example)
         try:
@@ -118,7 +118,7 @@ def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStag
     return StageInputs(backbone, front), rest, f"{first} and what follows"
 
 
-def put_back(source: Pretrained, trained: LastStages) -> nn.Module:
+def merge_last_stages(source: Pretrained, trained: LastStages) -> nn.Module:
     """Return a copy of the whole network with its trained part, on the CPU and in eval mode."""
     whole = copy.deepcopy(source.network).cpu()
     missing = whole.load_state_dict(
@@ -128,7 +128,7 @@ def put_back(source: Pretrained, trained: LastStages) -> nn.Module:
     return whole.eval()
 
 
-class _Caught(Exception):
+class _StageInputCaught(Exception):
     """An exception that carries the input of the first trained stage out of the network."""
 
     def __init__(self, inputs: Tensor):
@@ -136,14 +136,14 @@ class _Caught(Exception):
         self.inputs = inputs
 
 
-class _Catch(nn.Module):
+class _StageInputCatcher(nn.Module):
     """A module in place of the first trained stage, which raises _Caught."""
 
     def forward(self, inputs: Tensor) -> Tensor:
-        raise _Caught(inputs)
+        raise _StageInputCaught(inputs)
 
 
-class _Front(nn.Module):
+class _FrozenFront(nn.Module):
     """The frozen part, from images to the input of the first trained stage."""
 
     network: Any
@@ -155,20 +155,20 @@ class _Front(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         try:
             self.network.forward_features(images)
-        except _Caught as caught:
+        except _StageInputCaught as caught:
             return caught.inputs
         raise ValueError("the first trained stage was not reached")
 
 
-def _first_trained(network: Any, name: str) -> str:
+def _find_first_trained_stage(network: Any, name: str) -> str:
     """Return the path of the first trained stage in the network."""
     for container in ("blocks", "stages", "layers"):
         stages = getattr(network, container, None)
         if isinstance(stages, nn.Sequential | nn.ModuleList) and len(stages) > 1:
             if container == "blocks" and not isinstance(stages[0], nn.Sequential):
-                trained = max(1, len(stages) // TRAINED_BLOCKS)
+                trained = max(1, len(stages) // BLOCKS_PER_TRAINED_BLOCK)
             else:
-                trained = 1 if len(stages) <= FEW_STAGES else TRAINED_STAGES
+                trained = 1 if len(stages) <= MAX_COARSE_STAGES else TRAINED_STAGES
             return f"{container}.{len(stages) - trained}"
     for last in ("layer4", "s4"):
         if isinstance(getattr(network, last, None), nn.Module):
@@ -180,7 +180,7 @@ def _first_trained(network: Any, name: str) -> str:
 
 
 @torch.no_grad()
-def _called_before(network: Any, first: str, example: Tensor) -> set[str]:
+def _find_modules_called_before(network: Any, first: str, example: Tensor) -> set[str]:
     """Return paths of modules that are called before the first trained stage and do not contain it."""
     called: list[str] = []
     hooks = []
@@ -206,7 +206,7 @@ def _called_before(network: Any, first: str, example: Tensor) -> set[str]:
     return set(called)
 
 
-def _front(network: nn.Module, first: str) -> _Front:
+def _copy_front(network: nn.Module, first: str) -> _FrozenFront:
     """Return a copy that ends before the first trained stage; later stages are dropped."""
     ours = copy.deepcopy(network).requires_grad_(False)
     container, _, number = first.rpartition(".")
@@ -214,13 +214,13 @@ def _front(network: nn.Module, first: str) -> _Front:
         stages: Any = ours.get_submodule(container)
         for place in range(int(number) + 1, len(stages)):
             stages[place] = nn.Identity()
-        stages[int(number)] = _Catch()
+        stages[int(number)] = _StageInputCatcher()
     else:
-        setattr(ours, first, _Catch())
-    return _Front(ours).eval()
+        setattr(ours, first, _StageInputCatcher())
+    return _FrozenFront(ours).eval()
 
 
-def _rest(network: nn.Module, first: str, called: set[str]) -> LastStages:
+def _copy_rest(network: nn.Module, first: str, called: set[str]) -> LastStages:
     """Return a copy in which every module called before the first trained stage is an identity."""
     ours: Any = copy.deepcopy(network).requires_grad_(True)
     for path in called:
@@ -233,9 +233,9 @@ def _rest(network: nn.Module, first: str, called: set[str]) -> LastStages:
         else:
             setattr(holder, child, nn.Identity())
     if hasattr(ours, "_pos_embed"):  # adds class token and positions: the inputs have them
-        ours._pos_embed = _same
+        ours._pos_embed = _identity
     return LastStages(ours)
 
 
-def _same(inputs: Tensor) -> Tensor:
+def _identity(inputs: Tensor) -> Tensor:
     return inputs

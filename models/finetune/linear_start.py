@@ -6,14 +6,14 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from models.finetune.views import Examples, in_order
+from models.finetune.views import Examples, iterate_in_order
 from models.linear.training import Array, Head, fit
 from models.methods.base import Method
 
-BATCH = 64  # images that pass through the frozen network at once
+BATCH_IMAGES = 64  # images that pass through the frozen network at once
 
 
-def linear_start(
+def fit_linear_start(
     network: nn.Module,
     examples: Examples,
     labels: Array,
@@ -58,7 +58,7 @@ def linear_start(
     features are made without augmentation.
     """
     network.to(examples.device)
-    features = pooled() if pooled is not None else pooled_features(network, examples, should_stop, None)
+    features = pooled() if pooled is not None else compute_pooled_features(network, examples, should_stop, None)
     classifier = cast("nn.Linear", network.classifier)
     head = Head(features.shape[1], classifier.out_features)
     chosen: tuple[float, Tensor, Tensor, list[Tensor]] | None = None
@@ -77,7 +77,7 @@ def linear_start(
     ):
         value = score(head) if score is not None else 0.0
         if chosen is None or score is None or value > chosen[0]:
-            learned = [tensor.detach().clone() for group in method.learned() for tensor in group["params"]]
+            learned = [tensor.detach().clone() for group in method.parameter_groups() for tensor in group["params"]]
             chosen = value, head.weight, head.bias, learned
     if chosen is None:
         return []
@@ -91,7 +91,7 @@ def linear_start(
 
 
 @torch.no_grad()
-def pooled_features(
+def compute_pooled_features(
     network: nn.Module, examples: Examples, should_stop: Callable[[], bool], amp: torch.dtype | None
 ) -> Tensor:
     """Return `network.features` of each image without augmentation: (N, D) float32, on the device of the examples.
@@ -105,7 +105,7 @@ def pooled_features(
     network.eval()
     pooled = cast("Callable[[Tensor], Tensor]", network.features)
     features = []
-    for images in in_order(examples, BATCH):
+    for images in iterate_in_order(examples, BATCH_IMAGES):
         should_stop()
         with torch.autocast(examples.device.type, amp or torch.float32, enabled=amp is not None):
             features.append(pooled(images).float())

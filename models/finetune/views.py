@@ -23,10 +23,10 @@ from torch import Tensor
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.functional import resize
 
-from models.finetune.augment import strong_view
+from models.finetune.augment import make_strong_view
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-MOST_WORKERS = 16  # beyond that, loader threads wait for Python's global lock
+MAX_WORKERS = 16  # beyond that, loader threads wait for Python's global lock
 
 
 class Examples(ABC):
@@ -100,7 +100,7 @@ class ImageExamples(Examples):
         self.paths, self.open_image, self.size = list(paths), open_image, size
         self.interpolation = InterpolationMode(interpolation)
         self.device = torch.device(device)
-        self.workers = workers or max(1, min(_cores(), MOST_WORKERS))
+        self.workers = workers or max(1, min(_count_cores(), MAX_WORKERS))
         as_column = {"device": self.device, "dtype": torch.float32}
         self._mean = torch.tensor([0.0] * 3 if mean is None else list(mean), **as_column).view(1, 3, 1, 1) * 255
         self._std = torch.tensor([1.0] * 3 if std is None else list(std), **as_column).view(1, 3, 1, 1) * 255
@@ -133,23 +133,23 @@ class ImageExamples(Examples):
                         seeds = torch.randint(2**62, (len(rows),), generator=own).tolist()
                         rows = rows.tolist()
                         jobs = [
-                            pool.submit(self._views, row, views, train, seed)
+                            pool.submit(self._make_views, row, views, train, seed)
                             for row, seed in zip(rows, seeds, strict=True)
                         ]
                         pending.append((rows, jobs))
                     if not pending:
                         return
-                    yield self._ready(*pending.popleft())
+                    yield self._prepare_batch(*pending.popleft())
             finally:
                 for _, jobs in pending:
                     for job in jobs:
                         job.cancel()
 
-    def _ready(self, rows: list[int], jobs: list[Future]) -> Tensor:
+    def _prepare_batch(self, rows: list[int], jobs: list[Future]) -> Tensor:
         """Return the pictures of one batch, normalised, on the device. Raise ValueError naming unreadable ones."""
         bad = [(row, error) for row, job in zip(rows, jobs, strict=True) if (error := job.exception())]
         if bad:
-            named = "\n".join(f"    image {row}, {self.paths[row]}: {_reason(error)}" for row, error in bad[:5])
+            named = "\n".join(f"    image {row}, {self.paths[row]}: {_format_reason(error)}" for row, error in bad[:5])
             more = f"\n    and {len(bad) - 5} more" if len(bad) > 5 else ""
             raise ValueError(
                 f"{len(bad)} of the {len(rows)} images of a batch cannot be read:\n{named}{more}\n"
@@ -162,9 +162,9 @@ class ImageExamples(Examples):
         # Channels stay last in memory: convolutions are fastest with that layout.
         return pixels.permute(0, 3, 1, 2).to(self.device, torch.float32).sub_(self._mean).div_(self._std)
 
-    def _views(self, row: int, views: int, train: bool, seed: int) -> list[np.ndarray]:
+    def _make_views(self, row: int, views: int, train: bool, seed: int) -> list[np.ndarray]:
         """Return each view of one image, (size, size, 3) uint8."""
-        picture = self._squashed(row)
+        picture = self._load_picture(row)
         if not train:
             return [picture] * views
         random = Random(seed)
@@ -172,10 +172,10 @@ class ImageExamples(Examples):
         strong = []
         for _ in range(views - 1):
             flipped = picture[:, ::-1] if random.random() < 0.5 else picture
-            strong.append(np.array(strong_view(Image.fromarray(np.ascontiguousarray(flipped)), random)))
+            strong.append(np.array(make_strong_view(Image.fromarray(np.ascontiguousarray(flipped)), random)))
         return [weak, *strong]
 
-    def _squashed(self, row: int) -> np.ndarray:
+    def _load_picture(self, row: int) -> np.ndarray:
         decoded = self._kept.get(row)
         if decoded is not None:
             return decoded
@@ -248,16 +248,16 @@ class FeatureExamples(Examples):
         return self.features[rows].to(self.device)
 
 
-def in_order(examples: Examples, batch: int) -> Iterator[Tensor]:
+def iterate_in_order(examples: Examples, batch: int) -> Iterator[Tensor]:
     """Yield all images without augmentation, in order, in batches of this size."""
     parts = torch.arange(len(examples)).split(batch)
     with closing(examples.batches(parts, 1, False, torch.Generator())) as ready:
         yield from ready
 
 
-def _reason(error: BaseException) -> str:
+def _format_reason(error: BaseException) -> str:
     return f"{error}".splitlines()[0] if f"{error}" else type(error).__name__
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -55,7 +55,7 @@ class MapNetwork(nn.Module):
         return self.head(self.body(images))
 
 
-def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 0) -> nn.Module:
+def build_whole_network(source: Pretrained, classes: int, method: Method, seed: int = 0) -> nn.Module:
     """Return the network that `method` trains end to end, in float32 on the CPU; `seed` decides weights of new layers.
 
     Args:
@@ -74,7 +74,7 @@ def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 
     network = source.network.requires_grad_(True)
     example = torch.zeros(1, 3, source.input_size, source.input_size)
     if method.reads == "maps":
-        body = _map_body(source)
+        body = _find_map_body(source)
         with torch.no_grad():
             maps = body.eval()(example)
         if maps.ndim != 4:
@@ -85,8 +85,8 @@ def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 
         for name in ("conv1", "bn1", "layer1"):
             if hasattr(network, "conv1") and hasattr(network, "layer1") and hasattr(network, name):
                 getattr(network, name).requires_grad_(False)
-        return MapNetwork(body, method.network(maps.shape[1], classes, torch.Generator().manual_seed(seed)))
-    _take_off_classifier(source)
+        return MapNetwork(body, method.build_network(maps.shape[1], classes, torch.Generator().manual_seed(seed)))
+    _remove_classifier(source)
     with torch.no_grad():
         dimensions = network.eval()(example).shape[1]
     with torch.random.fork_rng(devices=[]):
@@ -94,7 +94,7 @@ def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 
         return WholeNetwork(network, nn.Linear(dimensions, classes))
 
 
-def _take_off_classifier(source: Pretrained) -> None:
+def _remove_classifier(source: Pretrained) -> None:
     """Remove the classifier, so that the network ends in pooled features."""
     if source.library != "torchvision":
         if source.library in ("timm", "open_clip"):  # others have none
@@ -106,12 +106,12 @@ def _take_off_classifier(source: Pretrained) -> None:
     setattr(source.network.get_submodule(parent), child, nn.Identity())
 
 
-def _map_body(source: Pretrained) -> nn.Module:
+def _find_map_body(source: Pretrained) -> nn.Module:
     """Return the part of a network that ends in its last map. Raise ValueError if that part is not known."""
     network = source.network
     if source.library == "timm":
-        _take_off_classifier(source)
-        return _Features(network)
+        _remove_classifier(source)
+        return _TimmFeatures(network)
     if hasattr(network, "layer4"):  # a ResNet: all but pooling and classifier
         parts = [(name, part) for name, part in network.named_children() if name not in ("avgpool", "fc")]
         return nn.Sequential(OrderedDict(parts))
@@ -124,7 +124,7 @@ def _map_body(source: Pretrained) -> nn.Module:
     )
 
 
-class _Features(nn.Module):
+class _TimmFeatures(nn.Module):
     """A timm network without its pooling: forward is its forward_features."""
 
     network: Any  # torch's hint for a module's attributes knows no methods

@@ -13,11 +13,11 @@ import torch
 
 from models.linear.training import one_thread
 
-BLOCKS = 4  # a thread: for fewer, none is started
-MOST = 8  # threads
+MIN_BLOCKS_PER_THREAD = 4  # a thread: for fewer, none is started
+MAX_THREADS = 8  # threads
 
 
-def in_blocks(rows: int, size: int, work: Callable[[slice], None], tell: Callable[[], None] = lambda: None) -> None:
+def run_in_blocks(rows: int, size: int, work: Callable[[slice], None], tell: Callable[[], None] = lambda: None) -> None:
     """Call work(rows) for slices of at most `size` rows that cover all rows; in any order, in several threads.
 
     A caller that has limited torch to one thread gets one thread.
@@ -28,7 +28,7 @@ def in_blocks(rows: int, size: int, work: Callable[[slice], None], tell: Callabl
         work: Runs with one torch thread of its own.
         tell: Called between blocks, in the calling thread; an exception from it or from `work` ends the pass.
     """
-    threads = min(torch.get_num_threads(), MOST, -(-rows // size) // BLOCKS)
+    threads = min(torch.get_num_threads(), MAX_THREADS, -(-rows // size) // MIN_BLOCKS_PER_THREAD)
     starts = iter(range(0, rows, size))  # each next() is one step of the interpreter: threads share it
 
     def blocks() -> Iterator[slice]:

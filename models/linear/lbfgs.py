@@ -13,21 +13,21 @@ from torch.optim.lbfgs import (
     _strong_wolfe,  # pyright: ignore[reportPrivateUsage] - there is no public line search in torch
 )
 
-HISTORY = 8  # steps that the curvature is estimated from
-LARGEST_SLOPE, LEAST_CHANGE = 1e-7, 1e-9  # where it ends before its time
-LEAST_CURVATURE = 1e-10
+HISTORY_STEPS = 8  # steps that the curvature is estimated from
+GRADIENT_TOLERANCE, CHANGE_TOLERANCE = 1e-7, 1e-9  # where it ends before its time
+MIN_CURVATURE = 1e-10
 
 Objective = Callable[[Tensor], tuple[float, Tensor]]
 """From a point (n,) to its value and its gradient (n,)."""
 
 
 @torch.no_grad()
-def minimised(objective: Objective, start: Tensor, steps: int) -> Tensor:
+def minimize(objective: Objective, start: Tensor, steps: int) -> Tensor:
     """Return the point (n,) after at most `steps` steps from `start` (n,), with up to a quarter more evaluations."""
     point, most = start.clone(), steps * 5 // 4
     value, slope = objective(point)
     evaluations, length = 1, 1.0
-    if slope.abs().max() <= LARGEST_SLOPE:
+    if slope.abs().max() <= GRADIENT_TOLERANCE:
         return point
     changes: list[tuple[Tensor, Tensor, Tensor]] = []  # of the slope, of the point, 1 / their product
     direction, before, scale = slope.neg(), slope, torch.ones(())
@@ -39,13 +39,13 @@ def minimised(objective: Objective, start: Tensor, steps: int) -> Tensor:
         if step:
             of_slope, of_point = slope - before, direction * length
             product = of_slope.dot(of_point)
-            if product > LEAST_CURVATURE:
-                changes = [*changes[-HISTORY + 1 :], (of_slope, of_point, 1.0 / product)]
+            if product > MIN_CURVATURE:
+                changes = [*changes[-HISTORY_STEPS + 1 :], (of_slope, of_point, 1.0 / product)]
                 scale = product / of_slope.dot(of_slope)
-            direction = _newton_like(slope, changes, scale)
+            direction = _compute_direction(slope, changes, scale)
         length = 1.0 if step else torch.clamp(1.0 / slope.abs().sum(), max=1.0)
         downhill = slope.dot(direction)
-        if downhill > -LEAST_CHANGE:
+        if downhill > -CHANGE_TOLERANCE:
             break
         before, value_before = slope, value
         value, slope, length, taken = _strong_wolfe(
@@ -55,14 +55,14 @@ def minimised(objective: Objective, start: Tensor, steps: int) -> Tensor:
         point = point.add(direction, alpha=length)
         evaluations += taken
         moved = float((direction * length).abs().max())
-        if evaluations >= most or moved <= LEAST_CHANGE or abs(value - value_before) < LEAST_CHANGE:
+        if evaluations >= most or moved <= CHANGE_TOLERANCE or abs(value - value_before) < CHANGE_TOLERANCE:
             break
-        if slope.abs().max() <= LARGEST_SLOPE:
+        if slope.abs().max() <= GRADIENT_TOLERANCE:
             break
     return point
 
 
-def _newton_like(slope: Tensor, changes: list[tuple[Tensor, Tensor, Tensor]], scale: Tensor) -> Tensor:
+def _compute_direction(slope: Tensor, changes: list[tuple[Tensor, Tensor, Tensor]], scale: Tensor) -> Tensor:
     """Return minus the approximate inverse of the second derivatives, times the slope, by the two loops of L-BFGS."""
     direction, shares = slope.neg(), []
     for of_slope, of_point, factor in reversed(changes):

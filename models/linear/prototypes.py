@@ -12,15 +12,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.labels import PRESENT
-from models.linear.training import CHUNK, Features, as_features, chunks
+from models.linear.training import ROWS_PER_CHUNK, Features, iterate_chunks, to_feature_tensor
 
-LEAST = 5  # marked images of a class, with fewer of which nothing is said
+MIN_MARKED_IMAGES = 5  # marked images of a class, with fewer of which nothing is said
 
 
-def alikeness(features: Features, labels: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+def compute_prototype_p_values(features: Features, labels: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
     """Return how similar each image is to the marked images of each class, as a p-value: (N, C) float32 in (0, 1].
 
-    nan in a class with fewer than LEAST marked images. If r of the m marked images of the class have at most the
+    nan in a class with fewer than MIN_MARKED_IMAGES marked images. If r of the m marked images of the class have at
+    most the
     similarity of this image, the value is (1 + r) / (1 + m). An image that shows the class as the marked ones do has
     any of these values equally often; others have small values.
 
@@ -29,24 +30,24 @@ def alikeness(features: Features, labels: np.ndarray, mask: np.ndarray | None = 
         labels: (N, C) int8; only "present" counts.
         mask: (N, C) bool, True where a label may be used; None: everywhere.
     """
-    given = as_features(features, features.shape[1])
+    given = to_feature_tensor(features, features.shape[1])
     marked = torch.from_numpy((labels == PRESENT) if mask is None else (labels == PRESENT) & mask)
-    mean = sum((chunk.sum(0) for _, chunk in chunks(given)), torch.zeros(given.shape[1])) / max(len(given), 1)
+    mean = sum((chunk.sum(0) for _, chunk in iterate_chunks(given)), torch.zeros(given.shape[1])) / max(len(given), 1)
     sums = torch.zeros(marked.shape[1], given.shape[1])
-    for start, chunk in chunks(given):
-        sums += marked[start : start + CHUNK].T.float() @ F.normalize(chunk - mean, dim=1)
+    for start, chunk in iterate_chunks(given):
+        sums += marked[start : start + ROWS_PER_CHUNK].T.float() @ F.normalize(chunk - mean, dim=1)
     lengths = sums.norm(dim=1)
-    inner = torch.cat([F.normalize(chunk - mean, dim=1) @ sums.T for _, chunk in chunks(given)])
+    inner = torch.cat([F.normalize(chunk - mean, dim=1) @ sums.T for _, chunk in iterate_chunks(given)])
     result = np.full(labels.shape, np.nan, np.float32)
-    for column in torch.nonzero(marked.sum(0) >= LEAST)[:, 0].tolist():
+    for column in torch.nonzero(marked.sum(0) >= MIN_MARKED_IMAGES)[:, 0].tolist():
         of_class, length = inner[:, column], lengths[column]
-        references = _without_itself(of_class[marked[:, column]], length).sort().values
+        references = _leave_one_out_cosines(of_class[marked[:, column]], length).sort().values
         below = torch.searchsorted(references, of_class / length.clamp(min=1e-12), right=True)
         result[:, column] = ((1 + below) / (1 + len(references))).numpy()
     return result
 
 
-def _without_itself(inner: Tensor, length: Tensor) -> Tensor:
+def _leave_one_out_cosines(inner: Tensor, length: Tensor) -> Tensor:
     """Return the cosines (m,) of marked images with the prototype of the other ones.
 
     `inner` (m,) are their products with the sum of all marked images, `length` is the length of that sum.

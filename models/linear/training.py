@@ -18,28 +18,29 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.labels import ABSENT, PRESENT
-from models.methods.base import Method, checked_evidence, positive
+from models.methods.base import Method, check_positive, to_evidence_tensor
 from models.rows import Rows
 
 Array = np.ndarray | Tensor
 Features = Array | Rows
 
-CHUNK = 4096  # rows of features handled at once outside the batches: 21 MB of 1280-d float32
-FORMAT = "linear head, version 1"
-TOO_LARGE = 1e15  # a feature so large is taken for one that is not finite
+ROWS_PER_CHUNK = 4096  # rows of features handled at once outside the batches: 21 MB of 1280-d float32
+HEAD_FORMAT = "linear head, version 1"
+MAX_FINITE_FEATURE = 1e15  # a feature so large is taken for one that is not finite
 
 # Optimiser settings. One set for all methods, chosen on two photograph collections (1830 and 2000 images, 20 and 14
 # classes, 1280-d features of an EfficientNet-Lite2) with one click on 5, 20, 50 and 100 % of the images, by the average
 # precision of the hidden positives. Epochs and learning rate are the method's (models/methods/base.py).
 #
-# SIZE: features are centred, then all divided by the same number, so that the deviations of one image sum to about SIZE
-# however many dimensions there are. Dividing each dimension by its own deviation was worse: it blows up dimensions that
-# hardly ever speak. Small features mean slow weights beside a fast bias (Adam moves both by about the learning rate a
-# step): how frequent a class is gets learned before what it looks like, and single clicks are memorised late.
-SIZE = 160.0
+# FEATURE_SCALE: features are centred, then all divided by the same number, so that the deviations of one image sum to
+# about FEATURE_SCALE however many dimensions there are. Dividing each dimension by its own deviation was worse: it
+# blows up dimensions that hardly ever speak. Small features mean slow weights beside a fast bias (Adam moves both by
+# about the learning rate a step): how frequent a class is gets learned before what it looks like, and single clicks are
+# memorised late.
+FEATURE_SCALE = 160.0
 WEIGHT_DECAY = 1e-4  # Adam's own, added to the gradient; helps most with a click on every image, where memorising hurts
-STEPS = 20  # batches an epoch, so that a training takes about as long for 100 images as for 10,000
-SMALLEST_BATCH, LARGEST_BATCH = 4, 1024
+STEPS_PER_EPOCH = 20  # batches an epoch, so that a training takes about as long for 100 images as for 10,000
+MIN_BATCH_IMAGES, MAX_BATCH_IMAGES = 4, 1024
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Epoch:
     """One finished epoch."""
 
     number: int  # from 1
-    of: int
+    total: int
     loss: float  # average of the batches, weighted by images
     seconds: float  # of this epoch alone
 
@@ -78,7 +79,7 @@ class Head:
         return self.weight.shape[0]
 
     @property
-    def modelled(self) -> np.ndarray:
+    def modeled_classes(self) -> np.ndarray:
         """Return which classes have a model, (C,) bool."""
         return torch.isfinite(self.bias).numpy()
 
@@ -95,13 +96,13 @@ class Head:
             ValueError: The features have another length than those the head was trained on.
         """
         out = np.empty((len(features), self.classes), np.float32)
-        for start, chunk in chunks(checked_features(features, self.dimensions)):
+        for start, chunk in iterate_chunks(check_features(features, self.dimensions)):
             out[start : start + len(chunk)] = torch.sigmoid(F.linear(chunk.cpu(), self.weight, self.bias)).numpy()
         return out
 
     def save(self, path: str | Path) -> None:
         """Write weight and bias as safetensors, replacing an existing file."""
-        save_file({"weight": self.weight, "bias": self.bias}, path, metadata={"format": FORMAT})
+        save_file({"weight": self.weight, "bias": self.bias}, path, metadata={"format": HEAD_FORMAT})
 
     @classmethod
     def load(cls, path: str | Path, dimensions: int | None = None, classes: int | None = None) -> "Head":
@@ -123,7 +124,7 @@ class Head:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
         except SafetensorError as error:
             raise ValueError(f"{path} is not a safetensors file, or not all of it was written ({error}).") from None
-        wrong = faults(tensors, dimensions, classes)
+        wrong = find_head_faults(tensors, dimensions, classes)
         if wrong:
             raise ValueError(f"{path} is not a head that fits here: {'; '.join(wrong)}.")
         head = cls(tensors["weight"].shape[1], tensors["weight"].shape[0])
@@ -131,7 +132,7 @@ class Head:
         return head
 
 
-def faults(tensors: dict[str, Tensor], dimensions: int | None, classes: int | None) -> list[str]:
+def find_head_faults(tensors: dict[str, Tensor], dimensions: int | None, classes: int | None) -> list[str]:
     """Return why these tensors are not a head of that size, one phrase for each fault."""
     wrong = [f"it has no {name!r}" for name in ("weight", "bias") if name not in tensors]
     if wrong:
@@ -198,23 +199,23 @@ def fit(
             "Train it with what is made for them (maps: models/finetune, regions: "
             "models/ensemble), or choose a method that reads features."
         )
-    features = as_features(features, head.dimensions)
+    features = to_feature_tensor(features, head.dimensions)
     labels, mask = check_labels(labels, mask, len(features), head.classes)
     epochs = method.epochs if epochs is None else epochs
-    batch = min(max(len(features) // STEPS, SMALLEST_BATCH), LARGEST_BATCH) if batch is None else batch
+    batch = min(max(len(features) // STEPS_PER_EPOCH, MIN_BATCH_IMAGES), MAX_BATCH_IMAGES) if batch is None else batch
     if epochs < 1 or batch < 1:
         raise ValueError(f"There must be at least one epoch and one image a batch, not {epochs} and {batch}.")
     lr = method.lr if lr is None else lr
-    positive(lr=lr)
-    mean, scale = standardisation(features)
+    check_positive(lr=lr)
+    mean, scale = compute_standardization(features)
     labels = labels.to(features.device)
     mask = None if mask is None else mask.to(features.device)
-    method.evidence = None if evidence is None else checked_evidence(evidence, labels)
+    method.evidence = None if evidence is None else to_evidence_tensor(evidence, labels)
     method.features = features if method.wants_features else None
     training = Training(head, features, labels, mask, method, mean, scale, seed, epochs, lr)
     if every_class:
-        training.modelled[:] = True
-    return training.epochs_of(batch, should_stop or (lambda: False))
+        training.modeled[:] = True
+    return training.run_epochs(batch, should_stop or (lambda: False))
 
 
 class Training:
@@ -226,61 +227,61 @@ class Training:
         # Everything random comes from here, on the CPU: the global generator is left alone, and devices agree.
         self.generator = torch.Generator().manual_seed(seed)
         marked = labels == PRESENT
-        self.modelled = (marked if mask is None else marked & mask).any(0)
+        self.modeled = (marked if mask is None else marked & mask).any(0)
         self.weight = torch.zeros(head.classes, head.dimensions, device=features.device, requires_grad=True)
         self.bias = torch.zeros(head.classes, device=features.device, requires_grad=True)
         method.begin(labels, mask, epochs, self.generator)
         self.lr = lr
-        self.learned = method.learned()
-        self.optimiser = self.new_optimiser()
+        self.learned = method.parameter_groups()
+        self.optimiser = self.create_optimizer()
 
-    def new_optimiser(self) -> "Adam":
+    def create_optimizer(self) -> "Adam":
         """Create an optimiser of the head and of what the method learns."""
         optimiser = Adam()
-        optimiser.add([self.weight, self.bias], self.lr, WEIGHT_DECAY)
+        optimiser.add_parameters([self.weight, self.bias], self.lr, WEIGHT_DECAY)
         for group in self.learned:
             # Weight decay is for the classifier; what a method estimates has no reason to be small.
-            optimiser.add(group["params"], self.lr * group["lr_scale"], 0.0)
+            optimiser.add_parameters(group["params"], self.lr * group["lr_scale"], 0.0)
         return optimiser
 
-    def epochs_of(self, batch: int, should_stop: Callable[[], bool]) -> Iterator[Epoch]:
+    def run_epochs(self, batch: int, should_stop: Callable[[], bool]) -> Iterator[Epoch]:
         """Run `fit` as a generator."""
         for number in range(1, self.epochs + 1):
             started = time.perf_counter()
             with one_thread():
-                loss = self.epoch(number, batch, should_stop)
+                loss = self.train_epoch(number, batch, should_stop)
             if loss is None:
                 return
             yield Epoch(number, self.epochs, loss, time.perf_counter() - started)
 
-    def epoch(self, number: int, batch: int, should_stop: Callable[[], bool]) -> float | None:
+    def train_epoch(self, number: int, batch: int, should_stop: Callable[[], bool]) -> float | None:
         """Make one pass over the images; return its average loss, or None if should_stop() returned True."""
-        if self.method.starts_afresh(number):
-            self.optimiser = self.new_optimiser()
+        if self.method.restarts_optimizer(number):
+            self.optimiser = self.create_optimizer()
         self.method.begin_epoch(number)
         total = 0.0
         for rows in torch.randperm(len(self.features), generator=self.generator).split(batch):
             if should_stop():
                 return None
-            total += self.step(rows.to(self.features.device)) * len(rows)
+            total += self.train_batch(rows.to(self.features.device)) * len(rows)
         if not np.isfinite(total):
             raise ValueError(
                 f"The loss of {self.method.name} in epoch {number} is {total}. Is the learning rate of {self.lr:g} too "
                 "high, or a parameter out of all proportion?"
             )
-        self.fold()
+        self.write_head()
         self.method.end_epoch(number, self.predict)
         return total / len(self.features)
 
-    def step(self, rows: Tensor) -> float:
+    def train_batch(self, rows: Tensor) -> float:
         """Train on one batch; return its loss."""
-        logits = F.linear(self.features.index_select(0, rows).float(), *self.on_plain_features())
+        logits = F.linear(self.features.index_select(0, rows).float(), *self.unstandardize_weights())
         loss = self.method.loss(logits, rows) + self.method.penalty([self.weight])
         loss.backward()
         self.optimiser.step()
         return loss.item()
 
-    def on_plain_features(self) -> tuple[Tensor, Tensor]:
+    def unstandardize_weights(self) -> tuple[Tensor, Tensor]:
         """Return weight and bias for plain features: w (x - m) s + b = (w s) x + (b - w s m).
 
         Computed at every step, as there are fewer weights than features in a batch.
@@ -289,17 +290,17 @@ class Training:
         return weight, self.bias - weight @ self.mean
 
     @torch.no_grad()
-    def fold(self) -> None:
+    def write_head(self) -> None:
         """Write the current weights into the head."""
-        weight, bias = self.on_plain_features()
-        self.head.weight = torch.where(self.modelled[:, None], weight, 0).cpu()
-        self.head.bias = torch.where(self.modelled, bias, torch.nan).cpu()
+        weight, bias = self.unstandardize_weights()
+        self.head.weight = torch.where(self.modeled[:, None], weight, 0).cpu()
+        self.head.bias = torch.where(self.modeled, bias, torch.nan).cpu()
 
     @torch.no_grad()
     def predict(self) -> Tensor:
         """Return (N, C) float32 probabilities of all training images, also for classes without a model."""
-        weight, bias = self.on_plain_features()
-        return torch.cat([torch.sigmoid(F.linear(chunk, weight, bias)) for _, chunk in chunks(self.features)])
+        weight, bias = self.unstandardize_weights()
+        return torch.cat([torch.sigmoid(F.linear(chunk, weight, bias)) for _, chunk in iterate_chunks(self.features)])
 
 
 class Adam:
@@ -314,7 +315,7 @@ class Adam:
         self.moved: list[tuple[Tensor, Tensor, Tensor, float, float]] = []
         self.steps = 0
 
-    def add(self, params: list[Tensor], lr: float, weight_decay: float) -> None:
+    def add_parameters(self, params: list[Tensor], lr: float, weight_decay: float) -> None:
         """Add leaf tensors to be trained."""
         self.moved += [(p, torch.zeros_like(p), torch.zeros_like(p), lr, weight_decay) for p in params]
 
@@ -350,7 +351,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def standardisation(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
+def compute_standardization(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
     """Return the offset and the scale of every dimension, each (D,) float32.
 
     The scale is the same for all dimensions, except 0 for constant ones, which are ignored in other images too. With a
@@ -363,35 +364,38 @@ def standardisation(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
     device = features.device if isinstance(features, Tensor) else None
     total = torch.zeros(dimensions, dtype=torch.float64, device=device)
     squares = torch.zeros_like(total)
-    for _, chunk in chunks(features):
+    for _, chunk in iterate_chunks(features):
         total += chunk.sum(0)
     mean = (total / images).float()
-    for _, chunk in chunks(features):
+    for _, chunk in iterate_chunks(features):
         squares += (chunk - mean).square_().sum(0)
     if not torch.isfinite(squares).all():
-        raise _not_finite(features)
+        raise _make_not_finite_error(features)
     # Equal values differ by rounding once their mean is taken off; Adam would make steps of that as of anything else.
     varies = (squares / images).sqrt() > 1e-5 * mean.abs()
     spread = squares[varies].sum().div(images * dimensions).sqrt()
-    return mean, torch.where(varies, SIZE / (dimensions * spread), 0).float()
+    return mean, torch.where(varies, FEATURE_SCALE / (dimensions * spread), 0).float()
 
 
-def refuse_not_finite(features: Tensor | Rows) -> None:
+def check_features_finite(features: Tensor | Rows) -> None:
     """Raise ValueError naming the rows of features (N, D) that are not finite, or extremely large."""
-    for start in range(0, len(features), CHUNK):
-        rows = features[start : start + CHUNK]
+    for start in range(0, len(features), ROWS_PER_CHUNK):
+        rows = features[start : start + ROWS_PER_CHUNK]
         chunk = rows if isinstance(rows, Tensor) else torch.from_numpy(rows)
         if chunk.dtype == torch.float16:  # compared as integers, which the processor can do directly
             finite = int((chunk.view(torch.int16) & 0x7FFF).amax()) < 0x7C00
         else:
-            finite = bool(chunk.abs().amax() < TOO_LARGE)
+            finite = bool(chunk.abs().amax() < MAX_FINITE_FEATURE)
         if not finite:
-            raise _not_finite(features)
+            raise _make_not_finite_error(features)
 
 
-def _not_finite(features: Tensor | Rows) -> ValueError:
+def _make_not_finite_error(features: Tensor | Rows) -> ValueError:
     # Not "not finite" but "not small": a huge number overflows when squared, and nan compares as false.
-    bad = [start + (~(chunk.abs().amax(1) < TOO_LARGE)).nonzero()[:, 0] for start, chunk in chunks(features)]
+    bad = [
+        start + (~(chunk.abs().amax(1) < MAX_FINITE_FEATURE)).nonzero()[:, 0]
+        for start, chunk in iterate_chunks(features)
+    ]
     rows = torch.cat(bad).tolist()
     named = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
     return ValueError(
@@ -400,13 +404,13 @@ def _not_finite(features: Tensor | Rows) -> ValueError:
     )
 
 
-def as_features(features: Features, dimensions: int) -> Tensor:
-    """Return features as a tensor that shares their memory; those on the disk are read. Raise as `checked_features`."""
-    features = checked_features(features, dimensions)
+def to_feature_tensor(features: Features, dimensions: int) -> Tensor:
+    """Return features as a tensor that shares their memory; those on the disk are read. Raise as `check_features`."""
+    features = check_features(features, dimensions)
     return features if isinstance(features, Tensor) else torch.from_numpy(features[:])
 
 
-def checked_features(features: Features, dimensions: int) -> Tensor | Rows:
+def check_features(features: Features, dimensions: int) -> Tensor | Rows:
     """Return features, an array as a tensor. Raise ValueError unless they are (N, dimensions) of floats."""
     features = torch.from_numpy(features) if isinstance(features, np.ndarray) else features
     floats = features.is_floating_point() if isinstance(features, Tensor) else features.dtype.kind == "f"
@@ -431,15 +435,15 @@ def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -
         )
     if mask is not None and (mask.shape != labels.shape or mask.dtype != torch.bool):
         raise ValueError(f"The mask is {tuple(mask.shape)} of {mask.dtype}; it must be {tuple(labels.shape)} of bool.")
-    for block in labels.split(CHUNK):  # masks of all cells at once would be large
+    for block in labels.split(ROWS_PER_CHUNK):  # masks of all cells at once would be large
         strange = torch.unique(block[(block != PRESENT) & (block != ABSENT) & (block != 0)]).tolist()
         if strange:
             raise ValueError(f"Labels must be 1, 0 or -1; there is also {', '.join(map(str, strange[:5]))}.")
     return labels, mask
 
 
-def chunks(features: Tensor | Rows) -> Iterator[tuple[int, Tensor]]:
+def iterate_chunks(features: Tensor | Rows) -> Iterator[tuple[int, Tensor]]:
     """Yield (first row, rows as float32), a few thousand rows at a time."""
-    for start in range(0, len(features), CHUNK):
-        rows = features[start : start + CHUNK]
+    for start in range(0, len(features), ROWS_PER_CHUNK):
+        rows = features[start : start + ROWS_PER_CHUNK]
         yield start, (rows if isinstance(rows, Tensor) else torch.from_numpy(rows)).float()

@@ -6,7 +6,7 @@ from typing import Any
 from models.losses.assume_negative import AssumeNegative
 from models.losses.assume_negative_smoothed import AssumeNegativeSmoothed
 from models.losses.asymmetric import Asymmetric
-from models.losses.base import REDUCTIONS, Loss, one_of, unknown_name_error
+from models.losses.base import REDUCTIONS, Loss, check_choice, unknown_name_error
 from models.losses.binary_cross_entropy import BinaryCrossEntropy
 from models.losses.binary_cross_entropy_smoothed import BinaryCrossEntropySmoothed
 from models.losses.entropy_maximization import EntropyMaximization
@@ -74,5 +74,5 @@ def make_loss(name: str, reduction: str | None = None, **constants: Any) -> Loss
             raise unknown_name_error(f"constant of loss {name!r}:", constant, known)
     loss = LOSSES[name](**constants)
     if reduction is not None:
-        loss.reduction = one_of("reduction", reduction, REDUCTIONS)
+        loss.reduction = check_choice("reduction", reduction, REDUCTIONS)
     return loss

@@ -8,7 +8,7 @@ Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 
 
 from torch import Tensor
 
-from models.losses.base import Loss, at_least_zero, log_loss
+from models.losses.base import Loss, check_non_negative, log_loss
 
 
 class AssumeNegative(Loss):
@@ -19,7 +19,7 @@ class AssumeNegative(Loss):
     def __init__(self, eps: float = 1e-5):
         """Store eps, which is added inside the logarithm: 1e-5 in the published code, 0 for the exact loss."""
         super().__init__()
-        at_least_zero(eps=eps)
+        check_non_negative(eps=eps)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:

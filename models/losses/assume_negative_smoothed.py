@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of, shares
+from models.losses.base import LOSS_FORMS, Loss, check_choice, check_fractions, check_non_negative, negative_log_sigmoid
 
 
 class AssumeNegativeSmoothed(Loss):
@@ -35,10 +35,10 @@ class AssumeNegativeSmoothed(Loss):
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
-        shares(positive=positive, negative=negative)
-        at_least_zero(eps=eps)
+        check_fractions(positive=positive, negative=negative)
+        check_non_negative(eps=eps)
         self.positive, self.negative = positive, negative
-        self.form = one_of("form", form, FORMS)
+        self.form = check_choice("form", form, LOSS_FORMS)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -47,4 +47,6 @@ class AssumeNegativeSmoothed(Loss):
         # A tensor of the logits' type: where() of two numbers would round them to float32.
         certain = labels.new_tensor(1 - scale * self.positive)
         present = torch.where(labels > UNSEEN, certain, scale * self.negative)
-        return present * negative_log(logits, self.eps) + (1 - present) * negative_log(-logits, self.eps)
+        return present * negative_log_sigmoid(logits, self.eps) + (1 - present) * negative_log_sigmoid(
+            -logits, self.eps
+        )

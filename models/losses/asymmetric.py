@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, focused, negative_log_above
+from models.losses.base import Loss, check_non_negative, clamped_negative_log_sigmoid, focal_loss
 
 
 class Asymmetric(Loss):
@@ -39,7 +39,7 @@ class Asymmetric(Loss):
             eps: Lower bound of probabilities inside logarithms: 1e-8 in the code, 0 for the exact loss.
         """
         super().__init__()
-        at_least_zero(gamma_pos=gamma_pos, gamma_neg=gamma_neg, clip=clip, eps=eps)
+        check_non_negative(gamma_pos=gamma_pos, gamma_neg=gamma_neg, clip=clip, eps=eps)
         if clip >= 1:
             raise ValueError(f"clip = {clip} would leave nothing of any probability; it must be below 1.")
         self.gamma_pos, self.gamma_neg = gamma_pos, gamma_neg
@@ -49,14 +49,14 @@ class Asymmetric(Loss):
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
-        present = focused(logits, self.gamma_pos, self.eps, self.detached)
-        absent = negative_log_above(-logits, self.eps)
-        return torch.where(labels > UNSEEN, present, torch.where(labels == UNSEEN, self.unseen(logits), absent))
+        present = focal_loss(logits, self.gamma_pos, self.eps, self.detached)
+        absent = clamped_negative_log_sigmoid(-logits, self.eps)
+        return torch.where(labels > UNSEEN, present, torch.where(labels == UNSEEN, self.unseen_loss(logits), absent))
 
-    def unseen(self, logits: Tensor) -> Tensor:
+    def unseen_loss(self, logits: Tensor) -> Tensor:
         """Return the loss that each cell would have as an unseen cell: (B, C) -> (B, C)."""
         if self.clip == 0:
-            return focused(-logits, self.gamma_neg, self.eps, self.detached)
+            return focal_loss(-logits, self.gamma_neg, self.eps, self.detached)
         over = torch.sigmoid(logits) - self.clip
         counts = over > 0
         # The cells below the clip are replaced before the power is taken: at 0 its gradient need not be finite.

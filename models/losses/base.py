@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from models.labels import ABSENT, UNSEEN
 
 REDUCTIONS = ("cells", "images", "sum")
-FORMS = ("code", "paper")
+LOSS_FORMS = ("code", "paper")
 
 
 class Loss(nn.Module, ABC):
@@ -57,7 +57,7 @@ class Loss(nn.Module, ABC):
             (B, C) of the same type.
         """
 
-    def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
+    def compute_batch_loss(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
         """Return the loss of a batch, as `forward` does, of arguments that are checked already.
 
         Args:
@@ -71,9 +71,9 @@ class Loss(nn.Module, ABC):
         cells = self.per_cell(logits, labels)
         if usable is not None:
             cells = torch.where(usable, cells, 0)
-        return cells.sum() / self.share(labels, usable)
+        return cells.sum() / self.compute_divisor(labels, usable)
 
-    def share(self, labels: Tensor, usable: Tensor | None) -> Tensor | int:
+    def compute_divisor(self, labels: Tensor, usable: Tensor | None) -> Tensor | int:
         """Return what the sum over a batch is divided by; at least 1, so that a batch without a cell in use costs 0.
 
         Args:
@@ -128,7 +128,7 @@ class Loss(nn.Module, ABC):
         if mask is not None:
             # where, not a product: a cell left out must not turn anything into nan, whatever its logit was.
             logits, labels = torch.where(mask, logits, 0), torch.where(mask, labels, UNSEEN)
-        return self.total(logits, labels, mask)
+        return self.compute_batch_loss(logits, labels, mask)
 
 
 class PerImageLoss(Loss):
@@ -157,14 +157,14 @@ class PerImageLoss(Loss):
         """Raise TypeError: the loss of an image cannot be split into cells."""
         raise TypeError(f"{self.name} prices whole images; it has no loss of a single cell.")
 
-    def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
+    def compute_batch_loss(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
         """Return the loss of a batch, as in Loss; an image without a cell in use costs nothing."""
         in_use = torch.ones_like(labels, dtype=torch.bool) if usable is None else usable
         images = torch.where(in_use.any(1), self.per_image(logits, labels, in_use), 0)
-        return images.sum() / self.share(labels, usable)
+        return images.sum() / self.compute_divisor(labels, usable)
 
 
-def negative_log(logits: Tensor, eps: float = 0.0) -> Tensor:
+def negative_log_sigmoid(logits: Tensor, eps: float = 0.0) -> Tensor:
     """Return -log(p + eps) of p = sigmoid(logits), finite in value and gradient for every finite logit.
 
     Pass -logits for -log(1 - p + eps). Published code keeps an eps inside the logarithm, which bounds the loss at
@@ -177,17 +177,17 @@ def negative_log(logits: Tensor, eps: float = 0.0) -> Tensor:
 
 def log_loss(logits: Tensor, labels: Tensor, eps: float = 0.0) -> Tensor:
     """Return -log(p + eps) where present, -log(1 - p + eps) everywhere else; (B, C), (B, C) -> (B, C)."""
-    return negative_log(torch.where(labels > UNSEEN, logits, -logits), eps)
+    return negative_log_sigmoid(torch.where(labels > UNSEEN, logits, -logits), eps)
 
 
-def negative_log_above(logits: Tensor, eps: float = 0.0) -> Tensor:
+def clamped_negative_log_sigmoid(logits: Tensor, eps: float = 0.0) -> Tensor:
     """Return -log(max(p, eps)) of p = sigmoid(logits), as the code of ASL bounds its logarithms; eps = 0 is exact."""
     if eps == 0:
         return F.softplus(-logits)
     return -torch.log(torch.sigmoid(logits).clamp(min=eps))
 
 
-def focused(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = False) -> Tensor:
+def focal_loss(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = False) -> Tensor:
     """Return (1 - p)^gamma x -log(max(p, eps)) of p = sigmoid(logits): well predicted cells count little.
 
     Pass -logits for p^gamma x -log(1 - p).
@@ -195,7 +195,7 @@ def focused(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = Fal
     Args:
         logits: Of any shape.
         gamma: The larger it is, the less a well predicted cell counts; 0: all cells count alike.
-        eps: As in negative_log_above.
+        eps: As in clamped_negative_log_sigmoid.
         detached: The weight (1 - p)^gamma is a constant of the gradient.
 
     Returns:
@@ -203,7 +203,7 @@ def focused(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = Fal
 
     Source: Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017, eq. 4.
     """
-    cost = negative_log_above(logits, eps)
+    cost = clamped_negative_log_sigmoid(logits, eps)
     if gamma == 0:
         return cost
     # exp of a logarithm: the plain power has no finite gradient where 1 - p has become 0 and gamma is below 1.
@@ -211,23 +211,23 @@ def focused(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = Fal
     return (weight.detach() if detached else weight) * cost
 
 
-def power_loss(logits: Tensor, q: float) -> Tensor:
+def generalized_cross_entropy(logits: Tensor, q: float) -> Tensor:
     """Return (1 - p^q) / q of p = sigmoid(logits), and its limit -log(p) at q = 0.
 
     p^q is exp(q log p): the plain power has no finite gradient once p has become 0 in float32 (from logits of about
     -90). Source: Zhang and Sabuncu, NeurIPS 2018, eq. 6.
     """
     if q == 0:
-        return negative_log(logits)
+        return negative_log_sigmoid(logits)
     return -torch.expm1(q * F.logsigmoid(logits)) / q
 
 
-def share_of_present(labels: Tensor) -> Tensor:
+def presence_probability(labels: Tensor) -> Tensor:
     """Return the probability of presence that a label states: 1 present, q where the label is a soft -q, else 0."""
     return torch.where(labels > ABSENT, labels.abs(), 0)
 
 
-def log_sum(logits: Tensor, weights: Tensor, constant: float = 0.0) -> Tensor:
+def weighted_log_sum_exp(logits: Tensor, weights: Tensor, constant: float = 0.0) -> Tensor:
     """Return log(e^constant + sum over classes of weights x e^logits).
 
     Args:
@@ -259,7 +259,7 @@ def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> ValueEr
     return ValueError(f"There is no {kind} {name!r}.{hint} There is: {', '.join(known) or 'none'}.")
 
 
-def one_of(kind: str, name: object, known: Iterable[str]) -> str:
+def check_choice(kind: str, name: object, known: Iterable[str]) -> str:
     """Return the name if it is in the table.
 
     Args:
@@ -279,7 +279,7 @@ def one_of(kind: str, name: object, known: Iterable[str]) -> str:
     return str(name)
 
 
-def at_least_zero(**values: float) -> None:
+def check_non_negative(**values: float) -> None:
     """Refuse values that are negative or not a number.
 
     Args:
@@ -293,7 +293,7 @@ def at_least_zero(**values: float) -> None:
         raise ValueError(f"Must not be negative: {', '.join(wrong)}.")
 
 
-def shares(**values: float) -> None:
+def check_fractions(**values: float) -> None:
     """Refuse values that are not between 0 and 1.
 
     Args:
@@ -307,7 +307,7 @@ def shares(**values: float) -> None:
         raise ValueError(f"Must be between 0 and 1: {', '.join(wrong)}.")
 
 
-def finite(**values: float) -> None:
+def check_finite(**values: float) -> None:
     """Refuse values that are infinite or not a number.
 
     Args:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, negative_log, share_of_present
+from models.losses.base import Loss, check_non_negative, negative_log_sigmoid, presence_probability
 
 
 class BinaryCrossEntropy(Loss):
@@ -25,11 +25,11 @@ class BinaryCrossEntropy(Loss):
     def __init__(self, eps: float = 1e-5):
         """Store eps, which is added inside the logarithm: 1e-5 in the published code, 0 for the exact loss."""
         super().__init__()
-        at_least_zero(eps=eps)
+        check_non_negative(eps=eps)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
-        q = share_of_present(labels)
-        cost = q * negative_log(logits, self.eps) + (1 - q) * negative_log(-logits, self.eps)
+        q = presence_probability(labels)
+        cost = q * negative_log_sigmoid(logits, self.eps) + (1 - q) * negative_log_sigmoid(-logits, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)

@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of, share_of_present, shares
+from models.losses.base import (
+    LOSS_FORMS,
+    Loss,
+    check_choice,
+    check_fractions,
+    check_non_negative,
+    negative_log_sigmoid,
+    presence_probability,
+)
 
 
 class BinaryCrossEntropySmoothed(Loss):
@@ -29,16 +37,16 @@ class BinaryCrossEntropySmoothed(Loss):
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
-        shares(smoothing=smoothing)
-        at_least_zero(eps=eps)
+        check_fractions(smoothing=smoothing)
+        check_non_negative(eps=eps)
         self.smoothing = smoothing
-        self.form = one_of("form", form, FORMS)
+        self.form = check_choice("form", form, LOSS_FORMS)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         wrong = self.smoothing if self.form == "code" else self.smoothing / 2
-        q = share_of_present(labels)
+        q = presence_probability(labels)
         q = (1 - wrong) * q + wrong * (1 - q)
-        cost = q * negative_log(logits, self.eps) + (1 - q) * negative_log(-logits, self.eps)
+        cost = q * negative_log_sigmoid(logits, self.eps) + (1 - q) * negative_log_sigmoid(-logits, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from models.labels import ABSENT, UNSEEN
-from models.losses.base import Loss, at_least_zero, negative_log
+from models.losses.base import Loss, check_non_negative, negative_log_sigmoid
 
 
 class EntropyMaximization(Loss):
@@ -33,15 +33,15 @@ class EntropyMaximization(Loss):
             eps: Added inside every logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
-        at_least_zero(alpha=alpha, beta=beta, eps=eps)
+        check_non_negative(alpha=alpha, beta=beta, eps=eps)
         self.alpha = alpha
         self.beta = beta
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
-        if_present = negative_log(logits, self.eps)
-        if_absent = negative_log(-logits, self.eps)
+        if_present = negative_log_sigmoid(logits, self.eps)
+        if_absent = negative_log_sigmoid(-logits, self.eps)
         p = torch.sigmoid(logits)
         entropy = p * if_present + torch.sigmoid(-logits) * if_absent
         guess = self.beta * (if_absent - labels * (if_present - if_absent))

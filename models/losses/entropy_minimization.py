@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, log_loss, negative_log
+from models.losses.base import Loss, check_non_negative, log_loss, negative_log_sigmoid
 
 
 class EntropyMinimization(Loss):
@@ -23,12 +23,12 @@ class EntropyMinimization(Loss):
     def __init__(self, alpha: float = 0.2, eps: float = 1e-5):
         """Store the weight of an unseen cell, and eps, which is added inside the logarithm (0 for the exact loss)."""
         super().__init__()
-        at_least_zero(alpha=alpha, eps=eps)
+        check_non_negative(alpha=alpha, eps=eps)
         self.alpha = alpha
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         p, q = torch.sigmoid(logits), torch.sigmoid(-logits)
-        entropy = p * negative_log(logits, self.eps) + q * negative_log(-logits, self.eps)
+        entropy = p * negative_log_sigmoid(logits, self.eps) + q * negative_log_sigmoid(-logits, self.eps)
         return torch.where(labels == UNSEEN, self.alpha * entropy, log_loss(logits, labels, self.eps))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, log_loss
+from models.losses.base import Loss, check_non_negative, log_loss
 
 
 class ExpectedNegative(Loss):
@@ -24,7 +24,7 @@ class ExpectedNegative(Loss):
         The default 0 is the exact loss: the paper has no eps, and no code is published.
         """
         super().__init__()
-        at_least_zero(eps=eps)
+        check_non_negative(eps=eps)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import FORMS, Loss, at_least_zero, log_loss, one_of
+from models.losses.base import LOSS_FORMS, Loss, check_choice, check_non_negative, log_loss
 
 
 class ExpectedPositiveRegularization(Loss):
@@ -34,9 +34,9 @@ class ExpectedPositiveRegularization(Loss):
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
-        at_least_zero(k=k, strength=strength, eps=eps)
+        check_non_negative(k=k, strength=strength, eps=eps)
         self.k, self.strength = k, strength
-        self.form = one_of("form", form, FORMS)
+        self.form = check_choice("form", form, LOSS_FORMS)
         if self.form == "paper":
             self.reduction = "images"
         self.eps = eps
@@ -46,14 +46,14 @@ class ExpectedPositiveRegularization(Loss):
         cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)
 
-    def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
+    def compute_batch_loss(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
         """Return the scalar loss of a batch, as in Loss, plus strength x R_k."""
-        return super().total(logits, labels, usable) + self.strength * count_penalty(
+        return super().compute_batch_loss(logits, labels, usable) + self.strength * expected_count_penalty(
             torch.sigmoid(logits), self.k, usable
         )
 
 
-def count_penalty(probabilities: Tensor, k: float, usable: Tensor | None = None) -> Tensor:
+def expected_count_penalty(probabilities: Tensor, k: float, usable: Tensor | None = None) -> Tensor:
     """Return R_k, ((average number of predicted classes - k) / C)^2, as a scalar.
 
     Args:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, focused, negative_log_above
+from models.losses.base import Loss, check_non_negative, clamped_negative_log_sigmoid, focal_loss
 
 
 class Focal(Loss):
@@ -31,14 +31,14 @@ class Focal(Loss):
             eps: Lower bound of probabilities inside logarithms: 1e-8 in that code, 0 for the exact loss.
         """
         super().__init__()
-        at_least_zero(gamma_pos=gamma_pos, gamma_neg=gamma_neg, eps=eps)
+        check_non_negative(gamma_pos=gamma_pos, gamma_neg=gamma_neg, eps=eps)
         self.gamma_pos, self.gamma_neg = gamma_pos, gamma_neg
         self.detached = detached
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
-        present = focused(logits, self.gamma_pos, self.eps, self.detached)
-        unseen = focused(-logits, self.gamma_neg, self.eps, self.detached)
-        absent = negative_log_above(-logits, self.eps)
+        present = focal_loss(logits, self.gamma_pos, self.eps, self.detached)
+        unseen = focal_loss(-logits, self.gamma_neg, self.eps, self.detached)
+        absent = clamped_negative_log_sigmoid(-logits, self.eps)
         return torch.where(labels > UNSEEN, present, torch.where(labels == UNSEEN, unseen, absent))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, negative_log, power_loss
+from models.losses.base import Loss, check_non_negative, generalized_cross_entropy, negative_log_sigmoid
 
 
 class GeneralizedRobust(Loss):
@@ -48,7 +48,7 @@ class GeneralizedRobust(Loss):
             eps: Added inside the logarithm of seen cells: 1e-7 in the published code, 0 for the exact loss.
         """
         super().__init__()
-        at_least_zero(q1=q1, q2=q2, q3=q3, eps=eps)
+        check_non_negative(q1=q1, q2=q2, q3=q3, eps=eps)
         if sigma == 0:
             raise ValueError("sigma = 0 would leave no unseen cell with any weight; it must not be 0.")
         self.w, self.b, self.mu, self.sigma = w, b, mu, sigma
@@ -60,7 +60,9 @@ class GeneralizedRobust(Loss):
         p = torch.sigmoid(logits.detach())
         k = torch.sigmoid(self.w * p + self.b)
         v = torch.exp(-((p - self.mu) ** 2) / (2 * self.sigma**2))
-        unseen = v * (k * power_loss(logits, self.q2) + (1 - k) * power_loss(-logits, self.q3))
-        present = power_loss(logits, self.q1) if self.q1 else negative_log(logits, self.eps)
-        seen = torch.where(labels > UNSEEN, present, negative_log(-logits, self.eps))
+        unseen = v * (
+            k * generalized_cross_entropy(logits, self.q2) + (1 - k) * generalized_cross_entropy(-logits, self.q3)
+        )
+        present = generalized_cross_entropy(logits, self.q1) if self.q1 else negative_log_sigmoid(logits, self.eps)
+        seen = torch.where(labels > UNSEEN, present, negative_log_sigmoid(-logits, self.eps))
         return torch.where(labels == UNSEEN, unseen, seen)

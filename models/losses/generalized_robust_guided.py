@@ -13,7 +13,13 @@ import torch
 from torch import Tensor
 
 from models.labels import ABSENT, UNSEEN
-from models.losses.base import Loss, at_least_zero, negative_log, power_loss, shares
+from models.losses.base import (
+    Loss,
+    check_fractions,
+    check_non_negative,
+    generalized_cross_entropy,
+    negative_log_sigmoid,
+)
 
 
 class GeneralizedRobustGuided(Loss):
@@ -37,8 +43,8 @@ class GeneralizedRobustGuided(Loss):
     ):
         """Store the constants: trust is the weight of a guess against k(p); the others are as in GeneralizedRobust."""
         super().__init__()
-        at_least_zero(q2=q2, q3=q3, eps=eps)
-        shares(trust=trust)
+        check_non_negative(q2=q2, q3=q3, eps=eps)
+        check_fractions(trust=trust)
         if sigma == 0:
             raise ValueError("sigma = 0 would leave no unseen cell with any weight; it must not be 0.")
         self.w, self.b, self.mu, self.sigma = w, b, mu, sigma
@@ -52,6 +58,10 @@ class GeneralizedRobustGuided(Loss):
         k = torch.sigmoid(self.w * p + self.b)
         k = torch.where(labels < UNSEEN, (1 - self.trust) * k - self.trust * labels, k)
         v = torch.exp(-((p - self.mu) ** 2) / (2 * self.sigma**2))
-        unseen = v * (k * power_loss(logits, self.q2) + (1 - k) * power_loss(-logits, self.q3))
-        seen = torch.where(labels > UNSEEN, negative_log(logits, self.eps), negative_log(-logits, self.eps))
+        unseen = v * (
+            k * generalized_cross_entropy(logits, self.q2) + (1 - k) * generalized_cross_entropy(-logits, self.q3)
+        )
+        seen = torch.where(
+            labels > UNSEEN, negative_log_sigmoid(logits, self.eps), negative_log_sigmoid(-logits, self.eps)
+        )
         return torch.where((labels > ABSENT) & (labels <= UNSEEN), unseen, seen)

@@ -10,12 +10,12 @@ Li et al., "Pushing One Pair of Labels Apart Each Time in Multi-Label Learning: 
 import torch
 from torch import Tensor
 
-from models.losses.base import one_of
+from models.losses.base import check_choice
 
-FORMS_OF_RANK = ("logdet", "singular")
+RANK_FORMS = ("logdet", "singular")
 
 
-def high_rank(probabilities: Tensor, delta: float = 1.0, form: str = "logdet") -> Tensor:
+def rank_penalty(probabilities: Tensor, delta: float = 1.0, form: str = "logdet") -> Tensor:
     """Return how far the predictions of a batch are from full rank, as a scalar.
 
     A lower value means a higher rank; it may be negative. An empty batch costs 0.
@@ -31,7 +31,7 @@ def high_rank(probabilities: Tensor, delta: float = 1.0, form: str = "logdet") -
     Raises:
         ValueError: Delta is not positive or the form is unknown.
     """
-    one_of("form", form, FORMS_OF_RANK)
+    check_choice("form", form, RANK_FORMS)
     if probabilities.dtype in (torch.float16, torch.bfloat16):
         probabilities = probabilities.float()
     if not probabilities.numel():

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, finite, focused, negative_log, one_of
+from models.losses.base import Loss, check_choice, check_finite, check_non_negative, focal_loss, negative_log_sigmoid
 
-FORMS_OF_HILL = ("code", "gr")
+HILL_FORMS = ("code", "gr")
 
 
 class Hill(Loss):
@@ -38,16 +38,18 @@ class Hill(Loss):
                 about -100 break their float32; here form "code" is exact.
         """
         super().__init__()
-        at_least_zero(lamb=lamb, gamma=gamma, eps=eps)
-        finite(margin=margin)
+        check_non_negative(lamb=lamb, gamma=gamma, eps=eps)
+        check_finite(margin=margin)
         self.lamb, self.margin, self.gamma = lamb, margin, gamma
-        self.form = one_of("form", form, FORMS_OF_HILL)
+        self.form = check_choice("form", form, HILL_FORMS)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         p = torch.sigmoid(logits)
         own = self.form == "code"
-        present = focused(logits - self.margin, self.gamma) if own else negative_log(logits, self.eps)
+        present = focal_loss(logits - self.margin, self.gamma) if own else negative_log_sigmoid(logits, self.eps)
         unseen = (self.lamb - p) * p * p
-        return torch.where(labels > UNSEEN, present, torch.where(labels == UNSEEN, unseen, negative_log(-logits)))
+        return torch.where(
+            labels > UNSEEN, present, torch.where(labels == UNSEEN, unseen, negative_log_sigmoid(-logits))
+        )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import FORMS, Loss, at_least_zero, log_loss, one_of
+from models.losses.base import LOSS_FORMS, Loss, check_choice, check_non_negative, log_loss
 
 
 class IgnoreUnobservedNegatives(Loss):
@@ -29,8 +29,8 @@ class IgnoreUnobservedNegatives(Loss):
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
-        at_least_zero(eps=eps)
-        self.form = one_of("form", form, FORMS)
+        check_non_negative(eps=eps)
+        self.form = check_choice("form", form, LOSS_FORMS)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ Li et al., "Pushing One Pair of Labels Apart Each Time in Multi-Label Learning: 
 
 from torch import Tensor
 
-from models.losses.base import PerImageLoss, finite, log_sum, share_of_present
+from models.losses.base import PerImageLoss, check_finite, presence_probability, weighted_log_sum_exp
 
 
 class OPML(PerImageLoss):
@@ -29,10 +29,12 @@ class OPML(PerImageLoss):
         a = b = 0 is ZLPR, the only pair that is known from another paper to work.
         """
         super().__init__()
-        finite(a=a, b=b)
+        check_finite(a=a, b=b)
         self.a, self.b = a, b
 
     def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
         """Return the loss of each image: (B, C), (B, C), (B, C) -> (B,)."""
-        present = share_of_present(labels)
-        return log_sum(-logits, present * usable, self.a) + log_sum(logits, (1 - present) * usable, self.b)
+        present = presence_probability(labels)
+        return weighted_log_sum_exp(-logits, present * usable, self.a) + weighted_log_sum_exp(
+            logits, (1 - present) * usable, self.b
+        )

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import FORMS, Loss, one_of
+from models.losses.base import LOSS_FORMS, Loss, check_choice
 
 
 class PairwiseRanking(Loss):
@@ -26,7 +26,7 @@ class PairwiseRanking(Loss):
         number of images only (`reduction` is set to "images").
         """
         super().__init__()
-        self.form = one_of("form", form, FORMS)
+        self.form = check_choice("form", form, LOSS_FORMS)
         if self.form == "paper":
             self.reduction = "images"
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, finite, focused, negative_log, shares
+from models.losses.base import Loss, check_finite, check_fractions, check_non_negative, focal_loss, negative_log_sigmoid
 
 
 class SelfPacedCorrection(Loss):
@@ -34,16 +34,18 @@ class SelfPacedCorrection(Loss):
             correcting: False in the first epoch of the published code: plain focal loss with a margin.
         """
         super().__init__()
-        shares(tau=tau)
-        at_least_zero(gamma=gamma)
-        finite(margin=margin)
+        check_fractions(tau=tau)
+        check_non_negative(gamma=gamma)
+        check_finite(margin=margin)
         self.tau, self.margin, self.gamma = tau, margin, gamma
         self.correcting = correcting
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
-        marked = focused(logits - self.margin, self.gamma)
-        unseen = focused(-logits, self.gamma)
+        marked = focal_loss(logits - self.margin, self.gamma)
+        unseen = focal_loss(-logits, self.gamma)
         if self.correcting:
-            unseen = torch.where(torch.sigmoid(logits) > self.tau, focused(logits, self.gamma), unseen)
-        return torch.where(labels > UNSEEN, marked, torch.where(labels == UNSEEN, unseen, negative_log(-logits)))
+            unseen = torch.where(torch.sigmoid(logits) > self.tau, focal_loss(logits, self.gamma), unseen)
+        return torch.where(
+            labels > UNSEEN, marked, torch.where(labels == UNSEEN, unseen, negative_log_sigmoid(-logits))
+        )

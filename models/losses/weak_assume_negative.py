@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, log_loss
+from models.losses.base import Loss, check_non_negative, log_loss
 
 
 class WeakAssumeNegative(Loss):
@@ -24,7 +24,7 @@ class WeakAssumeNegative(Loss):
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
-        at_least_zero(eps=eps, **({} if gamma is None else {"gamma": gamma}))
+        check_non_negative(eps=eps, **({} if gamma is None else {"gamma": gamma}))
         self.gamma = gamma
         self.eps = eps
 

@@ -5,7 +5,7 @@ Su et al., "ZLPR: A Novel Loss for Multi-label Classification", 2022, https://ar
 
 from torch import Tensor
 
-from models.losses.base import PerImageLoss, log_sum, share_of_present
+from models.losses.base import PerImageLoss, presence_probability, weighted_log_sum_exp
 
 
 class ZLPR(PerImageLoss):
@@ -23,5 +23,5 @@ class ZLPR(PerImageLoss):
 
     def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
         """Return the loss of each image: (B, C), (B, C), (B, C) -> (B,)."""
-        present = share_of_present(labels)
-        return log_sum(-logits, present * usable) + log_sum(logits, (1 - present) * usable)
+        present = presence_probability(labels)
+        return weighted_log_sum_exp(-logits, present * usable) + weighted_log_sum_exp(logits, (1 - present) * usable)

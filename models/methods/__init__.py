@@ -3,7 +3,7 @@
 A method that is a loss and nothing else is an assignment in published/loss_only.py instead of a file.
 
 `python -m models.methods` then writes what the classes say of themselves into table.json, for pages and commands that
-do not load torch (models/catalogue.py).
+do not load torch (models/catalog.py).
 """
 
 import inspect
@@ -37,10 +37,10 @@ from models.methods.published.loss_only import (
     HILL,
     IU,
     IUN,
-    OPML_ALONE,
+    OPML_METHOD,
     PR,
     WAN,
-    ZLPR_ALONE,
+    ZLPR_METHOD,
 )
 from models.methods.published.opml_sp import OPMLSP
 from models.methods.published.role import ROLE
@@ -62,7 +62,7 @@ METHODS: dict[str, type[Method]] = {
         EM,
         EMAPL,
         GR,
-        OPML_ALONE,
+        OPML_METHOD,
         OPMLSP,
         LAGC,
         LLR,
@@ -73,7 +73,7 @@ METHODS: dict[str, type[Method]] = {
         HILL,
         ASL,
         FOCAL,
-        ZLPR_ALONE,
+        ZLPR_METHOD,
         EN,
         VLPL,
         GRNames,
@@ -111,14 +111,14 @@ def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
     """
     if name not in METHODS:
         raise unknown_name_error("method", name, METHODS)
-    known = defaults_of(name)
+    known = get_default_parameters(name)
     for parameter in parameters:
         if parameter not in known:
             raise unknown_name_error(f"parameter of method {name!r}:", parameter, known)
     return METHODS[name](**parameters)
 
 
-def defaults_of(name: str) -> dict[str, Any]:
+def get_default_parameters(name: str) -> dict[str, Any]:
     """Return the parameters of a method and their defaults.
 
     Args:

@@ -7,9 +7,9 @@ docs/benchmarks.md has the evidence.
 
 from typing import ClassVar
 
-from models.losses.base import at_least_zero
-from models.methods.end_to_end import EndToEnd
+from models.losses.base import check_non_negative
 from models.methods.published.gr import GR
+from models.methods.training_recipes import TrainingRecipe
 
 
 class Auto(GR):
@@ -18,7 +18,7 @@ class Auto(GR):
     The constants were chosen on eleven collections (photographs, cut-out objects, drawings, letters, digits; 160 to 600
     images, 5 to 42 classes), with one click on 2 to 100 % of the images, random or salient: one set for all of them;
     `second` on six more. Four others were kept back (docs/benchmarks.md).
-    Once people have answered whole questions, those of BESIDE_ANSWERS replace them.
+    Once people have answered whole questions, those of PARAMETERS_WITH_ANSWERS replace them.
 
     Only this method uses predictions of other models (`annotator predictions`): how far each is trusted is learned from
     answers. Published methods are trained as published.
@@ -33,13 +33,13 @@ class Auto(GR):
     threshold = 0.3
     reads = "regions"
     reproduced = "none are published: it is this project's own, and docs/benchmarks.md has what was measured"
-    as_it_is = True
+    skips_validation = True
     tunable: ClassVar[dict[str, tuple]] = {}
-    published: ClassVar[dict[str, EndToEnd]] = {}
+    published: ClassVar[dict[str, TrainingRecipe]] = {}
 
     # The constants that rank hidden labels best after single clicks are not the best for answers to whole questions,
     # which are about likely cells and state absences as well. These finished data sets sooner (docs/benchmarks.md).
-    BESIDE_ANSWERS: ClassVar[dict[str, float]] = {
+    PARAMETERS_WITH_ANSWERS: ClassVar[dict[str, float]] = {
         "head": 0.4,
         "head_of_all": 0.65,
         "parts_of_head": 0.3,
@@ -80,13 +80,13 @@ class Auto(GR):
             sharpness: The power these answers are raised to.
             overlooked: Share of the correction, in logits, for classes that people mark rarely where they are present.
             second: Weight of the model that corrects the order within each class, once all images have a label and
-                where marks are hard to tell apart (models/ensemble/within_class.py); 0: none.
+                where marks are hard to tell apart (models/ensemble/second_model.py); 0: none.
 
         Raises:
             ValueError: A value is negative, or a share is above 1.
         """
         super().__init__()
-        at_least_zero(
+        check_non_negative(
             head=head,
             head_of_all=head_of_all,
             parts_of_head=parts_of_head,
@@ -121,12 +121,14 @@ class Auto(GR):
         self.overlooked = overlooked
         self.second = second
 
-    def beside_answers(self) -> "Auto":
-        """Return the method with the constants of BESIDE_ANSWERS, except those changed from their defaults."""
+    def with_answer_parameters(self) -> "Auto":
+        """Return the method with the constants of PARAMETERS_WITH_ANSWERS, except those changed from their defaults."""
         usual, constants = Auto().parameters, self.parameters
-        constants.update({name: value for name, value in self.BESIDE_ANSWERS.items() if constants[name] == usual[name]})
+        constants.update(
+            {name: value for name, value in self.PARAMETERS_WITH_ANSWERS.items() if constants[name] == usual[name]}
+        )
         return Auto(**constants)
 
-    def of_the_head(self) -> GR:
+    def make_head_method(self) -> GR:
         """Return the method of the gradient-trained half, which reads features alone."""
         return GR()

@@ -8,7 +8,7 @@ The trainer (`models.linear.training.fit`, `models.finetune.fit_network`) owns t
     begin(labels, mask, epochs, generator)      once; discards the state of an earlier training
     learned()                                   once, after begin: what the optimiser trains besides the network
     for epoch in 1 .. epochs:
-        starts_afresh(epoch)                    True: the optimiser forgets its moments (a second stage begins)
+        restarts_optimizer(epoch)                    True: the optimiser forgets its moments (a second stage begins)
         begin_epoch(epoch)
         loss(logits, rows)                      for every batch; rows are the indices of its images
         penalty(weights)                        for every batch; is added to its loss
@@ -29,7 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from models.losses.base import Loss
-from models.methods.end_to_end import EndToEnd
+from models.methods.training_recipes import TrainingRecipe
 
 
 class Method(ABC):
@@ -57,12 +57,12 @@ class Method(ABC):
         yardstick: True: a row of a paper's table to compare with, which nobody would choose; comparisons train it only
             where it is named.
         tunable: Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
-        needs: What it needs beside images and labels of some of them; each is a word of models/catalogue.NEEDS.
+        needs: What it needs beside images and labels of some of them; each is a word of models/catalog.py NEEDS.
         reproduced: Whether this code gave the figures of the paper again: "no", "in part" or "yes", a colon, and why or
             how.
         open_points: What the paper, or as much of it as was at hand, leaves open, and what is done here: a sentence
             each.
-        as_it_is: True: comparisons neither search its constants nor choose its best epoch. It must do without
+        skips_validation: True: comparisons neither search its constants nor choose its best epoch. It must do without
             validation images.
         published: How the paper trained the whole network on each of its data sets: "voc", "coco", "nus", "cub".
         evidence: (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (models/trainers/evidence.py):
@@ -105,8 +105,8 @@ class Method(ABC):
         "(docs/benchmarks.md, End to end)"
     )
     open_points: ClassVar[tuple[str, ...]] = ()
-    as_it_is: ClassVar[bool] = False
-    published: ClassVar[dict[str, EndToEnd]] = {}
+    skips_validation: ClassVar[bool] = False
+    published: ClassVar[dict[str, TrainingRecipe]] = {}
     evidence: Tensor | None = None
     wants_features: ClassVar[bool] = False
     features: Tensor | None = None
@@ -137,7 +137,7 @@ class Method(ABC):
         self.total_epochs = epochs
         self.loss_function = self.criterion()
 
-    def network(self, channels: int, classes: int, generator: torch.Generator) -> nn.Module:
+    def build_network(self, channels: int, classes: int, generator: torch.Generator) -> nn.Module:
         """Return the network that is trained on maps (B, channels, h, w).
 
         Args:
@@ -153,7 +153,7 @@ class Method(ABC):
         """
         raise NotImplementedError(f"{self.name} reads {self.reads} and has no network of its own.")
 
-    def learned(self) -> list[dict[str, Any]]:
+    def parameter_groups(self) -> list[dict[str, Any]]:
         """Return what the optimiser trains besides the network.
 
         Returns:
@@ -161,7 +161,7 @@ class Method(ABC):
         """
         return []
 
-    def starts_afresh(self, epoch: int) -> bool:
+    def restarts_optimizer(self, epoch: int) -> bool:
         """Return whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
         return False
 
@@ -169,7 +169,7 @@ class Method(ABC):
         """Return whether only the head is trained in this epoch; a head on cached features is always trained alone."""
         return False
 
-    def gives_up(self, scores: list[float]) -> bool:
+    def should_stop_early(self, scores: list[float]) -> bool:
         """Return whether the paper would end a training here; False unless a method overrides this.
 
         Only comparisons with fully labelled validation images call this; a project has none.
@@ -217,12 +217,12 @@ class Method(ABC):
         """
 
 
-def worth_trying(**values: tuple) -> dict[str, tuple]:
+def search_grid(**values: tuple) -> dict[str, tuple]:
     """Return a value for `Method.tunable`: constants by name, each with the values that a search should try."""
     return values
 
 
-def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
+def to_evidence_tensor(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
     """Return `Method.evidence` for these labels, on their device.
 
     Args:
@@ -244,7 +244,7 @@ def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
     return given.float().to(labels.device)
 
 
-def positive(**values: float) -> None:
+def check_positive(**values: float) -> None:
     """Refuse values that are not finite numbers above 0.
 
     Args:
@@ -258,7 +258,7 @@ def positive(**values: float) -> None:
         raise ValueError(f"Must be a number above 0: {', '.join(wrong)}.")
 
 
-def fallen_behind(scores: list[float], points: float) -> bool:
+def has_fallen_behind(scores: list[float], points: float) -> bool:
     """Return whether the last score is far below the best.
 
     Args:

@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import at_least_zero
+from models.losses.base import check_non_negative
 from models.losses.binary_cross_entropy import BinaryCrossEntropy
 from models.methods.base import Method
-from models.methods.end_to_end import cole_protocol
+from models.methods.training_recipes import cole_protocol
 
 
 class Oracle(Method):
@@ -33,7 +33,7 @@ class Oracle(Method):
         Raises:
             ValueError: It is negative.
         """
-        at_least_zero(eps=eps)
+        check_non_negative(eps=eps)
         self.eps = eps
 
     def criterion(self) -> BinaryCrossEntropy:

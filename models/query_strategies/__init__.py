@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.query_strategies.base import Strategy, blocks
+from models.query_strategies.base import Strategy, slice_rows
 from models.query_strategies.class_balance import CLASS_BALANCE
 from models.query_strategies.diversity import DIVERSITY
 from models.query_strategies.expected_missing import EXPECTED_MISSING
@@ -35,26 +35,26 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 @dataclass(frozen=True)
-class Ordered:
+class QueryOrder:
     """The result of `order`.
 
     Attributes:
         rows: (n,) int64, the candidates in order.
-        instead: What was missing and what was done instead, "" when nothing was.
+        fallback: What was missing and what was done instead, "" when nothing was.
     """
 
     rows: np.ndarray
-    instead: str = ""
+    fallback: str = ""
 
 
-def order(
+def order_candidates(
     name: str,
     features: Rows | None,
     probabilities: Rows | None,
     labels: Rows,
     candidates: np.ndarray,
     rng: np.random.Generator,
-) -> Ordered:
+) -> QueryOrder:
     """Return the candidates in the order of a strategy.
 
     Without the model or the features that a strategy needs the order is random, and `instead` says so.
@@ -76,17 +76,17 @@ def order(
     if name not in STRATEGIES:
         raise ValueError(f"No strategy is called {name!r}. There is: {', '.join(STRATEGIES)}.")
     candidates = np.asarray(candidates, np.int64)
-    _check(features, probabilities, labels, candidates)
-    if probabilities is not None and not _known(probabilities, candidates):
+    _check_arrays(features, probabilities, labels, candidates)
+    if probabilities is not None and not _has_probabilities(probabilities, candidates):
         probabilities = None
     strategy = STRATEGIES[name]
     if {"model": probabilities, "features": features, "": labels}[strategy.needs] is None:
         missing = "There is no model yet" if strategy.needs == "model" else "These images have no features yet"
-        return Ordered(rng.permutation(candidates), f"{missing}: random instead of {strategy.title.lower()}.")
-    return Ordered(strategy.rank(features, probabilities, labels, candidates, rng))
+        return QueryOrder(rng.permutation(candidates), f"{missing}: random instead of {strategy.title.lower()}.")
+    return QueryOrder(strategy.rank(features, probabilities, labels, candidates, rng))
 
 
-def _check(features, probabilities, labels, candidates) -> None:
+def _check_arrays(features, probabilities, labels, candidates) -> None:
     if labels.ndim != 2:
         raise ValueError(f"Labels are {labels.shape}; they must be (images, classes).")
     if probabilities is not None and probabilities.shape != labels.shape:
@@ -104,5 +104,5 @@ def _check(features, probabilities, labels, candidates) -> None:
         raise ValueError("Some candidates are named twice; each row must be there once.")
 
 
-def _known(probabilities: Rows, candidates: np.ndarray) -> bool:
-    return any(not np.isnan(probabilities[candidates[places]]).all() for places in blocks(candidates))
+def _has_probabilities(probabilities: Rows, candidates: np.ndarray) -> bool:
+    return any(not np.isnan(probabilities[candidates[places]]).all() for places in slice_rows(candidates))

@@ -23,12 +23,12 @@ import numpy as np
 from models.labels import UNSEEN
 from models.rows import Rows
 
-Rank = Callable[
+RankFunction = Callable[
     [Rows | None, Rows | None, Rows, np.ndarray, np.random.Generator],
     np.ndarray,
 ]
 
-BLOCK = 4096  # rows converted to float32 at once
+ROWS_PER_BLOCK = 4096  # rows converted to float32 at once
 
 
 @dataclass(frozen=True)
@@ -51,20 +51,20 @@ class Strategy:
     paper: str
     url: str
     needs: str
-    rank: Rank
+    rank: RankFunction
 
 
-def blocks(rows: np.ndarray, size: int = BLOCK) -> list[slice]:
+def slice_rows(rows: np.ndarray, size: int = ROWS_PER_BLOCK) -> list[slice]:
     """Return slices of at most `size` rows that cover all of `rows`."""
-    return in_chunks(len(rows), size)
+    return slice_range(len(rows), size)
 
 
-def in_chunks(count: int, size: int = BLOCK) -> list[slice]:
+def slice_range(count: int, size: int = ROWS_PER_BLOCK) -> list[slice]:
     """Return slices of at most `size` rows that cover `count` rows."""
     return [slice(start, start + size) for start in range(0, count, size)]
 
 
-def open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray) -> np.ndarray:
+def read_open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray) -> np.ndarray:
     """Return the probabilities of the open cells of some rows.
 
     Args:
@@ -80,25 +80,25 @@ def open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray) -> n
     return chances
 
 
-def answered_rows(labels: Rows, candidates: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+def find_answered_rows(labels: Rows, candidates: np.ndarray, max_rows: int, rng: np.random.Generator) -> np.ndarray:
     """Return the rows of images that have an answer and are no candidates.
 
     Args:
         labels: (N, C) int8.
         candidates: (n,) rows to leave out.
-        most: The largest number of rows to return.
+        max_rows: The largest number of rows to return.
         rng: Draws the rows where there are more.
 
     Returns:
         (m,) int64, m at most `most`.
     """
-    has_answer = [(labels[places] != UNSEEN).any(1) for places in in_chunks(len(labels))]
+    has_answer = [(labels[places] != UNSEEN).any(1) for places in slice_range(len(labels))]
     answered = np.flatnonzero(np.concatenate([np.zeros(0, bool), *has_answer]))
     answered = answered[~np.isin(answered, candidates)]
-    return rng.choice(answered, most, replace=False) if len(answered) > most else answered
+    return rng.choice(answered, max_rows, replace=False) if len(answered) > max_rows else answered
 
 
-def by_falling(values: np.ndarray, candidates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def order_by_falling_value(values: np.ndarray, candidates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the candidates by falling value, those of equal value in random order.
 
     Args:

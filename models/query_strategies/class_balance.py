@@ -3,12 +3,12 @@
 import numpy as np
 
 from models.labels import PRESENT
-from models.query_strategies.base import Strategy, blocks, in_chunks, open_probabilities
+from models.query_strategies.base import Strategy, read_open_probabilities, slice_range, slice_rows
 
-GROWTH = 8  # a chosen block counts again after every eighth part of it
+BLOCK_DIVISOR = 8  # a chosen block counts again after every eighth part of it
 
 
-def class_balance(features, probabilities, labels, candidates, rng) -> np.ndarray:
+def rank_by_class_balance(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Rank by the sum over classes of p / (1 + positives of the class), so that rare classes come first.
 
     Probabilities of images chosen earlier are added to the positives, so that one rare class does not fill the list:
@@ -16,16 +16,16 @@ def class_balance(features, probabilities, labels, candidates, rng) -> np.ndarra
     most. It replaces the quota of Bengar et al. 2022, which assumes one class per image.
     """
     chances = np.concatenate(
-        [open_probabilities(probabilities, labels, candidates[places]) for places in blocks(candidates)]
+        [read_open_probabilities(probabilities, labels, candidates[places]) for places in slice_rows(candidates)]
     )
     np.nan_to_num(chances, copy=False)
     seen = np.ones(labels.shape[1])
-    for places in in_chunks(len(labels)):
+    for places in slice_range(len(labels)):
         seen += (labels[places] == PRESENT).sum(0)
     rest = rng.permutation(len(candidates))
     chosen: list[np.ndarray] = []
     while len(rest):
-        size = max(1, (len(candidates) - len(rest)) // GROWTH)
+        size = max(1, (len(candidates) - len(rest)) // BLOCK_DIVISOR)
         value = chances[rest] @ (1 / seen).astype(np.float32)
         first = np.argsort(-value, kind="stable")[:size]
         chosen.append(rest[first])
@@ -41,5 +41,5 @@ CLASS_BALANCE = Strategy(
     "Bengar et al., Class-Balanced Active Learning for Image Classification, WACV 2022",
     "https://arxiv.org/abs/2110.04543",
     "model",
-    class_balance,
+    rank_by_class_balance,
 )

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from models.query_strategies.base import Strategy, blocks, by_falling, open_probabilities
+from models.query_strategies.base import Strategy, order_by_falling_value, read_open_probabilities, slice_rows
 
 
-def expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def count_expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the expected number of missing positives of each image.
 
     Only unanswered cells count.
@@ -30,14 +30,16 @@ def expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarra
         )
     rows = np.arange(len(labels))
     missing = np.zeros(len(labels))
-    for places in blocks(rows):
-        missing[places] = np.nansum(open_probabilities(probabilities, labels, rows[places]), 1, dtype=np.float64)
+    for places in slice_rows(rows):
+        missing[places] = np.nansum(read_open_probabilities(probabilities, labels, rows[places]), 1, dtype=np.float64)
     return missing
 
 
-def most_missing(features, probabilities, labels, candidates, rng) -> np.ndarray:
+def rank_by_expected_missing(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Rank images by their expected number of missing positives, most first."""
-    return by_falling(expected_missing(probabilities[candidates], labels[candidates]), candidates, rng)
+    return order_by_falling_value(
+        count_expected_missing(probabilities[candidates], labels[candidates]), candidates, rng
+    )
 
 
 EXPECTED_MISSING = Strategy(
@@ -47,5 +49,5 @@ EXPECTED_MISSING = Strategy(
     "Cole et al., Multi-Label Learning from Single Positive Labels, CVPR 2021",
     "https://arxiv.org/abs/2106.09708",
     "model",
-    most_missing,
+    rank_by_expected_missing,
 )

@@ -3,12 +3,12 @@
 import numpy as np
 
 from models.labels import UNSEEN
-from models.query_strategies.base import Strategy, by_falling
+from models.query_strategies.base import Strategy, order_by_falling_value
 
 
-def fewest_answers(features, probabilities, labels, candidates, rng) -> np.ndarray:
+def rank_by_fewest_answers(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Rank images by their number of answered classes, fewest first; ties at random."""
-    return by_falling(-(labels[candidates] != UNSEEN).sum(1), candidates, rng)
+    return order_by_falling_value(-(labels[candidates] != UNSEEN).sum(1), candidates, rng)
 
 
 INCOMPLETE = Strategy(
@@ -18,5 +18,5 @@ INCOMPLETE = Strategy(
     "None: it orders images that have answers, all others order images that have none",
     "",
     "",
-    fewest_answers,
+    rank_by_fewest_answers,
 )

@@ -11,11 +11,11 @@ from models.query_strategies.expected_missing import EXPECTED_MISSING
 from models.query_strategies.random import RANDOM
 from models.query_strategies.uncertainty import UNCERTAINTY
 
-MIXED = (RANDOM, UNCERTAINTY, CLASS_BALANCE, EXPECTED_MISSING, DIVERSITY)  # a fifth of the turns each
+MIXED_STRATEGIES = (RANDOM, UNCERTAINTY, CLASS_BALANCE, EXPECTED_MISSING, DIVERSITY)  # a fifth of the turns each
 
 
-def mix(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank by the strategies of MIXED in turn; each turn gives the next image of its strategy's own order.
+def rank_in_turns(features, probabilities, labels, candidates, rng) -> np.ndarray:
+    """Rank by the strategies of MIXED_STRATEGIES in turn; each turn gives the next image of its strategy's own order.
 
     An image given before is skipped, and so is a strategy without its inputs. Every fifth image is random, which limits
     the harm of a bad strategy. The random images are a random sample of those that the other strategies had not chosen
@@ -24,10 +24,10 @@ def mix(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """
     available = {"model": probabilities is not None, "features": features is not None, "": True}
     arrays = (features, probabilities, labels, candidates, rng)
-    return taking_turns([strategy.rank(*arrays) for strategy in MIXED if available[strategy.needs]])
+    return interleave([strategy.rank(*arrays) for strategy in MIXED_STRATEGIES if available[strategy.needs]])
 
 
-def taking_turns(orders: Sequence[np.ndarray]) -> np.ndarray:
+def interleave(orders: Sequence[np.ndarray]) -> np.ndarray:
     """Merge orders (n,) of the same rows: each order in turn gives its next row; rows given before are skipped."""
     rows = np.sort(orders[0])
     first = np.full(len(rows), np.iinfo(np.int64).max)
@@ -44,5 +44,5 @@ MIX = Strategy(
     "This project's own, built on Baram et al., Online Choice of Active Learning Algorithms, JMLR 2004",
     "https://www.jmlr.org/papers/v5/baram04a.html",
     "",
-    mix,
+    rank_in_turns,
 )

@@ -5,7 +5,7 @@ import numpy as np
 from models.query_strategies.base import Strategy
 
 
-def random(features, probabilities, labels, candidates, rng) -> np.ndarray:
+def rank_at_random(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Return a uniformly random order: every prefix is a random sample of the candidates."""
     return rng.permutation(candidates)
 
@@ -17,5 +17,5 @@ RANDOM = Strategy(
     "None: the baseline that every other one is measured against",
     "",
     "",
-    random,
+    rank_at_random,
 )

@@ -4,16 +4,16 @@ import heapq
 
 import numpy as np
 
-from models.query_strategies.base import Strategy, answered_rows, blocks
+from models.query_strategies.base import Strategy, find_answered_rows, slice_rows
 from models.rows import Rows
 
-CHOSEN = 500  # images chosen one by one; all others follow at random
-SAMPLED = 2000  # images that are chosen from, and that they are to resemble; of more, a random sample
-DECIMALS = 4  # of a gain that count; the others are errors of rounding
-ANSWERED = 2000  # answered images whose likeness counts, at most
+MAX_CHOSEN_IMAGES = 500  # images chosen one by one; all others follow at random
+MAX_SAMPLED_IMAGES = 2000  # images that are chosen from, and that they are to resemble; of more, a random sample
+GAIN_DECIMALS = 4  # of a gain that count; the others are errors of rounding
+MAX_ANSWERED_IMAGES = 2000  # answered images whose likeness counts, at most
 
 
-def representative(features, probabilities, labels, candidates, rng) -> np.ndarray:
+def rank_by_representativeness(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Rank by greedy facility location: the next image improves most how well the chosen ones represent all images.
 
     An image is represented by the chosen or answered image most similar to it; similarity is the square of the cosine,
@@ -26,21 +26,22 @@ def representative(features, probabilities, labels, candidates, rng) -> np.ndarr
     (Minoux 1978).
     """
     sample = rng.permutation(candidates)
-    rest, sample = sample[SAMPLED:], sample[:SAMPLED]
+    rest, sample = sample[MAX_SAMPLED_IMAGES:], sample[:MAX_SAMPLED_IMAGES]
     if not len(sample):
         return sample
-    answered = answered_rows(labels, candidates, ANSWERED, rng)
-    points, known = _points(features, sample, answered)
+    answered = find_answered_rows(labels, candidates, MAX_ANSWERED_IMAGES, rng)
+    points, known = _compute_unit_vectors(features, sample, answered)
     likeness = np.square((points @ points.T).clip(0), dtype=np.float32)
     represented = np.zeros(len(points), np.float32)
-    for places in blocks(answered, 256):
+    for places in slice_rows(answered, 256):
         np.maximum(represented, np.square((points @ known[places].T).clip(0)).max(1), out=represented)
-    chosen = _greedy(likeness, represented)
+    chosen = _choose_greedily(likeness, represented)
     return np.concatenate([sample[chosen], np.delete(sample, chosen), rest])
 
 
-def _greedy(likeness: np.ndarray, represented: np.ndarray) -> list[int]:
-    """Return up to CHOSEN places of (n, n) likeness, each with the largest gain when chosen; updates represented (n,).
+def _choose_greedily(likeness: np.ndarray, represented: np.ndarray) -> list[int]:
+    """Return up to MAX_CHOSEN_IMAGES places of (n, n) likeness, each with the largest gain when chosen; updates
+        represented (n,).
 
     A gain only falls, so an upper bound that is still the largest after being recomputed is the largest gain. Two
     images that represent nothing but each other have the same gain; then the one that resembles more images comes
@@ -48,16 +49,16 @@ def _greedy(likeness: np.ndarray, represented: np.ndarray) -> list[int]:
     """
     totals = likeness.sum(1)
 
-    def bound(place: int) -> tuple[float, float, int]:
+    def compute_bound(place: int) -> tuple[float, float, int]:
         gain = float(np.maximum(likeness[place] - represented, 0).sum())
-        return -round(gain, DECIMALS), -float(totals[place]), place
+        return -round(gain, GAIN_DECIMALS), -float(totals[place]), place
 
-    bounds = [bound(place) for place in range(len(likeness))]
+    bounds = [compute_bound(place) for place in range(len(likeness))]
     heapq.heapify(bounds)
     chosen: list[int] = []
-    while bounds and len(chosen) < CHOSEN:
+    while bounds and len(chosen) < MAX_CHOSEN_IMAGES:
         place = bounds[0][2]
-        heapq.heapreplace(bounds, bound(place))
+        heapq.heapreplace(bounds, compute_bound(place))
         if bounds[0][2] == place:
             heapq.heappop(bounds)
             chosen.append(place)
@@ -65,7 +66,7 @@ def _greedy(likeness: np.ndarray, represented: np.ndarray) -> list[int]:
     return chosen
 
 
-def _points(features: Rows, rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _compute_unit_vectors(features: Rows, rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return both kinds of rows as (n, D) float32 unit vectors around the mean of `rows`."""
 
     def roots(some: np.ndarray) -> np.ndarray:
@@ -88,5 +89,5 @@ REPRESENTATIVE = Strategy(
     "Wei, Iyer and Bilmes, Submodularity in Data Subset Selection and Active Learning, ICML 2015",
     "https://proceedings.mlr.press/v37/wei15.html",
     "features",
-    representative,
+    rank_by_representativeness,
 )

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from models.query_strategies.base import Strategy, blocks, by_falling, open_probabilities
+from models.query_strategies.base import Strategy, order_by_falling_value, read_open_probabilities, slice_rows
 
 
-def uncertainty(features, probabilities, labels, candidates, rng) -> np.ndarray:
+def rank_by_uncertainty(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Rank by the summed entropy of the unanswered cells.
 
     The sum, not the largest entropy or the smallest margin: with 80 classes nearly every image has a cell near one
@@ -13,10 +13,10 @@ def uncertainty(features, probabilities, labels, candidates, rng) -> np.ndarray:
     complete answer, in nats. Source: Lewis and Gale 1994 for one class; Wu et al. 2020 for many.
     """
     value = np.zeros(len(candidates))
-    for places in blocks(candidates):
-        chances = open_probabilities(probabilities, labels, candidates[places]).clip(1e-6, 1 - 1e-6)
+    for places in slice_rows(candidates):
+        chances = read_open_probabilities(probabilities, labels, candidates[places]).clip(1e-6, 1 - 1e-6)
         value[places] = -np.nansum(chances * np.log(chances) + (1 - chances) * np.log1p(-chances), 1)
-    return by_falling(value, candidates, rng)
+    return order_by_falling_value(value, candidates, rng)
 
 
 UNCERTAINTY = Strategy(
@@ -27,5 +27,5 @@ UNCERTAINTY = Strategy(
     "al., Multi-Label Active Learning Algorithms for Image Classification, ACM Computing Surveys 2020",
     "https://arxiv.org/abs/cmp-lg/9407020",
     "model",
-    uncertainty,
+    rank_by_uncertainty,
 )

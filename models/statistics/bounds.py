@@ -16,23 +16,23 @@ class Bounds:
     high: np.ndarray
 
 
-def beta(rng: np.random.Generator, a: np.ndarray | int, b: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
+def draw_beta(rng: np.random.Generator, a: np.ndarray | int, b: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
     """Return draws of Beta(a, b), also of its limits, where a or b is 0."""
     # numpy refuses zeros; with 1e-9 all draws are 0 or 1, as they should be.
     return rng.beta(np.maximum(a, 1e-9), np.maximum(b, 1e-9), shape)
 
 
-def ratio(part: np.ndarray, whole: np.ndarray, otherwise: float) -> np.ndarray:
+def divide(part: np.ndarray, whole: np.ndarray, default: float) -> np.ndarray:
     """Return part / whole, and `otherwise` where the whole is 0."""
     empty = whole <= 0
-    return np.where(empty, otherwise, part / np.where(empty, 1, whole))
+    return np.where(empty, default, part / np.where(empty, 1, whole))
 
 
-def lower_end(drawn: np.ndarray) -> np.ndarray:
+def compute_lower_end(drawn: np.ndarray) -> np.ndarray:
     """Return the lower end of the interval: (draws, ...) -> (...)."""
     return np.quantile(drawn, (1 - CONFIDENCE) / 2, axis=0)
 
 
-def upper_end(drawn: np.ndarray) -> np.ndarray:
+def compute_upper_end(drawn: np.ndarray) -> np.ndarray:
     """Return the upper end of the interval: (draws, ...) -> (...)."""
     return np.quantile(drawn, (1 + CONFIDENCE) / 2, axis=0)

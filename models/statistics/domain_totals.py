@@ -1,7 +1,7 @@
 """Recall and precision within a domain, such as the images of one place, from samples drawn of all images together.
 
 A stratum of an audit has N cells, n of them sampled, and all are equally likely to be. Whether a cell is present and in
-the domain is one more property of it, so the exact intervals of units (certificate.py) hold for the number of such
+the domain is one more property of it, so the exact intervals of units (certified_recall.py) hold for the number of such
 cells of the stratum: cells outside the domain count as absent. Every sample then bounds every domain, even one from
 which it happened to draw nothing. Accepted cells are the exception, as nearly all of them are present: of those in the
 domain the sampled ones are, given how many they are, a simple random sample (Cochran 1977, "Sampling Techniques", sec.
@@ -16,17 +16,25 @@ annotator/benchmark/certified_groups.py.
 
 import numpy as np
 
-from models.statistics.certificate import DRAWS, Certified, Labels, Strata, certify, doubt_of, weights
+from models.statistics.certified_recall import (
+    DEFAULT_DRAWS,
+    CertifiedFigures,
+    LabelTotals,
+    Strata,
+    certify,
+    compute_audit_weights,
+    compute_doubt,
+)
 from models.statistics.stratified_sampling import ACCEPTED_PRESENT
 
 
-def rows_within(counts: dict[str, np.ndarray], domain: int) -> dict[str, np.ndarray]:
+def select_domain_rows(counts: dict[str, np.ndarray], domain: int) -> dict[str, np.ndarray]:
     """Return the rows of `Strata` for one audit of one class in one domain, without `of_class` and `audit`.
 
     Strata without a cell in the domain are left out.
 
     Args:
-        counts: What `count_within` returned.
+        counts: What `count_strata_by_domain` returned.
         domain: The domain.
     """
     within = {name: cells[:, domain] for name, cells in counts.items() if name != "code"}
@@ -40,26 +48,26 @@ def rows_within(counts: dict[str, np.ndarray], domain: int) -> dict[str, np.ndar
     return {name: cells[some] for name, cells in rows.items()}
 
 
-def certify_domain(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -> Certified:
+def certify_domain(strata: Strata, labels: LabelTotals, draws: int = DEFAULT_DRAWS, seed: int = 0) -> CertifiedFigures:
     """Return recall, precision and missing positives of one domain; only those of all classes together are of use.
 
     Args:
-        strata: Rows of `rows_within`.
+        strata: Rows of `select_domain_rows`.
         labels: The labels within the domain, by class.
         draws: Monte Carlo draws of the sums.
         seed: Decides the draws.
     """
-    return certify(strata, labels, draws, seed, used=_used(strata, len(labels.present)))
+    return certify(strata, labels, draws, seed, used=_select_used_strata(strata, len(labels.present)))
 
 
-def _used(strata: Strata, classes: int) -> np.ndarray:
+def _select_used_strata(strata: Strata, classes: int) -> np.ndarray:
     """Return (H,) bool: the strata whose samples are used; of the others all open cells may be positives.
 
     A sum has the doubt of one unit of the most doubtful stratum that is used, and leaving a stratum out costs its open
     cells. As many of the most doubtful ones are left out as makes both together least. Sizes alone decide.
     """
-    weight = weights(strata, classes)
-    doubt = weight * doubt_of(strata)
+    weight = compute_audit_weights(strata, classes)
+    doubt = weight * compute_doubt(strata)
     open_ = weight * (strata.size - strata.present - strata.absent)
     used = (strata.drawn > 0) & (open_ > 0)
     summed = np.flatnonzero(used & (strata.code != ACCEPTED_PRESENT))

@@ -6,10 +6,11 @@ of an absent one with t_jc (specificity), independently of the others given the 
 no factor, so that missing answers need no care. Cells with the same class and the same answers are one pattern,
 counted.
 
-Few answers a person and class need a prior: s_jc ~ Beta(STRENGTH m_j, STRENGTH (1 - m_j)) with a mean m_j of the
-person, m_j ~ Beta(USUAL); t_jc alike, and pi_c ~ Beta(1, 1). So a person's classes inform each other; people do not.
-Truths, rates and means are drawn in turn (Gibbs sampling): truths and rates exactly, as Beta is conjugate, means on a
-grid. The intervals thus know that neither the truth nor the means are known. (Means of people and classes that EM
+Few answers a person and class need a prior: s_jc ~ Beta(PRIOR_STRENGTH m_j, PRIOR_STRENGTH (1 - m_j)) with a mean m_j
+of the
+person, m_j ~ Beta(MEAN_PRIOR); t_jc alike, and pi_c ~ Beta(1, 1). So a person's classes inform each other; people do
+not. Truths, rates and means are drawn in turn (Gibbs sampling): truths and rates exactly, as Beta is conjugate, means
+on a grid. The intervals thus know that neither the truth nor the means are known. (Means of people and classes that EM
 estimates, then held, gave intervals that were too narrow in simulations.) Of two people alone it is only known how
 often they differ; who of them errs, the priors decide.
 
@@ -22,14 +23,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, expit, logit
 
-STRENGTH = 10.0  # cells that a person's mean counts for in each class
-USUAL = (6.0, 1.0)  # the prior of a person's mean: most are right more often than not
-WARM_UP, DRAWS = 200, 2000
+PRIOR_STRENGTH = 10.0  # cells that a person's mean counts for in each class
+MEAN_PRIOR = (6.0, 1.0)  # the prior of a person's mean: most are right more often than not
+WARM_UP_DRAWS, POSTERIOR_DRAWS = 200, 2000
 # Probabilities alone: in simulations 2 % of the cells on which three people differ change between sure (90 %) and not
 # against 2,000 draws, 1 % between two runs of 2,000, and none from sure to sure of the opposite.
-BRIEF_WARM_UP, BRIEF_DRAWS = 50, 400
-LEVEL = 0.95
-GRID = np.arange(0.005, 1, 0.01)
+BRIEF_WARM_UP_DRAWS, BRIEF_DRAWS = 50, 400
+INTERVAL_LEVEL = 0.95
+MEAN_GRID = np.arange(0.005, 1, 0.01)
 
 Pattern = tuple[int, tuple[tuple[int, bool], ...]]
 """A class, and the people who answered with what each said (True: present)."""
@@ -67,16 +68,16 @@ class _Answers:
         self.pattern, self.rater, said = np.array(answers, np.int64).reshape(-1, 3).T
         self.said = said.astype(bool)
 
-    def by_rater(self, cells: np.ndarray, of: np.ndarray) -> np.ndarray:
+    def sum_by_rater(self, cells: np.ndarray, selected: np.ndarray) -> np.ndarray:
         """Return the sum of `cells` (one number a pattern) over the answers selected by `of`: (P, C)."""
         size = self.people * self.classes
-        return np.bincount(self.rater, cells[self.pattern] * of, size).reshape(self.people, self.classes)
+        return np.bincount(self.rater, cells[self.pattern] * selected, size).reshape(self.people, self.classes)
 
-    def by_class(self, cells: np.ndarray) -> np.ndarray:
+    def sum_by_class(self, cells: np.ndarray) -> np.ndarray:
         """Return the sum over the patterns of each class: (C,)."""
         return np.bincount(self.class_, cells, self.classes)
 
-    def probability(self, share: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
+    def compute_probability(self, share: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
         """Return P(present) of each pattern by Bayes' rule, given rates (P, C) and the share (C,) of present cells."""
         if_present, if_absent = logit(sensitivity).ravel(), logit(specificity).ravel()
         # log s / (1 - t) where present was said, log (1 - s) / t where absent was.
@@ -84,7 +85,7 @@ class _Answers:
         weight = base[self.rater] + np.where(self.said, (if_present + if_absent)[self.rater], 0.0)
         return expit(logit(share)[self.class_] + np.bincount(self.pattern, weight, len(self.cells)))
 
-    def counts(self, present: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def count_answers(self, present: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return right and all answers to present cells, then to absent cells, each (P, C).
 
         `present` is the number of present cells of each pattern.
@@ -92,14 +93,14 @@ class _Answers:
         absent = self.cells - present
         everything = np.ones(len(self.said), bool)
         return (
-            self.by_rater(present, self.said),
-            self.by_rater(present, everything),
-            self.by_rater(absent, ~self.said),
-            self.by_rater(absent, everything),
+            self.sum_by_rater(present, self.said),
+            self.sum_by_rater(present, everything),
+            self.sum_by_rater(absent, ~self.said),
+            self.sum_by_rater(absent, everything),
         )
 
 
-def error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0) -> ErrorRates:
+def estimate_error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0) -> ErrorRates:
     """Return the rates of everybody, from cells that two people or more answered.
 
     Args:
@@ -111,57 +112,61 @@ def error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed
     Raises:
         ValueError: A pattern has fewer than two answers: one answer does not show who errs.
     """
-    _refuse_one_answer(patterns)
-    start = _start(people, classes)
-    return sample(patterns, start, start, seed, held=False)
+    _check_two_answers(patterns)
+    start = _make_start(people, classes)
+    return sample_error_rates(patterns, start, start, seed, holds_means=False)
 
 
-def probabilities(patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0) -> dict[Pattern, float]:
-    """Return `error_rates(...).probability` to a few hundredths, in a fifth of the time; same arguments and errors."""
-    _refuse_one_answer(patterns)
-    answers, start = _Answers(patterns, people, classes), _start(people, classes)
+def estimate_probabilities(
+    patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0
+) -> dict[Pattern, float]:
+    """Return `estimate_error_rates(...).probability` to a few hundredths, in a fifth of the time."""
+    _check_two_answers(patterns)
+    answers, start = _Answers(patterns, people, classes), _make_start(people, classes)
     total = np.zeros(len(answers.cells))
-    for *_, probability in _draws(answers, start, start, seed, False, BRIEF_WARM_UP, BRIEF_DRAWS):
+    for *_, probability in _sample_draws(answers, start, start, seed, False, BRIEF_WARM_UP_DRAWS, BRIEF_DRAWS):
         total += probability
     return dict(zip(patterns, (total / BRIEF_DRAWS).tolist(), strict=True))
 
 
-def sample(
+def sample_error_rates(
     patterns: Mapping[Pattern, int],
     mean_sensitivity: np.ndarray,
     mean_specificity: np.ndarray,
     seed: int = 0,
-    held: bool = True,
+    holds_means: bool = True,
 ) -> ErrorRates:
-    """Return rates from DRAWS draws, given the means (P, C) of the priors; held=False: these are only a start."""
+    """Return POSTERIOR_DRAWS draws of the rates, given prior means (P, C). held=False: these are only a start."""
     answers = _Answers(patterns, *mean_sensitivity.shape)
-    drawn = np.zeros((2, DRAWS, *mean_sensitivity.shape))
+    drawn = np.zeros((2, POSTERIOR_DRAWS, *mean_sensitivity.shape))
     total = np.zeros(len(answers.cells))
-    draws = _draws(answers, mean_sensitivity, mean_specificity, seed, held, WARM_UP, DRAWS)
+    draws = _sample_draws(
+        answers, mean_sensitivity, mean_specificity, seed, holds_means, WARM_UP_DRAWS, POSTERIOR_DRAWS
+    )
     for draw, (sensitivity, specificity, probability) in enumerate(draws):
         drawn[:, draw] = sensitivity, specificity
         total += probability
-    probability = total / DRAWS
-    _, shown, _, empty = answers.counts(probability * answers.cells)
-    figures = _summary(drawn)
+    probability = total / POSTERIOR_DRAWS
+    _, shown, _, empty = answers.count_answers(probability * answers.cells)
+    figures = _summarize_draws(drawn)
     return ErrorRates(figures[0], figures[1], shown, empty, dict(zip(patterns, probability.tolist(), strict=True)))
 
 
-def _refuse_one_answer(patterns: Mapping[Pattern, int]) -> None:
+def _check_two_answers(patterns: Mapping[Pattern, int]) -> None:
     if alone := [pattern for pattern in patterns if len(pattern[1]) < 2]:
         raise ValueError(f"Only cells that two people or more answered can be used; this has one answer: {alone[0]}")
 
 
-def _start(people: int, classes: int) -> np.ndarray:
-    return np.full((people, classes), USUAL[0] / sum(USUAL))
+def _make_start(people: int, classes: int) -> np.ndarray:
+    return np.full((people, classes), MEAN_PRIOR[0] / sum(MEAN_PRIOR))
 
 
-def _draws(
+def _sample_draws(
     answers: _Answers,
     mean_sensitivity: np.ndarray,
     mean_specificity: np.ndarray,
     seed: int,
-    held: bool,
+    holds_means: bool,
     warm_up: int,
     draws: int,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -174,39 +179,41 @@ def _draws(
     sensitivity, specificity = mean_sensitivity, mean_specificity
     share = np.full(mean_sensitivity.shape[1], 0.5)
     for draw in range(-warm_up, draws):
-        probability = answers.probability(share, sensitivity, specificity)
+        probability = answers.compute_probability(share, sensitivity, specificity)
         present = rng.binomial(answers.cells, probability)
-        right, shown, rejected, empty = answers.counts(present)
-        sensitivity = _draw(rng, right, shown, mean_sensitivity)
-        specificity = _draw(rng, rejected, empty, mean_specificity)
-        in_class = answers.by_class(present)
-        if not held:
+        right, shown, rejected, empty = answers.count_answers(present)
+        sensitivity = _draw_rates(rng, right, shown, mean_sensitivity)
+        specificity = _draw_rates(rng, rejected, empty, mean_specificity)
+        in_class = answers.sum_by_class(present)
+        if not holds_means:
             mean_sensitivity = _draw_means(rng, sensitivity)
             mean_specificity = _draw_means(rng, specificity)
-        share = _inside(rng.beta(in_class + 1, answers.by_class(answers.cells) - in_class + 1))
+        share = _clip_rates(rng.beta(in_class + 1, answers.sum_by_class(answers.cells) - in_class + 1))
         if draw >= 0:
             yield sensitivity, specificity, probability
 
 
-def _summary(drawn: np.ndarray) -> np.ndarray:
+def _summarize_draws(drawn: np.ndarray) -> np.ndarray:
     """Return mean and interval over the second axis, which holds the draws, as a new last axis of 3."""
-    return np.stack([drawn.mean(1), *np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)], -1)
+    return np.stack(
+        [drawn.mean(1), *np.quantile(drawn, [(1 - INTERVAL_LEVEL) / 2, (1 + INTERVAL_LEVEL) / 2], axis=1)], -1
+    )
 
 
-def _draw(rng: np.random.Generator, right: np.ndarray, of: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    return _inside(rng.beta(right + STRENGTH * mean, of - right + STRENGTH * (1 - mean)))
+def _draw_rates(rng: np.random.Generator, right: np.ndarray, total: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    return _clip_rates(rng.beta(right + PRIOR_STRENGTH * mean, total - right + PRIOR_STRENGTH * (1 - mean)))
 
 
 def _draw_means(rng: np.random.Generator, rates: np.ndarray) -> np.ndarray:
     """Return a draw of the mean of each person's rates (P, C), on a grid: (P, C), the same in each column."""
-    a, b = STRENGTH * GRID, STRENGTH * (1 - GRID)
-    log = (USUAL[0] - 1) * np.log(GRID) + (USUAL[1] - 1) * np.log(1 - GRID)
+    a, b = PRIOR_STRENGTH * MEAN_GRID, PRIOR_STRENGTH * (1 - MEAN_GRID)
+    log = (MEAN_PRIOR[0] - 1) * np.log(MEAN_GRID) + (MEAN_PRIOR[1] - 1) * np.log(1 - MEAN_GRID)
     log = log - rates.shape[1] * betaln(a, b) + np.log(rates).sum(1)[:, None] * a + np.log1p(-rates).sum(1)[:, None] * b
     weight = np.exp(log - log.max(1, keepdims=True)).cumsum(1)
     index = (weight < rng.random((len(rates), 1)) * weight[:, -1:]).sum(1)
-    return np.repeat(GRID[index][:, None], rates.shape[1], 1)
+    return np.repeat(MEAN_GRID[index][:, None], rates.shape[1], 1)
 
 
-def _inside(rates: np.ndarray) -> np.ndarray:
+def _clip_rates(rates: np.ndarray) -> np.ndarray:
     """Return rates clipped so that their logits are finite."""
     return np.clip(rates, 1e-9, 1 - 1e-9)

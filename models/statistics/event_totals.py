@@ -5,7 +5,7 @@ the images of an event are. They say little of events: of an event of thirty ima
 sampled image mostly shows nothing. So events are drawn themselves, in strata by the highest probability of their
 images, and all their images are asked (one-stage cluster sampling: Cochran 1977, "Sampling Techniques", ch. 9). Whether
 an event shows the class is then one answer of one unit, and the exact intervals of units hold
-(models/statistics/certificate.py): nothing is assumed of how alike the images of an event are.
+(models/statistics/certified_recall.py): nothing is assumed of how alike the images of an event are.
 
 Images of such a sample are not counted for images. Counted as if they had been drawn one by one, they would claim far
 too much: `annotator bench certificate` shows it, and that both kinds of intervals hold.
@@ -17,10 +17,10 @@ import numpy as np
 
 from models.labels import ABSENT, PRESENT
 from models.statistics.bounds import Bounds
-from models.statistics.certificate import DRAWS, Labels, Strata, certify, count
-from models.statistics.stratified_sampling import OUTSIDE, UNKNOWN, Drawn, draw_class, usable
+from models.statistics.certified_recall import DEFAULT_DRAWS, LabelTotals, Strata, certify, count_strata
+from models.statistics.stratified_sampling import NO_STRATUM, UNKNOWN_CELL, DrawnSample, draw_sample, find_usable_cells
 
-OPEN = 2  # not known
+OPEN_STATE = 2  # not known
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,10 @@ class EventSample:
     in_audit: np.ndarray
 
     @classmethod
-    def nothing(cls, images: int) -> "EventSample":
+    def empty(cls, images: int) -> "EventSample":
         """Return the sample of a class whose events were not sampled."""
         none = np.zeros(0, np.int64)
-        return cls(np.full(images, OUTSIDE, np.uint8), none, none, none.astype(bool))
+        return cls(np.full(images, NO_STRATUM, np.uint8), none, none, none.astype(bool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,8 @@ class EventTotals:
     missing: Bounds
 
 
-def states_of_events(states: np.ndarray, events: np.ndarray) -> np.ndarray:
-    """Return the state of each event, (E,) int8: PRESENT if an image is, ABSENT if all images are, else OPEN.
+def compute_event_states(states: np.ndarray, events: np.ndarray) -> np.ndarray:
+    """Return the state of each event, (E,) int8: PRESENT if an image is, ABSENT if all images are, else OPEN_STATE.
 
     Args:
         states: (N,) int, PRESENT, ABSENT, or anything else for a cell without an answer.
@@ -74,7 +74,7 @@ def states_of_events(states: np.ndarray, events: np.ndarray) -> np.ndarray:
     many = int(events.max(initial=-1)) + 1
     present = np.bincount(events[states == PRESENT], minlength=many) > 0
     is_open = np.bincount(events[(states != PRESENT) & (states != ABSENT)], minlength=many) > 0
-    return np.where(present, PRESENT, np.where(is_open, OPEN, ABSENT)).astype(np.int8)
+    return np.where(present, PRESENT, np.where(is_open, OPEN_STATE, ABSENT)).astype(np.int8)
 
 
 def draw_events(
@@ -84,8 +84,8 @@ def draw_events(
     askable: np.ndarray,
     many: int,
     rng: np.random.Generator,
-) -> Drawn:
-    """Draw a sample of the events of a class that are neither found nor answered, as `draw_class` draws cells.
+) -> DrawnSample:
+    """Draw a sample of the events of a class that are neither found nor answered, as `draw_sample` draws cells.
 
     Args:
         states: (N,) int, PRESENT, ABSENT, or anything else for a cell without an answer.
@@ -98,18 +98,18 @@ def draw_events(
     Returns:
         Strata of images, and the images without an answer of the sampled events, event by event in random order.
     """
-    of_events = states_of_events(states, events)
+    of_events = compute_event_states(states, events)
     likeliest = np.full(len(of_events), np.nan)
     known = np.flatnonzero(~np.isnan(scores))
     np.fmax.at(likeliest, events[known], scores[known].astype(np.float64))
     kinds = np.full(len(of_events), -1)
-    kinds[askable] = np.where(of_events[askable] == OPEN, UNKNOWN, -1)
-    drawn = draw_class(kinds, likeliest, many, rng)
+    kinds[askable] = np.where(of_events[askable] == OPEN_STATE, UNKNOWN_CELL, -1)
+    drawn = draw_sample(kinds, likeliest, many, rng)
     rank = np.full(len(of_events), len(drawn.rows))
     rank[drawn.rows] = np.arange(len(drawn.rows))
     rows = np.flatnonzero((rank[events] < len(drawn.rows)) & (states != PRESENT) & (states != ABSENT))
-    strata = np.where((states == PRESENT) | (states == ABSENT), OUTSIDE, drawn.strata[events])
-    return Drawn(strata.astype(np.uint8), rows[np.argsort(rank[events[rows]], kind="stable")])
+    strata = np.where((states == PRESENT) | (states == ABSENT), NO_STRATUM, drawn.strata[events])
+    return DrawnSample(strata.astype(np.uint8), rows[np.argsort(rank[events[rows]], kind="stable")])
 
 
 def count_events(sample: EventSample, states: np.ndarray, events: np.ndarray) -> dict[str, np.ndarray]:
@@ -123,16 +123,16 @@ def count_events(sample: EventSample, states: np.ndarray, events: np.ndarray) ->
         states: (N,) int, the current decisions: PRESENT, ABSENT, or anything else for an open cell.
         events: (N,) int64 from 0, the event of each image now.
     """
-    of_events = states_of_events(states, events)
+    of_events = compute_event_states(states, events)
     many = len(of_events)
-    drawn_from = np.flatnonzero(sample.strata != OUTSIDE)
-    lowest, highest = np.full(many, OUTSIDE, np.uint8), np.zeros(many, np.uint8)
+    drawn_from = np.flatnonzero(sample.strata != NO_STRATUM)
+    lowest, highest = np.full(many, NO_STRATUM, np.uint8), np.zeros(many, np.uint8)
     np.minimum.at(lowest, events[drawn_from], sample.strata[drawn_from])
     np.maximum.at(highest, events[drawn_from], sample.strata[drawn_from])
     images = np.bincount(events[drawn_from], minlength=many)
     sampled = np.bincount(events[sample.rows], minlength=many)
     is_one = (lowest == highest) & ((sampled == 0) | (sampled == images))
-    strata = np.where(is_one, lowest, OUTSIDE).astype(np.uint8)
+    strata = np.where(is_one, lowest, NO_STRATUM).astype(np.uint8)
 
     rows = np.flatnonzero(is_one & (sampled > 0))
     places = np.full(many, np.iinfo(np.int64).max)
@@ -141,12 +141,12 @@ def count_events(sample: EventSample, states: np.ndarray, events: np.ndarray) ->
     counted = np.zeros(len(rows), bool)
     for code in np.unique(strata[rows]):
         of = np.flatnonzero(strata[rows] == code)
-        counted[of] = usable(places[rows[of]], of_events[rows[of]] != OPEN, in_audit[rows[of]])
-    return count(strata, of_events, np.zeros(many, bool), rows, counted)
+        counted[of] = find_usable_cells(places[rows[of]], of_events[rows[of]] != OPEN_STATE, in_audit[rows[of]])
+    return count_strata(strata, of_events, np.zeros(many, bool), rows, counted)
 
 
 def certify_events(
-    counts: list[dict[str, np.ndarray]], found: np.ndarray, draws: int = DRAWS, seed: int = 0
+    counts: list[dict[str, np.ndarray]], found: np.ndarray, draws: int = DEFAULT_DRAWS, seed: int = 0
 ) -> EventTotals:
     """Return recall and missing events with 95 % intervals; only labels of people count as found.
 
@@ -166,7 +166,7 @@ def certify_events(
         **{name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in names}
     )
     none = np.zeros(len(counts), np.int64)
-    labels = Labels(found, none, none.astype(float), np.full(len(counts), np.nan), none, none)
+    labels = LabelTotals(found, none, none.astype(float), np.full(len(counts), np.nan), none, none)
     certified = certify(strata, labels, draws, seed)
     drawn = np.bincount(strata.of_class, strata.drawn, minlength=len(counts)).astype(np.int64)
     return EventTotals(

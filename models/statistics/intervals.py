@@ -6,26 +6,30 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import bdtr
 
-from models.statistics.agreement import Estimate
+from models.statistics.agreement_coefficients import Estimate
 
-Z = 1.96  # standard deviations on both sides that hold 95 %
+Z_95 = 1.96  # standard deviations on both sides that hold 95 %
 
 
-def wilson(successes: int, of: int) -> tuple[float, float]:
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """Return the 95 % interval of a share, Wilson 1927, eq. 4; `of` is at least 1."""
-    share = successes / of
-    middle = (share + Z**2 / (2 * of)) / (1 + Z**2 / of)
-    half = Z / (1 + Z**2 / of) * math.sqrt(share * (1 - share) / of + Z**2 / (4 * of**2))
+    share = successes / trials
+    middle = (share + Z_95**2 / (2 * trials)) / (1 + Z_95**2 / trials)
+    half = Z_95 / (1 + Z_95**2 / trials) * math.sqrt(share * (1 - share) / trials + Z_95**2 / (4 * trials**2))
     # Exact ends for 0 and all: rounding must not make 0 of 26 "<1 % to 12 %".
-    return 0.0 if not successes else middle - half, 1.0 if successes == of else middle + half
+    return 0.0 if not successes else middle - half, 1.0 if successes == trials else middle + half
 
 
-def share(successes: int, of: int) -> Estimate:
+def estimate_share(successes: int, trials: int) -> Estimate:
     """Return a share with its interval (`wilson`); nan if `of` is 0."""
-    return Estimate(successes / of, *wilson(successes, of)) if of else Estimate(np.nan, np.nan, np.nan)
+    return (
+        Estimate(successes / trials, *wilson_interval(successes, trials))
+        if trials
+        else Estimate(np.nan, np.nan, np.nan)
+    )
 
 
-def median(values: Sequence[float]) -> Estimate:
+def estimate_median(values: Sequence[float]) -> Estimate:
     """Return the median with a 95 % interval of two order statistics, for a population of any shape.
 
     The ends are the k-th smallest and the k-th largest value, with the largest k for which fewer than k of n values lie

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-STEPS = 200
-GAIN = 1e-12  # a group is done once the linear model of a step promises to lower its cost by less than this of 1 + cost
-FALL = 0.25  # share of what the linear model promises by which a step has to lower the cost (Armijo 1966)
+MAX_STEPS = 200
+# a group is done once the linear model of a step promises to lower its cost by less than this of 1 + cost
+GAIN_TOLERANCE = 1e-12
+ARMIJO_SHARE = 0.25  # share of what the linear model promises by which a step has to lower the cost (Armijo 1966)
 
 Predictor = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """From coefficients (G, k) to the logit of each answer (n,) and its derivatives by the coefficients of the answer's
@@ -70,26 +71,26 @@ def fit_logistic(
         bounds: Lowest and highest coefficients, (k,) each; None: any.
     """
     mean = np.atleast_2d(mean).astype(np.float64)
-    objective = _Objective(predictor, answers, mean, _matrix(precision), offset, weights, groups)
+    objective = _Objective(predictor, answers, mean, _to_matrix(precision), offset, weights, groups)
     low, high = bounds or (-np.inf, np.inf)
     coefficients = np.clip(mean if start is None else start, low, high)
-    current, active = objective.at(coefficients), np.ones(len(mean), bool)
+    current, active = objective.evaluate(coefficients), np.ones(len(mean), bool)
     steps = 0
     while True:
         gradient, information = objective.derivatives(coefficients, current)
         at_bound = (coefficients <= low) & (gradient > 0) | (coefficients >= high) & (gradient < 0)
-        step = _solve(information, gradient, at_bound) * active[:, None]
-        gain, enough = (gradient * step).sum(1), GAIN * (1 + current.cost)
+        step = _solve_newton_step(information, gradient, at_bound) * active[:, None]
+        gain, enough = (gradient * step).sum(1), GAIN_TOLERANCE * (1 + current.cost)
         while True:
             moved = np.clip(coefficients - step, low, high)
-            evaluated = objective.at(moved)
-            worse = (gain > enough) & ~(evaluated.cost <= current.cost - FALL * gain)
+            evaluated = objective.evaluate(moved)
+            worse = (gain > enough) & ~(evaluated.cost <= current.cost - ARMIJO_SHARE * gain)
             if not worse.any():
                 break
             step[worse], gain[worse] = step[worse] / 2, gain[worse] / 2
         coefficients, current = moved, evaluated
         active, steps = active & (gain > enough), steps + 1
-        if steps == STEPS or not active.any():
+        if steps == MAX_STEPS or not active.any():
             return LogisticFit(coefficients, information)
 
 
@@ -114,18 +115,18 @@ class _Objective:
     weights: np.ndarray | float
     groups: np.ndarray | None
 
-    def at(self, coefficients: np.ndarray) -> _Evaluation:
+    def evaluate(self, coefficients: np.ndarray) -> _Evaluation:
         logits, slopes = self._predict(coefficients)
         apart = coefficients - self.mean
-        cost = self._summed(self.weights * (np.logaddexp(0, logits) - self.answers * logits))
+        cost = self._sum_by_group(self.weights * (np.logaddexp(0, logits) - self.answers * logits))
         return _Evaluation(cost + ((apart @ self.precision) * apart).sum(1) / 2, logits, slopes)
 
     def derivatives(self, coefficients: np.ndarray, at: _Evaluation) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient (G, k) and the expected second derivatives (G, k, k)."""
         chances = expit(at.logits)
         missed, curvature = self.weights * (chances - self.answers), self.weights * chances * (1 - chances)
-        gradient = self._moments(at.slopes, missed[:, None])[:, :, 0]
-        information = self._moments(at.slopes, at.slopes * curvature[:, None])
+        gradient = self._sum_products_by_group(at.slopes, missed[:, None])[:, :, 0]
+        information = self._sum_products_by_group(at.slopes, at.slopes * curvature[:, None])
         return gradient + (coefficients - self.mean) @ self.precision, information + self.precision
 
     def _predict(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,22 +138,24 @@ class _Objective:
             logits, slopes = (self.predictor * coefficients[self.groups]).sum(1), self.predictor
         return logits + self.offset, slopes
 
-    def _summed(self, values: np.ndarray) -> np.ndarray:
+    def _sum_by_group(self, values: np.ndarray) -> np.ndarray:
         """Return the sums (G,) of values (n,) in each group."""
         return values.sum(keepdims=True) if self.groups is None else np.bincount(self.groups, values, len(self.mean))
 
-    def _moments(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def _sum_products_by_group(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Return the sums (G, k, m) of the products of left (n, k) and right (n, m) in each group."""
         if self.groups is None:
             return (left.T @ right)[None]
-        return np.stack([[self._summed(column * other) for other in right.T] for column in left.T]).transpose(2, 0, 1)
+        return np.stack([[self._sum_by_group(column * other) for other in right.T] for column in left.T]).transpose(
+            2, 0, 1
+        )
 
 
-def _matrix(precision: np.ndarray) -> np.ndarray:
+def _to_matrix(precision: np.ndarray) -> np.ndarray:
     return np.diag(precision) if np.ndim(precision) == 1 else np.asarray(precision, np.float64)
 
 
-def _solve(information: np.ndarray, gradient: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+def _solve_newton_step(information: np.ndarray, gradient: np.ndarray, fixed: np.ndarray) -> np.ndarray:
     """Return Newton steps (G, k); coefficients held at a bound, `fixed` (G, k), do not move."""
     if fixed.any():
         free = ~fixed

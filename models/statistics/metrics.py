@@ -31,7 +31,7 @@ def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
     Raises:
         ValueError: The lengths differ.
     """
-    scores, truth = flat("average_precision", scores, truth)
+    scores, truth = check_ranking("average_precision", scores, truth)
     positives = int(truth.sum())
     if positives == 0:
         return float("nan")
@@ -64,7 +64,7 @@ def asl_average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
     Source: helper_functions.py of Ben-Baruch et al., "Asymmetric Loss", ICCV 2021, taken over by Zhang et al., "Simple
     and Robust Loss Design for Multi-Label Learning with Missing Labels", 2021.
     """
-    scores, truth = flat("asl_average_precision", scores, truth)
+    scores, truth = check_ranking("asl_average_precision", scores, truth)
     if not len(scores):
         return float("nan")
     hits = truth[np.argsort(scores, kind="stable")[::-1]]
@@ -126,7 +126,7 @@ def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
     """
     if k < 1:
         raise ValueError(f"k = {k}; the precision of the first k needs at least 1.")
-    scores, truth = flat("precision_at", scores, truth)
+    scores, truth = check_ranking("precision_at", scores, truth)
     if not len(scores):
         return float("nan")
     return float(truth[np.argsort(-scores, kind="stable")[:k]].mean())
@@ -178,7 +178,9 @@ def wasserstein_distance(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.sum(np.abs(below[0] - below[1]) * np.diff(steps)))
 
 
-def honest_totals(probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray, marks: int = 10) -> tuple[int, int]:
+def count_honest_totals(
+    probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray, marks: int = 10
+) -> tuple[int, int]:
     """Return the number of rare classes, and of those whose probabilities add up to the truth within a factor of 2.
 
     A class is rare if it is marked on at least one image and on fewer than `marks`. Only the sum over all images of a
@@ -232,7 +234,7 @@ def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bin
     return float(np.abs(gaps).sum() / len(probabilities))
 
 
-def best_threshold(present: int, chances: np.ndarray) -> float:
+def find_best_threshold(present: int, chances: np.ndarray) -> float:
     """Return the probability from which unknown cells must count as present for the largest expected F1 of all labels.
 
     The best threshold is half of the F1 it reaches, so below 0.5 wherever labels are far from complete: Lipton, Elkan
@@ -252,7 +254,7 @@ def best_threshold(present: int, chances: np.ndarray) -> float:
     return float(ranked[best - 1]) if best else 1.0
 
 
-def confident_threshold(
+def find_confident_threshold(
     chances: np.ndarray, expected_error: float, worst: float, counts: np.ndarray | None = None
 ) -> float:
     """Return the lowest threshold with few enough expected errors among the cells at or above it; nan if there is none.
@@ -279,7 +281,7 @@ def confident_threshold(
     return float(ranked[fits[-1]]) if len(fits) else float("nan")
 
 
-def flat(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def check_ranking(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return scores as float64, nan replaced by -inf, and truth as bool. Raise ValueError unless both are (n,)."""
     scores, truth = check_same_shape(caller, scores, truth)
     if scores.ndim != 1:

@@ -14,14 +14,14 @@ from scipy.special import expit, logit
 from models.labels import PRESENT
 from models.statistics.logistic import fit_logistic
 
-MOST = 4.0  # an input lies between -MOST and MOST
-SUREST = 1e-3  # probabilities are moved so far inside (0, 1) first
+MAX_INPUT = 4.0  # an input lies between -MAX_INPUT and MAX_INPUT
+PROBABILITY_EPS = 1e-3  # probabilities are moved so far inside (0, 1) first
 PRIOR_WEIGHT = 0.25  # of all sources together, an input, before answers say more
-GUESS_IS_WORTH = 3.0  # positives of a class: with as many, a trusted first guess and our own model count alike
-TRUST_IS_WORTH = 5.0  # positives: so many must speak against a source before it is trusted half
-NO_TRUST = 0.2  # what noise earns by chance: from there on trust is counted
+GUESS_PRIOR_POSITIVES = 3.0  # positives of a class: with as many, a trusted first guess and our own model count alike
+TRUST_PRIOR_POSITIVES = 5.0  # positives: so many must speak against a source before it is trusted half
+CHANCE_TRUST = 0.2  # what noise earns by chance: from there on trust is counted
 GUESS_SHIFT_PRECISION = 1.0  # of the shift that "absent" answers give a guess
-COLUMNS = 16  # classes at once: no second copy of everything
+CLASSES_PER_CHUNK = 16  # classes at once: no second copy of everything
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,27 +42,29 @@ class OutsideScores:
         """Return whether the scores are probabilities."""
         return self.scale == "probability"
 
-    def inputs(self) -> np.ndarray:
-        """Return (N, C) float32 in [-MOST, MOST], mean 0 in every class before clipping; nan without a score."""
+    def compute_inputs(self) -> np.ndarray:
+        """Return (N, C) float32 in [-MAX_INPUT, MAX_INPUT], class means 0 before clipping; nan without a score."""
         images, classes = self.scores.shape
         result = np.full((images, classes), np.nan, np.float32)
-        for start in range(0, classes, COLUMNS):
-            columns = slice(start, start + COLUMNS)
-            values = self._logits(columns) if self.is_probability else np.array(self.scores[:, columns], np.float64)
+        for start in range(0, classes, CLASSES_PER_CHUNK):
+            columns = slice(start, start + CLASSES_PER_CHUNK)
+            values = (
+                self._compute_logits(columns) if self.is_probability else np.array(self.scores[:, columns], np.float64)
+            )
             known = ~np.isnan(values)
             count = np.maximum(known.sum(0), 1)
             values -= np.where(known, values, 0).sum(0) / count
             spread = np.sqrt(np.square(np.where(known, values, 0)).sum(0) / count)
             values /= np.maximum(spread, 1) if self.is_probability else np.where(spread > 1e-9, spread, 1)
-            result[:, columns] = np.clip(values, -MOST, MOST)
+            result[:, columns] = np.clip(values, -MAX_INPUT, MAX_INPUT)
         return result
 
-    def _logits(self, columns: slice) -> np.ndarray:
-        return logit(np.clip(np.array(self.scores[:, columns], np.float64), SUREST, 1 - SUREST))
+    def _compute_logits(self, columns: slice) -> np.ndarray:
+        return logit(np.clip(np.array(self.scores[:, columns], np.float64), PROBABILITY_EPS, 1 - PROBABILITY_EPS))
 
-    def guess(self, column: int) -> np.ndarray:
+    def guess_logits(self, column: int) -> np.ndarray:
         """Return the logits (N,) of a class by a source of probabilities, nan where there is no score."""
-        return self._logits(slice(column, column + 1))[:, 0]
+        return self._compute_logits(slice(column, column + 1))[:, 0]
 
 
 def can_guess(outside: Sequence[OutsideScores]) -> bool:
@@ -70,15 +72,15 @@ def can_guess(outside: Sequence[OutsideScores]) -> bool:
     return any(source.is_probability and not np.isnan(source.scores).all() for source in outside)
 
 
-def with_first_guesses(
+def add_first_guesses(
     probabilities: np.ndarray, labels: np.ndarray, unbiased: np.ndarray, outside: Sequence[OutsideScores], stacked: bool
 ) -> np.ndarray:
     """Return probabilities (N, C) in which scores of sources replace or adjust those that answers cannot support yet.
 
     A class that nobody has marked gets the mean of the sources of probabilities, shifted by its unbiased answers; an
     image without such scores gets the lowest of that mean. A marked class, while nothing is stacked, gets the average
-    of our model and the guess, in logits, where a guess is worth GUESS_IS_WORTH positives, and other scores add
-    PRIOR_WEIGHT of their input. Each source counts as far as it is trusted (`trust`, `trust_of_class`).
+    of our model and the guess, in logits, where a guess is worth GUESS_PRIOR_POSITIVES positives, and other scores add
+    PRIOR_WEIGHT of their input. Each source counts as far as it is trusted (`trust`, `estimate_class_trust`).
 
     Args:
         probabilities: (N, C) of our own model, nan in the columns of classes that nobody has marked.
@@ -90,32 +92,34 @@ def with_first_guesses(
     if not outside or (stacked and not np.isnan(probabilities).all(0).any()):
         return probabilities
     result = probabilities.copy()
-    inputs = [source.inputs() for source in outside]
-    trusted = [trust(values, labels) for values in inputs]
+    inputs = [source.compute_inputs() for source in outside]
+    trusted = [estimate_trust(values, labels) for values in inputs]
     triples = list(zip(outside, inputs, trusted, strict=True))
     for column in range(result.shape[1]):
         of_class = [
-            (source, values, trust_of_class(values[:, column], labels[:, column], weight))
+            (source, values, estimate_class_trust(values[:, column], labels[:, column], weight))
             for source, values, weight in triples
         ]
         guessing = [(source, weight) for source, _, weight in of_class if source.is_probability and weight > 0]
         orders = [(values, weight) for source, values, weight in of_class if not source.is_probability]
-        guess, weight = _mean([(source.guess(column), weight) for source, weight in guessing], len(result))
+        guess, weight = _average_columns(
+            [(source.guess_logits(column), weight) for source, weight in guessing], len(result)
+        )
         own, has_guess = result[:, column], not np.isnan(guess).all()
         if np.isnan(own).all():
             if has_guess:
                 filled = np.where(np.isnan(guess), np.nanmin(guess), guess)
-                result[:, column] = expit(filled + _shift(filled, labels[:, column], unbiased[:, column]))
+                result[:, column] = expit(filled + _fit_shift(filled, labels[:, column], unbiased[:, column]))
         elif not stacked:
             logits = logit(np.clip(own.astype(np.float64), 1e-6, 1 - 1e-6))
-            share = weight * GUESS_IS_WORTH / (GUESS_IS_WORTH + int((labels[:, column] == PRESENT).sum()))
+            share = weight * GUESS_PRIOR_POSITIVES / (GUESS_PRIOR_POSITIVES + int((labels[:, column] == PRESENT).sum()))
             logits = np.where(np.isnan(guess), logits, logits + share * (guess - logits))
-            order, weight = _mean([(values[:, column], weight) for values, weight in orders], len(result))
+            order, weight = _average_columns([(values[:, column], weight) for values, weight in orders], len(result))
             result[:, column] = expit(logits + PRIOR_WEIGHT * weight * np.nan_to_num(order))
     return result
 
 
-def trust(inputs: np.ndarray, labels: np.ndarray) -> float:
+def estimate_trust(inputs: np.ndarray, labels: np.ndarray) -> float:
     """Return how far to trust a source, in [0, 1], by the labels "present" alone, which exist before any sample.
 
     The trust grows with how far the inputs of positives lie above those of all images, in standard deviations, at most
@@ -128,43 +132,47 @@ def trust(inputs: np.ndarray, labels: np.ndarray) -> float:
     """
     values = inputs[labels == PRESENT]
     values = values[~np.isnan(values)]
-    spread = _spread(inputs)
+    spread = _compute_std(inputs)
     above = min(max(float(values.mean()) / spread, 0.0), 1.0) if len(values) and spread > 1e-9 else 0.0
-    earned = (TRUST_IS_WORTH + len(values) * above) / (TRUST_IS_WORTH + len(values))
-    return max(0.0, (earned - NO_TRUST) / (1 - NO_TRUST))
+    earned = (TRUST_PRIOR_POSITIVES + len(values) * above) / (TRUST_PRIOR_POSITIVES + len(values))
+    return max(0.0, (earned - CHANCE_TRUST) / (1 - CHANCE_TRUST))
 
 
-def trust_of_class(inputs: np.ndarray, labels: np.ndarray, of_source: float) -> float:
-    """Return how far to trust a source in one class, at most `of_source`, its trust in all classes.
+def estimate_class_trust(inputs: np.ndarray, labels: np.ndarray, source_trust: float) -> float:
+    """Return how far to trust a source in one class, at most `source_trust`, its trust in all classes.
 
-    `of_source` counts as much as TRUST_IS_WORTH positives of the class itself, so that a source that is noise in this
+    `source_trust` counts as much as TRUST_PRIOR_POSITIVES positives of the class itself, so that a source that is
+    noise in this
     class loses its weight here as positives come in.
 
     Args:
         inputs: (N,) the class's column of the inputs of `trust`.
         labels: (N,) the class's column of its labels.
-        of_source: The trust in all classes, in [0, 1].
+        source_trust: The trust in all classes, in [0, 1].
     """
     values = inputs[labels == PRESENT]
     values = values[~np.isnan(values)]
     spread = float(np.nanstd(inputs)) if len(values) else 0.0
     above = min(max(float(values.mean()) / spread, 0.0), 1.0) if spread > 1e-9 else 0.0
-    earned = max(0.0, (above - NO_TRUST) / (1 - NO_TRUST))
-    return min(of_source, (TRUST_IS_WORTH * of_source + len(values) * earned) / (TRUST_IS_WORTH + len(values)))
+    earned = max(0.0, (above - CHANCE_TRUST) / (1 - CHANCE_TRUST))
+    return min(
+        source_trust,
+        (TRUST_PRIOR_POSITIVES * source_trust + len(values) * earned) / (TRUST_PRIOR_POSITIVES + len(values)),
+    )
 
 
-def _spread(inputs: np.ndarray) -> float:
+def _compute_std(inputs: np.ndarray) -> float:
     """Return the standard deviation of all numbers but nan, computed some columns at a time; 0 where all are nan."""
     sums = np.zeros(3)
-    for start in range(0, inputs.shape[1], COLUMNS):
-        part = inputs[:, start : start + COLUMNS]
+    for start in range(0, inputs.shape[1], CLASSES_PER_CHUNK):
+        part = inputs[:, start : start + CLASSES_PER_CHUNK]
         known = part[~np.isnan(part)].astype(np.float64)
         sums += len(known), known.sum(), np.square(known).sum()
     count, total, squares = sums
     return float(np.sqrt(max(squares / count - (total / count) ** 2, 0.0))) if count else 0.0
 
 
-def _mean(columns: Sequence[tuple[np.ndarray, float]], images: int) -> tuple[np.ndarray, float]:
+def _average_columns(columns: Sequence[tuple[np.ndarray, float]], images: int) -> tuple[np.ndarray, float]:
     """Return the weighted mean (N,) of the columns without nan, nan where all are nan; and the mean of the weights."""
     sums, total = np.zeros(images), np.zeros(images)
     for values, weight in columns:
@@ -175,7 +183,7 @@ def _mean(columns: Sequence[tuple[np.ndarray, float]], images: int) -> tuple[np.
     return mean, sum(weight for _, weight in columns) / max(len(columns), 1)
 
 
-def _shift(guess: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> float:
+def _fit_shift(guess: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> float:
     """Return the shift, in logits, of the guesses for a class by its unbiased answers; 0 without any."""
     rows = np.flatnonzero(unbiased)
     if not len(rows):

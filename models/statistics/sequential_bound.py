@@ -14,10 +14,10 @@ from functools import lru_cache
 import numpy as np
 
 CONFIDENCE = 0.95
-CANDIDATES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995)
+CANDIDATE_THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995)
 """Thresholds of the probability above which cells may be auto-accepted, fixed before any answer is seen."""
-ROOM = 1.3  # size of a sample, relative to the smallest one that suffices when it has no mistake
-POSSIBLE = (0.995, *(percent / 100 for percent in range(99, 50, -1)))
+SAMPLE_RESERVE = 1.3  # size of a sample, relative to the smallest one that suffices when it has no mistake
+POSSIBLE_PRECISIONS = (0.995, *(percent / 100 for percent in range(99, 50, -1)))
 """Precisions that can be guaranteed instead of one that cannot, the highest first."""
 BETS = ((0.0, 0.5), (0.2, 0.25), (0.5, 0.15), (0.8, 0.1))
 """(share of the null hypothesis's wrong cells that a bet expects, stake). The first bet gains most from a sample
@@ -25,7 +25,7 @@ without a mistake, and loses everything at the first mistake."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class StratifiedSample:
     """A stratified random sample of the cells of one class.
 
     Attributes:
@@ -41,7 +41,7 @@ class Sample:
     wrong: np.ndarray
 
 
-def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENCE) -> int:
+def bound_wrong_cells(wrong: np.ndarray, population: int, confidence: float = CONFIDENCE) -> int:
     """Return an upper bound of the number of wrong cells in a population.
 
     Args:
@@ -61,7 +61,7 @@ def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENC
     low, high = int(wrong.sum()), population - int((~wrong).sum())
     while low < high:  # the evidence against "w or more" grows with w
         middle = (low + high + 1) // 2
-        if _log_evidence(wrong, population, middle) >= -np.log(1 - confidence):
+        if _compute_log_evidence(wrong, population, middle) >= -np.log(1 - confidence):
             high = middle - 1
         else:
             low = middle
@@ -69,7 +69,7 @@ def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENC
 
 
 @lru_cache(maxsize=4096)
-def needed(population: int, precision: float, confidence: float = CONFIDENCE) -> int:
+def count_needed_answers(population: int, precision: float, confidence: float = CONFIDENCE) -> int:
     """Return how many answers without a mistake show that the other cells of a population have this precision.
 
     Args:
@@ -81,36 +81,42 @@ def needed(population: int, precision: float, confidence: float = CONFIDENCE) ->
         0 .. N; N (all of them) where the population is too small to allow one mistake.
     """
     for drawn in range(0, population, min(max(population // 200, 1), 10)):
-        if most_wrong(np.zeros(drawn, bool), population, confidence) <= _allowed(population - drawn, precision):
+        if bound_wrong_cells(np.zeros(drawn, bool), population, confidence) <= _count_allowed_errors(
+            population - drawn, precision
+        ):
             return drawn
         if drawn > 400 / (1 - precision):  # never needed, however large the population
             break
     return population
 
 
-def possible_precision(population: int, share: float) -> float | None:
+def find_possible_precision(population: int, share: float) -> float | None:
     """Return the highest precision that a sample of at most `share` of the population can show, with some mistakes.
 
-    None below the lowest of POSSIBLE.
+    None below the lowest of POSSIBLE_PRECISIONS.
 
     Args:
         population: The number of cells.
         share: In (0, 1].
     """
     # The sample shrinks with the precision, so that bisection finds the first precision that is possible.
-    place = bisect_left(POSSIBLE, True, key=lambda precision: sample_size(population, precision) <= share * population)
-    return POSSIBLE[place] if place < len(POSSIBLE) else None
+    place = bisect_left(
+        POSSIBLE_PRECISIONS,
+        True,
+        key=lambda precision: compute_sample_size(population, precision) <= share * population,
+    )
+    return POSSIBLE_PRECISIONS[place] if place < len(POSSIBLE_PRECISIONS) else None
 
 
-def sample_size(population: int, precision: float) -> int:
+def compute_sample_size(population: int, precision: float) -> int:
     """Return the number of cells to sample, so that a model somewhat better than the precision can show it.
 
-    This is ROOM times `needed`, at most the population.
+    This is SAMPLE_RESERVE times `needed`, at most the population.
     """
-    return min(population, int(np.ceil(ROOM * needed(population, precision))))
+    return min(population, int(np.ceil(SAMPLE_RESERVE * count_needed_answers(population, precision))))
 
 
-def in_one_order(sample: Sample, chosen: np.ndarray, seed: int) -> np.ndarray:
+def select_uniform_sample(sample: StratifiedSample, chosen: np.ndarray, seed: int) -> np.ndarray:
     """Return a simple random sample of a subpopulation, from a sample with different shares of each stratum.
 
     Every cell gets a random number, the drawn ones of a stratum its smallest, in their order ("permanent random
@@ -160,8 +166,8 @@ class Verdict:
     tested: bool = True
 
 
-def lowest_threshold(
-    sample: Sample,
+def find_lowest_threshold(
+    sample: StratifiedSample,
     open_: np.ndarray,
     known_wrong: np.ndarray,
     precision: float,
@@ -182,7 +188,7 @@ def lowest_threshold(
         precision: Smallest share of the accepted cells that must be right, in (0, 1).
         candidates: (K,) thresholds, fixed beforehand.
         confidence: The probability with which the verdict holds, in (0, 1).
-        seed: Seed of this sample's order (`in_one_order`).
+        seed: Seed of this sample's order (`select_uniform_sample`).
     """
     if not 0 < precision < 1:
         raise ValueError(f"The precision is {precision}; it must lie between 0 and 1, such as 0.99.")
@@ -190,10 +196,10 @@ def lowest_threshold(
     for threshold in sorted(np.asarray(candidates, float).tolist(), reverse=True):
         above = sample.scores >= threshold
         left, population = int((open_ & above).sum()), int(above.sum())
-        already_wrong, allowed = int((known_wrong & above).sum()), _allowed(left, precision)
-        wrong = sample.wrong[in_one_order(sample, above, seed)]
-        verdict = Verdict(threshold, len(wrong), int(wrong.sum()), most_wrong(wrong, population, confidence))
-        if best is None and (not left or most_wrong(wrong & False, population, confidence) > allowed):
+        already_wrong, allowed = int((known_wrong & above).sum()), _count_allowed_errors(left, precision)
+        wrong = sample.wrong[select_uniform_sample(sample, above, seed)]
+        verdict = Verdict(threshold, len(wrong), int(wrong.sum()), bound_wrong_cells(wrong, population, confidence))
+        if best is None and (not left or bound_wrong_cells(wrong & False, population, confidence) > allowed):
             too_small = replace(verdict, threshold=None, tested=False)
             continue
         # More known mistakes than the bound allows: the sample is one of the few for which the bound does not hold.
@@ -203,11 +209,11 @@ def lowest_threshold(
     return best or too_small
 
 
-def _allowed(cells: int, precision: float) -> int:
+def _count_allowed_errors(cells: int, precision: float) -> int:
     return int(np.floor((1 - precision) * cells + 1e-9))
 
 
-def _log_evidence(wrong: np.ndarray, population: int, least: int) -> float:
+def _compute_log_evidence(wrong: np.ndarray, population: int, least: int) -> float:
     """Return the logarithm of the capital of a unit bet against "at least `least` cells are wrong"."""
     before = np.concatenate([[0], np.cumsum(wrong)[:-1]]) if len(wrong) else np.zeros(0)
     # The probability that the next one is wrong, if exactly `least` are.

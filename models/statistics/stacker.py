@@ -21,9 +21,9 @@ from models.labels import PRESENT, UNSEEN
 from models.statistics.logistic import fit_logistic
 from models.statistics.outside_scores import PRIOR_WEIGHT
 
-TAIL = -3.5  # logit below which a score may be worth more than it says
-BINS = 12  # of scores, in which answered and unanswered cells are compared
-SMALLEST, LARGEST = 0.1, 10.0  # of importance weights
+TAIL_LOGIT = -3.5  # logit below which a score may be worth more than it says
+SCORE_BINS = 12  # of scores, in which answered and unanswered cells are compared
+MIN_IMPORTANCE, MAX_IMPORTANCE = 0.1, 10.0  # of importance weights
 # Of `auto`, of the answered-cell head, one other class on the image, more than one, the tail, and a shift:
 PRIOR_MEAN = np.array([0.5, 0.5, 0.0, 0.0, -0.3, 0.0])
 # Other classes begin with almost no weight: what a few hundred answers seemed to show of them was mostly chance
@@ -33,11 +33,11 @@ PRIOR_PRECISION = np.array([2.0, 2.0, 100.0, 100.0, 2.0, 1.0])
 # calibration.py: while grids of one class after another are answered, that estimate is large, and every class would
 # follow its newest grids up and down.
 CLASS_PRECISION = np.array([16.0, 4.0])
-LEAST_SLOPE = 0.1
+MIN_SLOPE = 0.1
 # Of a model from elsewhere: its input, and whether it says anything; then of a class's own departure from the first.
 OUTSIDE_PRECISION = np.array([4.0, 2.0])
 OUTSIDE_CLASS_PRECISION = 2.0
-CHANCE = 2.0  # variances that the square of a weight must exceed before it counts
+CHANCE_VARIANCES = 2.0  # variances that the square of a weight must exceed before it counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Scores:
         """Return the scores of some of the images."""
         return Scores(self.auto[rows], self.known[rows], [inputs[rows] for inputs in self.outside])
 
-    def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> "Scores":
+    def select_cells(self, rows: np.ndarray, columns: np.ndarray) -> "Scores":
         """Return scores (m, 1) of single cells."""
         auto, known, *outside = (values[rows, columns][:, None] for values in (self.auto, self.known, *self.outside))
         return Scores(auto, known, outside)
@@ -81,8 +81,8 @@ class Stacker:
     own: np.ndarray | None = None
 
     def logits(self, scores: Scores, others: np.ndarray) -> np.ndarray:
-        """Return calibrated logits (n, C); others (n, C) are from `other_classes`."""
-        result = self._on_line(scores, others)
+        """Return calibrated logits (n, C); others (n, C) are from `count_other_classes`."""
+        result = self._apply_line(scores, others)
         result *= self.slopes.astype(result.dtype)
         result += self.shifts.astype(result.dtype)
         for place, inputs in enumerate(scores.outside):
@@ -90,9 +90,9 @@ class Stacker:
             result += np.nan_to_num(inputs) * self.own[:, place]
         return result
 
-    def logits_of_cells(self, scores: Scores, others: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def cell_logits(self, scores: Scores, others: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return calibrated logits (n,) of single cells: scores and others (n, 1), columns (n,) the class of each."""
-        result = self.slopes[columns] * self._on_line(scores, others)[:, 0] + self.shifts[columns]
+        result = self.slopes[columns] * self._apply_line(scores, others)[:, 0] + self.shifts[columns]
         for place, inputs in enumerate(scores.outside):
             assert self.own is not None
             result += np.nan_to_num(inputs[:, 0]) * self.own[columns, place]
@@ -104,26 +104,27 @@ class Stacker:
             return np.zeros((len(self.slopes), 0))
         return self.slopes[:, None] * self.line[None, 5:-1:2] + self.own
 
-    def _on_line(self, scores: Scores, others: np.ndarray) -> np.ndarray:
+    def _apply_line(self, scores: Scores, others: np.ndarray) -> np.ndarray:
         # Plain numbers, so that float32 scores stay float32.
         *weights, shift = self.line.tolist()
         result = np.full(scores.known.shape, shift, scores.known.dtype)
-        for values, weight in zip(_inputs(scores, others), weights, strict=True):
+        for values, weight in zip(_build_inputs(scores, others), weights, strict=True):
             result += weight * values
         return result
 
 
-def likely_others(stackers: Sequence[Stacker], scores: Scores, labels: np.ndarray) -> np.ndarray:
-    """Return others (n, C) float32, as `other_classes`, by the probabilities of the stackers, one after the other.
+def estimate_other_classes(stackers: Sequence[Stacker], scores: Scores, labels: np.ndarray) -> np.ndarray:
+    """Return others (n, C) float32, as `count_other_classes`, by the probabilities of the stackers, one after the
+        other.
 
     Args:
         stackers: Each was fitted with the others of the one before, the first with those of the mean of the scores.
         scores: The scores of the images.
         labels: (n, C) int8.
     """
-    others = other_classes(labels, sigmoid(scores.mean))
+    others = count_other_classes(labels, sigmoid(scores.mean))
     for stacker in stackers:
-        others = other_classes(labels, sigmoid(stacker.logits(scores, others)))
+        others = count_other_classes(labels, sigmoid(stacker.logits(scores, others)))
     return others
 
 
@@ -133,7 +134,7 @@ def sigmoid(logits: np.ndarray) -> np.ndarray:
         return 1 / (1 + np.exp(-logits))
 
 
-def other_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+def count_other_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """Return (n, C) float32, the expected number of other classes in each image besides each class.
 
     labels are (n, C) int8; unseen cells count with their probability.
@@ -149,30 +150,30 @@ def fit_stacker(
     present: np.ndarray,
     weights: np.ndarray,
     classes: int,
-    of_context: int = 0,
+    context_inputs: int = 0,
 ) -> Stacker:
     """Fit a stacker to unbiased answers.
 
     Args:
         held_out: Scores (n, 1) of each answered cell, by models that have not seen its image.
-        others: (n, 1), from `other_classes`.
+        others: (n, 1), from `count_other_classes`.
         columns: (n,), the class of each cell.
         present: (n,) bool, the answers.
         weights: (n,), how often each answer counts.
         classes: C.
-        of_context: How many of the inputs from elsewhere, the last ones, are of the context of images (context.py):
-            their weights begin at 0.
+        context_inputs: How many of the inputs from elsewhere, the last ones, are of the context of images
+            (image_context.py): their weights begin at 0.
     """
-    inputs = np.column_stack([*(values[:, 0] for values in _inputs(held_out, others)), np.ones(len(columns))])
+    inputs = np.column_stack([*(values[:, 0] for values in _build_inputs(held_out, others)), np.ones(len(columns))])
     outside = len(held_out.outside)
-    models = outside - of_context
-    of_outside = np.concatenate([np.tile([PRIOR_WEIGHT / max(models, 1), 0.0], models), np.zeros(2 * of_context)])
+    models = outside - context_inputs
+    of_outside = np.concatenate([np.tile([PRIOR_WEIGHT / max(models, 1), 0.0], models), np.zeros(2 * context_inputs)])
     prior = np.concatenate([PRIOR_MEAN[:-1], of_outside, PRIOR_MEAN[-1:]])
     precision = np.concatenate([PRIOR_PRECISION[:-1], np.tile(OUTSIDE_PRECISION, outside), PRIOR_PRECISION[-1:]])
     fit = fit_logistic(inputs, present, prior, precision, weights=weights)
     line, of_sources = fit.coefficients[0], slice(len(PRIOR_MEAN) - 1, -1)
     variance = np.linalg.inv(fit.information[0]).diagonal()
-    line[of_sources] = _beyond_chance(line, prior, precision, variance)[of_sources]
+    line[of_sources] = _shrink_chance_part(line, prior, precision, variance)[of_sources]
     # Slopes and shifts of the classes, drawn towards 1 and 0 (Platt 1999, with a Gaussian prior).
     by_class = np.column_stack(
         [inputs @ line, np.ones(len(columns)), *(np.nan_to_num(values[:, 0]) for values in held_out.outside)]
@@ -183,38 +184,40 @@ def fit_stacker(
     own = fit.coefficients
     if outside:
         variance = np.linalg.inv(fit.information).diagonal(axis1=1, axis2=2)
-        own[:, 2:] = _beyond_chance(own, mean, of_class, variance)[:, 2:]
-    return Stacker(line, np.maximum(own[:, 0], LEAST_SLOPE), own[:, 1], own[:, 2:] if outside else None)
+        own[:, 2:] = _shrink_chance_part(own, mean, of_class, variance)[:, 2:]
+    return Stacker(line, np.maximum(own[:, 0], MIN_SLOPE), own[:, 1], own[:, 2:] if outside else None)
 
 
-def _beyond_chance(fitted: np.ndarray, prior: np.ndarray, precision: np.ndarray, variance: np.ndarray) -> np.ndarray:
+def _shrink_chance_part(
+    fitted: np.ndarray, prior: np.ndarray, precision: np.ndarray, variance: np.ndarray
+) -> np.ndarray:
     """Return coefficients with the part of their distance from the prior removed that chance explains; same shapes.
 
     The prior's share of an estimate is precision * variance. The part that answers added has variance (1 - that share)
-    * variance if the source is pure noise, and is reduced by CHANCE times that.
+    * variance if the source is pure noise, and is reduced by CHANCE_VARIANCES times that.
     """
     share = np.clip(precision * variance, 0, 1)
     of_prior = share * prior
-    added, chance = fitted - of_prior, CHANCE * (1 - share) * variance
+    added, chance = fitted - of_prior, CHANCE_VARIANCES * (1 - share) * variance
     return of_prior + added * np.maximum(0, 1 - chance / np.maximum(added * added, 1e-12))
 
 
-def importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> np.ndarray:
+def compute_importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> np.ndarray:
     """Return weights (n,) with which answered scores (n,) are distributed like the unanswered ones (m,).
 
     Their sum is the equivalent number of equally weighted answers (Kish 1965).
     """
     if not len(unanswered):
         return np.ones(len(answered))
-    edges = np.quantile(unanswered, np.arange(1, BINS) / BINS)
+    edges = np.quantile(unanswered, np.arange(1, SCORE_BINS) / SCORE_BINS)
     places = np.searchsorted(edges, answered)
-    of_answered = np.bincount(places, minlength=BINS) / len(answered)
-    of_unanswered = np.bincount(np.searchsorted(edges, unanswered), minlength=BINS) / len(unanswered)
-    weights = np.clip((of_unanswered / np.maximum(of_answered, 1e-9))[places], SMALLEST, LARGEST)
+    of_answered = np.bincount(places, minlength=SCORE_BINS) / len(answered)
+    of_unanswered = np.bincount(np.searchsorted(edges, unanswered), minlength=SCORE_BINS) / len(unanswered)
+    weights = np.clip((of_unanswered / np.maximum(of_answered, 1e-9))[places], MIN_IMPORTANCE, MAX_IMPORTANCE)
     return weights * weights.sum() / (weights * weights).sum()
 
 
-def shares_of_groups(groups: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def compute_group_weights(groups: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return weights (n,) of answers by which all of one group to one class count as one: images of a group look alike.
 
     Args:
@@ -225,10 +228,10 @@ def shares_of_groups(groups: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return 1 / count[place]
 
 
-def _inputs(scores: Scores, others: np.ndarray) -> list[np.ndarray]:
+def _build_inputs(scores: Scores, others: np.ndarray) -> list[np.ndarray]:
     """Return the inputs of the linear function, (n, C) each; `known` replaces `auto` where that is nan."""
     auto = np.where(np.isnan(scores.auto), scores.known, scores.auto)
-    tail = np.minimum(scores.mean - TAIL, 0)
+    tail = np.minimum(scores.mean - TAIL_LOGIT, 0)
     outside = [
         values
         for inputs in scores.outside

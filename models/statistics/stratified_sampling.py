@@ -8,23 +8,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-BINS = 5  # strata of unknown cells at most: codes 0 .. 4, from unlikely to likely
+MAX_SCORE_STRATA = 5  # strata of unknown cells at most: codes 0 .. 4, from unlikely to likely
 ACCEPTED_PRESENT, ACCEPTED_ABSENT = 10, 11
 LOOK_PRESENT, LOOK_ABSENT = 20, 21
-OUTSIDE = 255
+NO_STRATUM = 255
 
-UNKNOWN = 0
-PER_STRATUM = 8  # sampled cells for each stratum; with fewer, fewer strata are made
-FEWEST = 3  # sampled cells of a stratum, at least
-SPREAD = 0.5  # share of the sample that is allocated by the size of the strata alone, for uninformative scores
+UNKNOWN_CELL = 0
+CELLS_PER_STRATUM = 8  # sampled cells for each stratum; with fewer, fewer strata are made
+MIN_CELLS_PER_STRATUM = 3  # sampled cells of a stratum, at least
+# share of the sample that is allocated by the size of the strata alone, for uninformative scores
+SIZE_ALLOCATION_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnSample:
     """A sample of one class.
 
     Attributes:
-        strata: (N,) uint8, the stratum of every cell; OUTSIDE for cells in none.
+        strata: (N,) uint8, the stratum of every cell; NO_STRATUM for cells in none.
         rows: (n,) int64, the sampled cells, in the random order in which they are to be asked.
     """
 
@@ -32,54 +33,54 @@ class Drawn:
     rows: np.ndarray
 
 
-def draw_class(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random.Generator) -> Drawn:
+def draw_sample(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random.Generator) -> DrawnSample:
     """Draw a sample of the cells of one class that people have not decided.
 
     Unknown cells are cut into strata of equal summed sqrt(p (1 - p)) (Dalenius & Hodges 1959, "Minimum variance
     stratification"). Half of the sample is allocated by the size of the strata and half by size times expected standard
-    deviation (Neyman 1934), at least FEWEST to each.
+    deviation (Neyman 1934), at least MIN_CELLS_PER_STRATUM to each.
 
     Args:
-        kinds: (N,) int: UNKNOWN, ACCEPTED_PRESENT, ACCEPTED_ABSENT, or anything else for a cell to leave out.
+        kinds: (N,) int: UNKNOWN_CELL, ACCEPTED_PRESENT, ACCEPTED_ABSENT, or anything else for a cell to leave out.
         scores: (N,) float in [0, 1], a model's probabilities; nan without a model (then there is one stratum).
         cells: Size of the sample; smaller when there are not as many.
         rng: Draws all that is random.
     """
-    strata = np.full(len(kinds), OUTSIDE, np.uint8)
+    strata = np.full(len(kinds), NO_STRATUM, np.uint8)
     for kind in (ACCEPTED_PRESENT, ACCEPTED_ABSENT):
         strata[kinds == kind] = kind
-    unknown = np.flatnonzero(kinds == UNKNOWN)
-    spread = np.sqrt(_variance(scores))
-    strata[unknown] = _bins(scores[unknown], spread[unknown], min(cells // PER_STRATUM, BINS))
-    codes, sizes = np.unique(strata[strata != OUTSIDE], return_counts=True)
+    unknown = np.flatnonzero(kinds == UNKNOWN_CELL)
+    spread = np.sqrt(_estimate_variance(scores))
+    strata[unknown] = _cut_strata(scores[unknown], spread[unknown], min(cells // CELLS_PER_STRATUM, MAX_SCORE_STRATA))
+    codes, sizes = np.unique(strata[strata != NO_STRATUM], return_counts=True)
     if not len(codes):
-        return Drawn(strata, np.zeros(0, np.int64))
+        return DrawnSample(strata, np.zeros(0, np.int64))
     sums = np.bincount(strata, spread, minlength=256)[codes]
-    wanted = SPREAD * sizes / sizes.sum() + (1 - SPREAD) * sums / max(sums.sum(), 1e-12)
-    shares = share_out(min(cells, int(sizes.sum())), wanted, sizes, FEWEST)
+    wanted = SIZE_ALLOCATION_SHARE * sizes / sizes.sum() + (1 - SIZE_ALLOCATION_SHARE) * sums / max(sums.sum(), 1e-12)
+    shares = allocate(min(cells, int(sizes.sum())), wanted, sizes, MIN_CELLS_PER_STRATUM)
     rows = [
         rng.choice(np.flatnonzero(strata == code), share, replace=False)
         for code, share in zip(codes, shares, strict=True)
     ]
-    return Drawn(strata, rng.permutation(np.concatenate(rows)))
+    return DrawnSample(strata, rng.permutation(np.concatenate(rows)))
 
 
-def share_out(total: int, wanted: np.ndarray, most: np.ndarray, fewest: int = 0) -> np.ndarray:
+def allocate(total: int, proportions: np.ndarray, upper_bounds: np.ndarray, lower_bound: int = 0) -> np.ndarray:
     """Return whole numbers (K,) int64 of a given sum, in proportion to `wanted`, within bounds.
 
     Args:
         total: The sum; at most most.sum().
-        wanted: (K,) float >= 0, any scale.
-        most: (K,) int, upper bounds.
-        fewest: A lower bound, as far as the total allows.
+        proportions: (K,) float >= 0, any scale.
+        upper_bounds: (K,) int, upper bounds.
+        lower_bound: A lower bound, as far as the total allows.
     """
-    shares = np.minimum(most, min(fewest, total // max(len(most), 1))).astype(np.int64)
+    shares = np.minimum(upper_bounds, min(lower_bound, total // max(len(upper_bounds), 1))).astype(np.int64)
     while (left := total - int(shares.sum())) > 0:
-        room = shares < most
-        ideal = np.where(room, np.maximum(wanted, 1e-12), 0.0)
+        room = shares < upper_bounds
+        ideal = np.where(room, np.maximum(proportions, 1e-12), 0.0)
         ideal = ideal / ideal.sum() * total
         lacking = np.where(room, np.maximum(ideal - shares, 1e-9), 0.0)
-        added = np.minimum((lacking / lacking.sum() * left).astype(np.int64), most - shares)
+        added = np.minimum((lacking / lacking.sum() * left).astype(np.int64), upper_bounds - shares)
         if not added.any():
             added = np.zeros_like(shares)
             added[np.argsort(-lacking, kind="stable")[: min(left, int(room.sum()))]] = 1
@@ -87,7 +88,7 @@ def share_out(total: int, wanted: np.ndarray, most: np.ndarray, fewest: int = 0)
     return shares
 
 
-def usable(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np.ndarray:
+def find_usable_cells(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np.ndarray:
     """Return which sampled cells of one stratum may be counted while others of it wait for their answer: (n,) bool.
 
     All of them when all are answered. Otherwise the beginning of the order up to the last audit answer before the first
@@ -110,14 +111,14 @@ def usable(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np
     return result
 
 
-def _variance(scores: np.ndarray) -> np.ndarray:
+def _estimate_variance(scores: np.ndarray) -> np.ndarray:
     """Return p (1 - p), (N,) float, of probabilities shrunk a little towards their mean; constant without a model."""
     p = np.where(np.isnan(scores), 0.5, scores.astype(np.float64))
     p = 0.95 * p + 0.05 * (p.mean() if len(p) else 0.5)
     return np.maximum(p * (1 - p), 1e-5)
 
 
-def _bins(scores: np.ndarray, spread: np.ndarray, bins: int) -> np.ndarray:
+def _cut_strata(scores: np.ndarray, spread: np.ndarray, bins: int) -> np.ndarray:
     if bins < 2 or not len(scores) or np.isnan(scores).all():
         return np.zeros(len(scores), np.uint8)
     order = np.argsort(np.nan_to_num(scores.astype(np.float64)), kind="stable")

@@ -10,7 +10,7 @@ from typing import Any
 
 from models.losses.base import unknown_name_error
 from models.methods.base import Method
-from models.trainers.base import Images, Trainer, TrainingLabels
+from models.trainers.base import Trainer, TrainingInputs, TrainingLabels
 
 # By name, loaded when first used: that of maps needs torchvision, which takes two seconds to import.
 TRAINERS = {
@@ -20,7 +20,7 @@ TRAINERS = {
 }
 
 
-def trainer_class(reads: str) -> type[Trainer]:
+def get_trainer_class(reads: str) -> type[Trainer]:
     """Return the class that trains methods with this input.
 
     Args:
@@ -37,7 +37,7 @@ def trainer_class(reads: str) -> type[Trainer]:
     return resolve_name(TRAINERS[reads])
 
 
-def make_trainer(method: Method, images: Images, labels: TrainingLabels, **options: Any) -> Trainer:
+def make_trainer(method: Method, images: TrainingInputs, labels: TrainingLabels, **options: Any) -> Trainer:
     """Return the trainer of a method on a frozen backbone, by the input of the method.
 
     Args:
@@ -52,4 +52,4 @@ def make_trainer(method: Method, images: Images, labels: TrainingLabels, **optio
     Raises:
         ValueError: The inputs do not fit together, or no trainer has the input of the method.
     """
-    return trainer_class(method.reads)(method, images, labels, **options)
+    return get_trainer_class(method.reads)(method, images, labels, **options)

@@ -16,23 +16,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.ensemble.all_images import Scoring, score_here
+from models.ensemble.collection_scoring import ScoringFunction, score_locally
 from models.ensemble.regions import Regions
 from models.finetune.best_epoch import BestEpoch
 from models.linear.training import Epoch, Head
 from models.methods.base import Method
 from models.rows import Rows
-from models.statistics.context import Context
+from models.statistics.image_context import ImageContext
 from models.statistics.outside_scores import OutsideScores
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, of how much
 
 
-def no_progress(state: str, done: int, of: int) -> None:
+def ignore_progress(state: str, done: int, total: int) -> None:
     """Ignore the progress, for callers that do not report it."""
 
 
-class Maps(Protocol):
+class MapSource(Protocol):
     """The feature maps of a collection of images by one frozen backbone; they are made when they are asked for."""
 
     @property
@@ -75,7 +75,7 @@ class Maps(Protocol):
         ...
 
 
-class Images(Protocol):
+class TrainingInputs(Protocol):
     """The inputs that a collection of N images offers; everything but features is computed on request."""
 
     @property
@@ -92,7 +92,7 @@ class Images(Protocol):
         """Return the codes of the regions of all N images, read by rows."""
         ...
 
-    def maps(self) -> Maps:
+    def maps(self) -> MapSource:
         """Return the feature maps.
 
         Returns:
@@ -136,11 +136,11 @@ class TrainingLabels:
     unbiased: np.ndarray | None = None
     pool: np.ndarray | None = None
     groups: np.ndarray | None = None
-    context: Context | None = None
+    context: ImageContext | None = None
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """The length and the pace of a training.
 
     Attributes:
@@ -165,7 +165,7 @@ class Portable(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class TrainingOutcome:
     """The result of a training, from which a run is made.
 
     Attributes:
@@ -185,7 +185,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Resume:
+class ResumePoint:
     """The state from which a long training continues after it was killed.
 
     Attributes:
@@ -202,29 +202,30 @@ class Trainer(ABC):
     """One training of one method.
 
     Attributes:
-        compared_batch: Images a step in comparisons, where every share of labels gets the same; None: as in a project.
-        long: Epochs take so long that comparisons keep each of them, and end where the method's paper would.
+        comparison_batch: Images a step in comparisons, where every share of labels gets the same; None: as in a
+            project.
+        has_long_epochs: Epochs take so long that comparisons keep each of them, and end where the method's paper would.
         uses_outside: It learns how far to believe models from elsewhere. Published methods are trained as published.
         history: The epochs that are over.
     """
 
-    compared_batch: ClassVar[int | None] = None
-    long: ClassVar[bool] = False
+    comparison_batch: ClassVar[int | None] = None
+    has_long_epochs: ClassVar[bool] = False
     uses_outside: ClassVar[bool] = False
     history: list[Epoch]
 
     def __init__(
         self,
         method: Method,
-        images: Images,
+        images: TrainingInputs,
         labels: TrainingLabels,
         *,
-        settings: Settings = Settings(),
+        settings: TrainingSettings = TrainingSettings(),
         seed: int = 0,
-        progress: Progress = no_progress,
-        resume: Resume = Resume(),
+        progress: Progress = ignore_progress,
+        resume: ResumePoint = ResumePoint(),
         outside: Sequence[OutsideScores] = (),
-        scoring: Scoring = score_here,
+        scoring: ScoringFunction = score_locally,
     ):
         """Check the inputs and prepare; nothing is learned before `epochs` is stepped through.
 
@@ -273,7 +274,7 @@ class Trainer(ABC):
         """
 
     @abstractmethod
-    def outcome(self) -> Outcome:
+    def build_outcome(self) -> TrainingOutcome:
         """Return what a run publishes, when the epochs are over."""
 
     def candidates(self) -> tuple[str, ...]:
@@ -284,7 +285,7 @@ class Trainer(ABC):
         """
         return ()
 
-    def weights(self, which: str) -> dict[str, Tensor]:
+    def copy_weights(self, which: str) -> dict[str, Tensor]:
         """Return a copy of the weights of one of the candidates, on the CPU.
 
         Args:
@@ -298,7 +299,7 @@ class Trainer(ABC):
         """
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")
 
-    def learned(self) -> list[Tensor]:
+    def copy_learned_tensors(self) -> list[Tensor]:
         """Return a copy of what the method has learned beside the network, on the CPU (models/finetune/best_epoch.py).
 
         Returns:
@@ -317,7 +318,7 @@ class Trainer(ABC):
         """
         return False
 
-    def load(self, weights: dict[str, Tensor]) -> None:
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
         """Go back to earlier weights.
 
         Args:

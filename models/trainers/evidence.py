@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from models.linear.prototypes import alikeness
+from models.linear.prototypes import compute_prototype_p_values
 from models.methods.base import Method
-from models.trainers.base import Images, TrainingLabels
+from models.trainers.base import TrainingInputs, TrainingLabels
 
 
-def evidence(method: Method, images: Images, labels: TrainingLabels) -> np.ndarray | None:
+def compute_evidence(method: Method, images: TrainingInputs, labels: TrainingLabels) -> np.ndarray | None:
     """Return the evidence for the labeled images, (n, C) float32 in [0, 1], nan where unknown; None for most methods.
 
     Raises:
@@ -16,5 +16,5 @@ def evidence(method: Method, images: Images, labels: TrainingLabels) -> np.ndarr
     if "text" in method.needs:
         return np.asarray(images.name_scores()[labels.rows], np.float32)
     if "prototypes" in method.needs:
-        return alikeness(images.features[labels.rows], labels.labels, labels.mask)
+        return compute_prototype_p_values(images.features[labels.rows], labels.labels, labels.mask)
     return None

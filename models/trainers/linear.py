@@ -6,10 +6,10 @@ import numpy as np
 from torch import Tensor
 from typing_extensions import override
 
-from models.ensemble.all_images import Known, LinearModel
+from models.ensemble.collection_scoring import KnownLabels, LinearModel
 from models.linear.training import Epoch, Head, fit
-from models.trainers.base import Outcome, Trainer
-from models.trainers.evidence import evidence
+from models.trainers.base import Trainer, TrainingOutcome
+from models.trainers.evidence import compute_evidence
 
 
 class LinearTrainer(Trainer):
@@ -25,7 +25,7 @@ class LinearTrainer(Trainer):
             labels.labels,
             self.method,
             mask=labels.mask,
-            evidence=evidence(self.method, self.images, labels),
+            evidence=compute_evidence(self.method, self.images, labels),
             epochs=settings.epochs,
             lr=settings.lr,
             batch=settings.batch,
@@ -44,24 +44,29 @@ class LinearTrainer(Trainer):
         return self.head.probabilities(self.images.features[rows])
 
     @override
-    def outcome(self) -> Outcome:
-        nothing = Known.no_labels(self.head.classes)
+    def build_outcome(self) -> TrainingOutcome:
+        nothing = KnownLabels.empty(self.head.classes)
         scores = self.scoring(
-            LinearModel(self.head), self.images.features, None, lambda _: nothing, self.head.classes, self._tell
+            LinearModel(self.head),
+            self.images.features,
+            None,
+            lambda _: nothing,
+            self.head.classes,
+            self._report_progress,
         )
-        return Outcome(self.head, scores)
+        return TrainingOutcome(self.head, scores)
 
     @override
     def candidates(self) -> tuple[str, ...]:
         return ("network",)
 
     @override
-    def weights(self, which: str) -> dict[str, Tensor]:
+    def copy_weights(self, which: str) -> dict[str, Tensor]:
         return {"weight": self.head.weight.clone(), "bias": self.head.bias.clone()}
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         self.progress("training", len(self.history), self.settings.epochs or self.method.epochs)
 
     @override
-    def load(self, weights: dict[str, Tensor]) -> None:
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
         self.head.weight, self.head.bias = weights["weight"], weights["bias"]

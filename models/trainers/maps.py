@@ -1,8 +1,8 @@
 """Methods that read feature maps: a network of the method's own on maps of a frozen backbone.
 
 Such a method has no linear head, but heat maps need one: the outcome holds a linear approximation
-(models/linear/stand_in.py) beside the probabilities of the network itself. Making maps takes as long as embedding the
-labeled images four times over, once; training takes minutes where a linear head takes a second.
+(models/linear/surrogate_head.py) beside the probabilities of the network itself. Making maps takes as long as embedding
+the labeled images four times over, once; training takes minutes where a linear head takes a second.
 """
 
 import time
@@ -16,26 +16,26 @@ from typing_extensions import override
 from models.finetune.fit_network import fit_network
 from models.finetune.views import MapExamples
 from models.labels import PRESENT
-from models.linear.stand_in import linear_stand_in
+from models.linear.surrogate_head import fit_surrogate_head
 from models.linear.training import Epoch, one_thread
 from models.methods.base import Method
-from models.methods.end_to_end import EndToEnd
-from models.trainers.base import Outcome, Progress
+from models.methods.training_recipes import TrainingRecipe
+from models.trainers.base import Progress, TrainingOutcome
 from models.trainers.network import NetworkTrainer
 
-STEPS = 32  # batches an epoch, where that makes them neither smaller nor larger than this
-SMALLEST_BATCH, LARGEST_BATCH = 4, 16
-PROGRESS_SECONDS = 0.2  # between two calls of progress, whose caller has other duties that training waits for
+STEPS_PER_EPOCH = 32  # batches an epoch, where that makes them neither smaller nor larger than this
+MIN_BATCH_IMAGES, MAX_BATCH_IMAGES = 4, 16
+PROGRESS_INTERVAL_SECONDS = 0.2  # between two calls of progress, whose caller has other duties that training waits for
 
 
 class MapTrainer(NetworkTrainer):
     """Training of a network on feature maps by `models.finetune.fit_network`; unreadable images are left out."""
 
-    compared_batch = LARGEST_BATCH
+    comparison_batch = MAX_BATCH_IMAGES
 
     @override
     def prepare(self) -> None:
-        self.progress = _not_too_often(self.progress)
+        self.progress = _throttle_progress(self.progress)
         self.maps = self.images.maps()
         readable, maps = self.maps.views(self.labels.rows, self.progress)
         labels, mask = self.labels.labels[readable], self.labels.mask
@@ -44,11 +44,11 @@ class MapTrainer(NetworkTrainer):
         if not self.known.any():
             raise ValueError("Of no image with a label 'present' can the file be read any more. Were they moved?")
         self.training = fit_network(
-            self.method.network(self.maps.channels, labels.shape[1], torch.Generator().manual_seed(self.seed)),
-            self._examples(maps),
+            self.method.build_network(self.maps.channels, labels.shape[1], torch.Generator().manual_seed(self.seed)),
+            self._make_examples(maps),
             labels,
             self.method,
-            self._settings(len(labels)),
+            self._make_recipe(len(labels)),
             mask=mask if self.labels.mask is not None else None,
             seed=self.seed,
             best=self.resume.best,
@@ -70,25 +70,25 @@ class MapTrainer(NetworkTrainer):
         """Return probabilities as in Trainer; nan for images that cannot be read."""
         probabilities = np.full((len(rows), len(self.known)), np.nan, np.float32)
         for places, maps in self.maps.plain(rows, self.progress):
-            probabilities[places] = self.training.predict(self._examples(maps), which)
+            probabilities[places] = self.training.predict(self._make_examples(maps), which)
         return probabilities
 
-    def outcome(self) -> Outcome:
+    def build_outcome(self) -> TrainingOutcome:
         """Return the outcome as in Trainer; images that cannot be read get the probabilities of the linear head."""
         features = self.images.features
         probabilities = self.predict(np.arange(len(features)), self.candidates()[-1])
         probabilities[:, ~self.known] = np.nan
-        head = linear_stand_in(features, probabilities, lambda: self.progress("training", 1, 1))
+        head = fit_surrogate_head(features, probabilities, lambda: self.progress("training", 1, 1))
         unread = np.isnan(probabilities[:, self.known]).all(1)
         probabilities[unread] = head.probabilities(features[unread])
-        return Outcome(head, probabilities)
+        return TrainingOutcome(head, probabilities)
 
-    def _examples(self, maps) -> MapExamples:
+    def _make_examples(self, maps) -> MapExamples:
         return MapExamples(maps, weak=self.maps.weak, device=self.maps.device)
 
-    def _settings(self, images: int) -> EndToEnd:
+    def _make_recipe(self, images: int) -> TrainingRecipe:
         chosen = self.settings
-        own = map_settings(self.method, images)
+        own = make_map_recipe(self.method, images)
         lr = own.lr if chosen.lr is None else chosen.lr
         return replace(own, lr=lr, batch=chosen.batch or own.batch, epochs=chosen.epochs or own.epochs)
 
@@ -97,13 +97,13 @@ class MapTrainer(NetworkTrainer):
         return False
 
 
-def map_settings(method: Method, images: int) -> EndToEnd:
+def make_map_recipe(method: Method, images: int) -> TrainingRecipe:
     """Return the settings of a network on maps: lr and epochs of the method, batch by the number of images.
 
     The optimiser and its schedule are those of LAGC: AdamW with one cycle, weight decay 0.01.
     """
-    batch = min(max(images // STEPS, SMALLEST_BATCH), LARGEST_BATCH)
-    return EndToEnd(
+    batch = min(max(images // STEPS_PER_EPOCH, MIN_BATCH_IMAGES), MAX_BATCH_IMAGES)
+    return TrainingRecipe(
         lr=method.lr,
         batch=batch,
         epochs=method.epochs,
@@ -113,14 +113,14 @@ def map_settings(method: Method, images: int) -> EndToEnd:
     )
 
 
-def _not_too_often(progress: Progress) -> Progress:
-    """Return a function that calls `progress` at most every PROGRESS_SECONDS, and whenever the state changes."""
+def _throttle_progress(progress: Progress) -> Progress:
+    """Return a function that calls `progress` every PROGRESS_INTERVAL_SECONDS at most, and when the state changes."""
     last_state, last_time = "", 0.0
 
     def sometimes(state: str, done: int, of: int) -> None:
         nonlocal last_state, last_time
         seconds = time.monotonic()
-        if state != last_state or seconds - last_time >= PROGRESS_SECONDS:
+        if state != last_state or seconds - last_time >= PROGRESS_INTERVAL_SECONDS:
             last_state, last_time = state, seconds
             progress(state, done, of)
 

@@ -10,14 +10,14 @@ from models.finetune.fit_network import NetworkTraining, fit_network
 from models.finetune.views import Examples
 from models.linear.training import Epoch
 from models.methods.base import Method
-from models.methods.end_to_end import EndToEnd
-from models.trainers.base import Outcome, Resume, Trainer, TrainingLabels
+from models.methods.training_recipes import TrainingRecipe
+from models.trainers.base import ResumePoint, Trainer, TrainingLabels, TrainingOutcome
 
 
 class NetworkTrainer(Trainer):
     """The common part of trainers of networks; `training` is the running NetworkTraining."""
 
-    long = True
+    has_long_epochs = True
     training: NetworkTraining
 
     @override
@@ -29,19 +29,19 @@ class NetworkTrainer(Trainer):
         return tuple(self.training.networks())
 
     @override
-    def weights(self, which: str) -> dict[str, Tensor]:
-        return self.training.weights(which)
+    def copy_weights(self, which: str) -> dict[str, Tensor]:
+        return self.training.copy_weights(which)
 
     @override
-    def learned(self) -> list[Tensor]:
-        return self.training.learned_tensors()
+    def copy_learned_tensors(self) -> list[Tensor]:
+        return self.training.copy_learned_tensors()
 
     @override
     def begins_stage(self, epoch: int) -> bool:
-        return self.method.starts_afresh(epoch)
+        return self.method.restarts_optimizer(epoch)
 
     @override
-    def load(self, weights: dict[str, Tensor]) -> None:
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
         self.training.network.load_state_dict(weights)
 
 
@@ -54,10 +54,10 @@ class WholeNetworkTrainer(NetworkTrainer):
         network: nn.Module,
         examples: Callable[[np.ndarray], Examples],
         labels: TrainingLabels,
-        settings: EndToEnd,
+        settings: TrainingRecipe,
         *,
         seed: int = 0,
-        resume: Resume = Resume(),
+        resume: ResumePoint = ResumePoint(),
         learned: Sequence[Tensor] | None = None,
     ):
         """Set up `fit_network` with these arguments.
@@ -94,6 +94,6 @@ class WholeNetworkTrainer(NetworkTrainer):
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
         return self.training.predict(self._examples(rows), which)
 
-    def outcome(self) -> Outcome:
+    def build_outcome(self) -> TrainingOutcome:
         """Raise ValueError: a run needs a frozen backbone, whose features heat maps and updates are made from."""
         raise ValueError("A whole network is compared with others; a project trains on a frozen backbone.")

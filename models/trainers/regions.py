@@ -15,12 +15,12 @@ from typing_extensions import override
 from models.ensemble.portable import PortableEnsemble
 from models.ensemble.stacking import fit_stacked
 from models.ensemble.warm_start import WarmStart
-from models.linear.stand_in import linear_stand_in
+from models.linear.surrogate_head import fit_surrogate_head
 from models.linear.training import Epoch
 from models.methods.auto import Auto
-from models.trainers.base import Outcome, Trainer
+from models.trainers.base import Trainer, TrainingOutcome
 
-STAND_IN_IMAGES = 3000  # from which the head for heat maps is fitted
+SURROGATE_IMAGES = 3000  # from which the head for heat maps is fitted
 
 
 class RegionTrainer(Trainer):
@@ -36,7 +36,7 @@ class RegionTrainer(Trainer):
         groups, context = labels.groups, labels.context
         if labels.pool is not None:
             groups = None if groups is None else groups[labels.pool]
-            context = None if context is None else context.of_images(labels.pool)
+            context = None if context is None else context.select(labels.pool)
             features, codes = features[labels.pool], codes[labels.pool]
             rows = np.searchsorted(labels.pool, rows)
         self.model = fit_stacked(
@@ -52,7 +52,7 @@ class RegionTrainer(Trainer):
             lr=settings.lr,
             batch=settings.batch,
             seed=self.seed,
-            tell=self._tell,
+            tell=self._report_progress,
             outside=self.outside,
             scoring=self.scoring,
             groups=groups,
@@ -76,15 +76,15 @@ class RegionTrainer(Trainer):
         return self.model.ensemble.probabilities(self.images.features[rows], self.codes[rows])
 
     @override
-    def outcome(self) -> Outcome:
+    def build_outcome(self) -> TrainingOutcome:
         features, probabilities = self.images.features, self.model.probabilities
         if probabilities is None:
             raise ValueError("The training is not over: there are no probabilities yet.")
-        some = np.sort(np.random.default_rng(self.seed).permutation(len(probabilities))[:STAND_IN_IMAGES])
-        head = linear_stand_in(features[some], probabilities[some], self._tell)
+        some = np.sort(np.random.default_rng(self.seed).permutation(len(probabilities))[:SURROGATE_IMAGES])
+        head = fit_surrogate_head(features[some], probabilities[some], self._report_progress)
         model = self.model.model
         portable = None if model is None else PortableEnsemble.build(model, self.codes.basis)
-        return Outcome(head, probabilities, self.model.calibrated, self.model.outside_weights, portable)
+        return TrainingOutcome(head, probabilities, self.model.calibrated, self.model.outside_weights, portable)
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         self.progress("training", len(self.history), self.settings.epochs or self.method.epochs)

@@ -7,13 +7,13 @@ over the images of the collection. That discards how frequent a class is, which 
 import numpy as np
 from scipy.special import expit, logit
 
-ABOVE = 2.0  # standard deviations by which images with a class are taken to lie above those without
-MOST = 4.0  # standard deviations that count
-MOST_SHARE = 0.3  # of the images that show a class, before any answer
-COLUMNS = 16  # classes at once: no second copy of everything
+CLASS_SHIFT = 2.0  # standard deviations by which images with a class are taken to lie above those without
+MAX_SCORE = 4.0  # standard deviations that count
+MAX_CLASS_SHARE = 0.3  # of the images that show a class, before any answer
+CLASSES_PER_CHUNK = 16  # classes at once: no second copy of everything
 
 
-def standardised(scores: np.ndarray) -> np.ndarray:
+def standardize(scores: np.ndarray) -> np.ndarray:
     """Return scores (N, C) with mean 0 and deviation 1 in each class; 0 in a constant class; nan stays nan."""
     scores = np.asarray(scores, np.float64)
     known = ~np.isnan(scores)
@@ -23,27 +23,28 @@ def standardised(scores: np.ndarray) -> np.ndarray:
     return centred / np.where(spread > 1e-9, spread, np.inf)
 
 
-def first_guess(of_images: np.ndarray, of_patches: np.ndarray | None = None) -> np.ndarray:
+def guess_probabilities(image_scores: np.ndarray, patch_scores: np.ndarray | None = None) -> np.ndarray:
     """Return (N, C) float32 probabilities of the classes by the scores of their names alone.
 
     The scores of the whole image and of its patches have equal weight. Classes are assumed to be equally frequent, one
-    an image, and the scores of images with a class to lie ABOVE standard deviations over those without, both normal:
+    an image, and the scores of images with a class to lie CLASS_SHIFT standard deviations over those without, both
+    normal:
     the log odds are then linear in the score. That is an assumption, not a calibration: answers correct it
     (models/statistics/outside_scores.py).
 
     Args:
-        of_images: (N, C), how well the texts of each class fit the whole image, on any scale; nan where unknown.
-        of_patches: (N, C), how well they fit the best patch; where None or nan, the whole image alone counts.
+        image_scores: (N, C), how well the texts of each class fit the whole image, on any scale; nan where unknown.
+        patch_scores: (N, C), how well they fit the best patch; where None or nan, the whole image alone counts.
     """
-    images, classes = of_images.shape
+    images, classes = image_scores.shape
     result = np.empty((images, classes), np.float32)
-    share = min(MOST_SHARE, 1 / max(1, classes))
-    for start in range(0, classes, COLUMNS):
-        columns = slice(start, start + COLUMNS)
-        together = standardised(of_images[:, columns])
-        if of_patches is not None:
-            own = standardised(of_patches[:, columns])
+    share = min(MAX_CLASS_SHARE, 1 / max(1, classes))
+    for start in range(0, classes, CLASSES_PER_CHUNK):
+        columns = slice(start, start + CLASSES_PER_CHUNK)
+        together = standardize(image_scores[:, columns])
+        if patch_scores is not None:
+            own = standardize(patch_scores[:, columns])
             together += np.where(np.isnan(own), together, own)
-        score = np.clip(standardised(together), -MOST, MOST)
-        result[:, columns] = expit(logit(share) + ABOVE * score - ABOVE**2 / 2)
+        score = np.clip(standardize(together), -MAX_SCORE, MAX_SCORE)
+        result[:, columns] = expit(logit(share) + CLASS_SHIFT * score - CLASS_SHIFT**2 / 2)
     return result

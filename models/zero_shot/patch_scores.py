@@ -13,22 +13,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-ALIKE = 20.0  # how much more patches that are alike count for each other
-LEAST = 1e-6  # of a share, before its logit
+SIMILARITY_SCALE = 20.0  # how much more patches that are alike count for each other
+SHARE_EPS = 1e-6  # of a share, before its logit
 
 
-def class_vectors(of_texts: Tensor, counts: list[int]) -> Tensor:
+def average_class_vectors(text_vectors: Tensor, counts: list[int]) -> Tensor:
     """Return the mean vector of the texts of each class: (C, E) of length 1.
 
     Args:
-        of_texts: (sum of counts, E) of length 1, class after class.
+        text_vectors: (sum of counts, E) of length 1, class after class.
         counts: Number of texts of each class, at least 1.
     """
-    return torch.stack([F.normalize(part.mean(0), dim=0) for part in of_texts.split(counts)])
+    return torch.stack([F.normalize(part.mean(0), dim=0) for part in text_vectors.split(counts)])
 
 
 @torch.inference_mode()
-def patch_scores(patches: Tensor, classes: Tensor, nothing: Tensor, scale: float) -> Tensor:
+def score_best_patch(patches: Tensor, classes: Tensor, nothing: Tensor, scale: float) -> Tensor:
     """Return (N, C) float32 logits of the share of each class in the patch that fits it best.
 
     The share is a softmax over all classes and `nothing`: even with a single class, a patch can then have a small
@@ -43,5 +43,5 @@ def patch_scores(patches: Tensor, classes: Tensor, nothing: Tensor, scale: float
     texts = torch.cat([classes, nothing[None]])
     shares = (scale * patches @ texts.T).softmax(-1)[..., :-1]
     own = F.normalize(patches - patches.mean(1, keepdim=True), dim=-1)
-    shares = (ALIKE * own @ own.transpose(1, 2)).softmax(-1) @ shares
-    return torch.logit(shares.amax(1), eps=LEAST)
+    shares = (SIMILARITY_SCALE * own @ own.transpose(1, 2)).softmax(-1) @ shares
+    return torch.logit(shares.amax(1), eps=SHARE_EPS)

@@ -8,38 +8,39 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotator.benchmark.methods.images import ComparedImages
+from annotator.benchmark.methods.compared_images import ComparedImages
+from annotator.benchmark.methods.finished_results import Work
 from annotator.benchmark.methods.task import Task
-from annotator.benchmark.methods.work import Work
 from models.ensemble.stacking import fit_stacked
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.methods.auto import Auto
-from models.statistics.metrics import honest_totals
+from models.statistics.metrics import count_honest_totals
 
-SHARE = 0.2  # of the images that have a click
-WHOLE, GRID = 20, 24  # images that are answered in every class; of each class, the likeliest images that are answered
+CLICKED_SHARE = 0.2  # of the images that have a click
+# images that are answered in every class; of each class, the likeliest images that are answered
+WHOLE_IMAGES_ANSWERED, GRID_IMAGES_PER_CLASS = (20, 24)
 
 
-def rare_totals(images: ComparedImages, tasks: Sequence[Task], work: Work) -> tuple[int, int]:
+def measure_rare_totals(images: ComparedImages, tasks: Sequence[Task], work: Work) -> tuple[int, int]:
     """Return metrics.honest_totals of the published probabilities, added up over the seeds of `tasks`."""
     total = np.zeros(2, int)
     for seed, task in enumerate(tasks):
-        what = {"method": "auto", "seed": seed, "share": SHARE}
-        done = work.finished("rare", what)
+        what = {"method": "auto", "seed": seed, "share": CLICKED_SHARE}
+        done = work.load_result("rare", what)
         if done is None:
-            done = {"totals": _totals(images, task, seed)}
-            work.finish("rare", what, done)
+            done = {"totals": _measure_totals(images, task, seed)}
+            work.store_result("rare", what, done)
         total += done["totals"]
     return int(total[0]), int(total[1])
 
 
-def _totals(images: ComparedImages, task: Task, seed: int) -> list[int]:
+def _measure_totals(images: ComparedImages, task: Task, seed: int) -> list[int]:
     pool = task.train
     features, codes = images.features[pool], images.region_codes(lambda *_: None)[pool]
     truth = np.where(task.truth[pool], PRESENT, ABSENT).astype(np.int8)
     labels, unbiased = task.labels.copy(), np.zeros(task.labels.shape, bool)
 
-    def published() -> np.ndarray:
+    def fit_probabilities() -> np.ndarray:
         rows = np.flatnonzero((labels != UNSEEN).any(1))
         model = fit_stacked(Auto(), features, codes, rows, labels[rows], unbiased[rows], seed=seed)
         for _ in model.epochs():
@@ -47,12 +48,12 @@ def _totals(images: ComparedImages, task: Task, seed: int) -> list[int]:
         assert model.probabilities is not None
         return model.probabilities
 
-    likely = np.nan_to_num(published(), nan=-1.0)
+    likely = np.nan_to_num(fit_probabilities(), nan=-1.0)
     asked = np.zeros(labels.shape, bool)
-    asked[np.random.default_rng(seed).permutation(len(pool))[:WHOLE]] = True
+    asked[np.random.default_rng(seed).permutation(len(pool))[:WHOLE_IMAGES_ANSWERED]] = True
     for column in range(labels.shape[1]):
         still = np.flatnonzero((labels[:, column] == UNSEEN) & ~asked[:, column])
-        asked[still[np.argsort(-likely[still, column], kind="stable")[:GRID]], column] = True
+        asked[still[np.argsort(-likely[still, column], kind="stable")[:GRID_IMAGES_PER_CLASS]], column] = True
     asked &= labels == UNSEEN
     labels[asked], unbiased[asked] = truth[asked], True
-    return list(honest_totals(published(), labels, truth == PRESENT))
+    return list(count_honest_totals(fit_probabilities(), labels, truth == PRESENT))

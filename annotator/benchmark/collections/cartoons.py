@@ -5,16 +5,16 @@ from itertools import pairwise
 import numpy as np
 from PIL import Image, ImageDraw
 
-from annotator.benchmark.collections.shapes import Shape, draw_shapes, random_colour
-from annotator.benchmark.collections.textures import noise
-from annotator.benchmark.variants.small_objects import SIDE, draw_ground
+from annotator.benchmark.collections.shapes import Shape, draw_shapes, pick_random_color
+from annotator.benchmark.collections.textures import make_noise
+from annotator.benchmark.variants.small_objects import IMAGE_SIDE_PIXELS, draw_ground
 
 # Colours: 0 of the thing, 1 white, 2 black, 3 skin, 4 hair.
-FACE: tuple[Shape, ...] = (
+FACE_SHAPES: tuple[Shape, ...] = (
     ("oval", (0.1, 0.4, 0.2, 0.6), 3), ("oval", (0.8, 0.4, 0.9, 0.6), 3), ("oval", (0.15, 0.1, 0.85, 0.95), 3),
     ("polygon", (0.5, 0.45, 0.56, 0.62, 0.46, 0.62), 2),
 )  # fmt: skip
-PARTS: dict[str, tuple[Shape, ...]] = {
+FACE_PART_SHAPES: dict[str, tuple[Shape, ...]] = {
     "long hair": (("box", (0.06, 0.3, 0.2, 0.95), 4), ("box", (0.8, 0.3, 0.94, 0.95), 4),
                   ("top", (0.06, 0.0, 0.94, 0.62), 4)),
     "short hair": (("top", (0.13, 0.03, 0.87, 0.5), 4),),
@@ -36,7 +36,7 @@ PARTS: dict[str, tuple[Shape, ...]] = {
     "tear": (("oval", (0.3, 0.52, 0.36, 0.62), 0),),
     "hat": (("box", (0.02, 0.16, 0.98, 0.22), 0), ("box", (0.25, -0.08, 0.75, 0.18), 0)),
 }  # fmt: skip
-FEATURES: tuple[tuple[float, tuple[str, ...]], ...] = (
+FACE_FEATURE_GROUPS: tuple[tuple[float, tuple[str, ...]], ...] = (
     (0.75, ("long hair", "short hair")),
     (0.15, ("freckles",)),
     (1.0, ("open eyes", "open eyes", "open eyes", "closed eyes")),
@@ -50,26 +50,31 @@ FEATURES: tuple[tuple[float, tuple[str, ...]], ...] = (
 )
 
 
-def faces(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
+def draw_face(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
     """Draw a face and return it with its attributes: four of fifteen, from the usual to the rare."""
     image, side = draw_ground(rng, 3), float(rng.uniform(220, 400))
-    frame = (float(rng.uniform(0, SIDE - side)), float(rng.uniform(20, SIDE - side)), side, side)
+    frame = (
+        float(rng.uniform(0, IMAGE_SIDE_PIXELS - side)),
+        float(rng.uniform(20, IMAGE_SIDE_PIXELS - side)),
+        side,
+        side,
+    )
     skin = (int(rng.integers(140, 245)), int(rng.integers(110, 200)), int(rng.integers(80, 170)))
-    hair = random_colour(rng, 15, 180)
-    shown = [str(rng.choice(group)) for chance, group in FEATURES if rng.random() < chance]
+    hair = pick_random_color(rng, 15, 180)
+    shown = [str(rng.choice(group)) for chance, group in FACE_FEATURE_GROUPS if rng.random() < chance]
     behind = [name for name in shown if name == "long hair"]
     for name in [*behind, "", *(name for name in shown if name not in behind)]:
-        colours = (random_colour(rng), (250, 250, 250), (25, 20, 25), skin, hair)
-        draw_shapes(image, PARTS[name] if name else FACE, frame, colours)
+        colors = (pick_random_color(rng), (250, 250, 250), (25, 20, 25), skin, hair)
+        draw_shapes(image, FACE_PART_SHAPES[name] if name else FACE_SHAPES, frame, colors)
     return image, shown
 
 
-def maps(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
+def draw_map(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
     """Draw a map: areas, lines and signs of ten kinds, three to four on a sheet, some of them often."""
     wanted = dict(zip(MAP_SIGNS, (0.45, 0.35, 0.3, 0.75, 0.4, 0.3, 0.35, 0.3, 0.12, 0.2), strict=True))
     shown = [name for name, chance in wanted.items() if rng.random() < chance] or ["road"]
-    paper = random_colour(rng, 215, 250)
-    image = Image.fromarray((np.array(paper) - 14 * noise(rng, 1.8)[..., None]).clip(0, 255).astype(np.uint8))
+    paper = pick_random_color(rng, 215, 250)
+    image = Image.fromarray((np.array(paper) - 14 * make_noise(rng, 1.8)[..., None]).clip(0, 255).astype(np.uint8))
     draw = ImageDraw.Draw(image)
     for name in shown:
         _draw_sign(draw, name, rng)
@@ -79,30 +84,30 @@ def maps(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
 MAP_SIGNS = ("forest", "lake", "contours", "road", "river", "railway", "houses", "church", "border", "campsite")
 
 
-def _way(rng: np.random.Generator) -> list[float]:
+def _make_winding_line(rng: np.random.Generator) -> list[float]:
     """Return the points of a winding line from one edge to another, flattened."""
-    along = np.linspace(-20, SIDE + 20, 24)
-    aside = rng.uniform(80, SIDE - 80) + np.cumsum(rng.normal(0, 22, 24))
+    along = np.linspace(-20, IMAGE_SIDE_PIXELS + 20, 24)
+    aside = rng.uniform(80, IMAGE_SIDE_PIXELS - 80) + np.cumsum(rng.normal(0, 22, 24))
     points = (along, aside) if rng.random() < 0.5 else (aside, along)
     return np.stack(points, 1).ravel().tolist()
 
 
-def _blob(rng: np.random.Generator, x: float, y: float, radius: float) -> list[float]:
+def _make_blob(rng: np.random.Generator, x: float, y: float, radius: float) -> list[float]:
     turns = np.linspace(0, 2 * np.pi, 24, endpoint=False)
     reach = radius * (1 + 0.25 * np.sin(turns * 2 + rng.uniform(0, 6)) + 0.15 * np.sin(turns * 3 + rng.uniform(0, 6)))
     return np.stack([x + reach * np.cos(turns), y + reach * np.sin(turns)], 1).ravel().tolist()
 
 
 def _draw_sign(draw: ImageDraw.ImageDraw, name: str, rng: np.random.Generator) -> None:
-    x, y = rng.uniform(60, SIDE - 60, 2)
+    x, y = rng.uniform(60, IMAGE_SIDE_PIXELS - 60, 2)
     if name in ("forest", "lake"):
         fill = (165, 205, 150) if name == "forest" else (150, 190, 225)
-        draw.polygon(_blob(rng, x, y, float(rng.uniform(40, 110))), fill, outline=(110, 140, 150))
+        draw.polygon(_make_blob(rng, x, y, float(rng.uniform(40, 110))), fill, outline=(110, 140, 150))
     elif name == "contours":
         for radius in range(20, int(rng.integers(80, 160)), 14):
-            draw.line(_blob(np.random.default_rng(int(x)), x, y, radius), (190, 140, 95), 2)
+            draw.line(_make_blob(np.random.default_rng(int(x)), x, y, radius), (190, 140, 95), 2)
     elif name == "railway":
-        way = _way(rng)
+        way = _make_winding_line(rng)
         draw.line(way, (30, 30, 30), 5)
         points = np.array(way).reshape(-1, 2)
         for first, second in pairwise(points):
@@ -111,7 +116,7 @@ def _draw_sign(draw: ImageDraw.ImageDraw, name: str, rng: np.random.Generator) -
             across = across / max(float(np.hypot(*across)), 1e-6) * 8
             draw.line((*(middle - across), *(middle + across)), (30, 30, 30), 3)
     elif name in ("road", "river", "border"):
-        way = _way(rng)
+        way = _make_winding_line(rng)
         if name == "road":
             draw.line(way, (120, 110, 100), 9)
             draw.line(way, (250, 225, 130), 6)

@@ -6,11 +6,11 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 Shape = tuple[str, tuple[float, ...], int]  # kind, coordinates in [0, 1] of the frame, which colour
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 
 
 def draw_shapes(
-    image: Image.Image, shapes: Sequence[Shape], frame: tuple[float, float, float, float], colours: Sequence[Colour]
+    image: Image.Image, shapes: Sequence[Shape], frame: tuple[float, float, float, float], colors: Sequence[Color]
 ) -> None:
     """Draw shapes in a frame (left, top, width, height; pixels).
 
@@ -21,7 +21,7 @@ def draw_shapes(
     draw = ImageDraw.Draw(image)
     for kind, at, colour in shapes:
         places = [left + value * width if place % 2 == 0 else top + value * height for place, value in enumerate(at)]
-        fill, thick = colours[colour], max(2, round(width / 40))
+        fill, thick = colors[colour], max(2, round(width / 40))
         if kind == "box":
             draw.rectangle(places, fill)
         elif kind == "oval":
@@ -36,7 +36,7 @@ def draw_shapes(
             draw.polygon(places, fill)
 
 
-def random_colour(rng: np.random.Generator, low: int = 20, high: int = 236) -> Colour:
+def pick_random_color(rng: np.random.Generator, low: int = 20, high: int = 236) -> Color:
     """Return a random colour with each part in [low, high)."""
     red, green, blue = (int(value) for value in rng.integers(low, high, 3))
     return red, green, blue

@@ -7,23 +7,23 @@ watch to a coat. Drawn from flat shapes, as small_objects.py does.
 import numpy as np
 from PIL import Image
 
-from annotator.benchmark.collections.shapes import Shape, draw_shapes, random_colour
-from annotator.benchmark.variants.small_objects import SIDE, draw_ground
+from annotator.benchmark.collections.shapes import Shape, draw_shapes, pick_random_color
+from annotator.benchmark.variants.small_objects import IMAGE_SIDE_PIXELS, draw_ground
 
-SLEEVES: tuple[Shape, ...] = (("box", (0.28, 0.23, 0.36, 0.52), 0), ("box", (0.64, 0.23, 0.72, 0.52), 0))
-TORSO: Shape = ("polygon", (0.36, 0.22, 0.64, 0.22, 0.62, 0.56, 0.38, 0.56), 0)
-BODY: tuple[Shape, ...] = (
+SLEEVE_SHAPES: tuple[Shape, ...] = (("box", (0.28, 0.23, 0.36, 0.52), 0), ("box", (0.64, 0.23, 0.72, 0.52), 0))
+TORSO_SHAPE: Shape = ("polygon", (0.36, 0.22, 0.64, 0.22, 0.62, 0.56, 0.38, 0.56), 0)
+BODY_SHAPES: tuple[Shape, ...] = (
     ("box", (0.4, 0.5, 0.48, 0.95), 0),
     ("box", (0.52, 0.5, 0.6, 0.95), 0),
     ("box", (0.29, 0.24, 0.35, 0.56), 0),
     ("box", (0.65, 0.24, 0.71, 0.56), 0),
-    TORSO,
+    TORSO_SHAPE,
     ("box", (0.46, 0.17, 0.54, 0.24), 0),
     ("top", (0.4, 0.01, 0.6, 0.19), 1),
     ("oval", (0.42, 0.03, 0.58, 0.2), 0),
 )
 # Colours: 0 of the thing, 1 light, 2 dark, 3 the first one darker.
-WORN: dict[str, tuple[Shape, ...]] = {
+CLOTHING_SHAPES: dict[str, tuple[Shape, ...]] = {
     "trousers": (("box", (0.38, 0.54, 0.49, 0.93), 0), ("box", (0.51, 0.54, 0.62, 0.93), 0)),
     "skirt": (("polygon", (0.39, 0.54, 0.61, 0.54, 0.7, 0.76, 0.3, 0.76), 0),),
     "shorts": (("box", (0.37, 0.54, 0.49, 0.68), 0), ("box", (0.51, 0.54, 0.63, 0.68), 0)),
@@ -36,20 +36,23 @@ WORN: dict[str, tuple[Shape, ...]] = {
         ("polygon", (0.38, 0.92, 0.48, 0.92, 0.48, 0.98, 0.46, 0.95, 0.36, 0.97), 0),
         ("polygon", (0.52, 0.92, 0.62, 0.92, 0.64, 0.97, 0.54, 0.95, 0.52, 0.98), 0),
     ),
-    "t-shirt": (TORSO, ("box", (0.28, 0.23, 0.36, 0.34), 0), ("box", (0.64, 0.23, 0.72, 0.34), 0)),
+    "t-shirt": (TORSO_SHAPE, ("box", (0.28, 0.23, 0.36, 0.34), 0), ("box", (0.64, 0.23, 0.72, 0.34), 0)),
     "shirt": (
-        TORSO, *SLEEVES, ("box", (0.495, 0.24, 0.505, 0.56), 3),
+        TORSO_SHAPE, *SLEEVE_SHAPES, ("box", (0.495, 0.24, 0.505, 0.56), 3),
         ("polygon", (0.43, 0.21, 0.5, 0.28, 0.57, 0.21), 1),
     ),
-    "sweater": (TORSO, *SLEEVES, *(("box", (0.36, y, 0.64, y + 0.025), 3) for y in (0.28, 0.35, 0.42, 0.49))),
+    "sweater": (
+        TORSO_SHAPE, *SLEEVE_SHAPES,
+        *(("box", (0.36, y, 0.64, y + 0.025), 3) for y in (0.28, 0.35, 0.42, 0.49)),
+    ),
     "dress": (("polygon", (0.38, 0.22, 0.62, 0.22, 0.59, 0.42, 0.73, 0.8, 0.27, 0.8, 0.41, 0.42), 0),),
     "belt": (("box", (0.38, 0.53, 0.62, 0.56), 2), ("box", (0.48, 0.525, 0.52, 0.565), 1)),
     "jacket": (
-        *SLEEVES, ("box", (0.34, 0.21, 0.45, 0.58), 0), ("box", (0.55, 0.21, 0.66, 0.58), 0),
+        *SLEEVE_SHAPES, ("box", (0.34, 0.21, 0.45, 0.58), 0), ("box", (0.55, 0.21, 0.66, 0.58), 0),
         ("polygon", (0.4, 0.21, 0.45, 0.21, 0.45, 0.36), 3), ("polygon", (0.6, 0.21, 0.55, 0.21, 0.55, 0.36), 3),
     ),
     "coat": (
-        *SLEEVES, ("polygon", (0.33, 0.21, 0.46, 0.21, 0.46, 0.8, 0.28, 0.8), 0),
+        *SLEEVE_SHAPES, ("polygon", (0.33, 0.21, 0.46, 0.21, 0.46, 0.8, 0.28, 0.8), 0),
         ("polygon", (0.67, 0.21, 0.54, 0.21, 0.54, 0.8, 0.72, 0.8), 0),
     ),
     "vest": (("polygon", (0.37, 0.22, 0.44, 0.22, 0.49, 0.5, 0.37, 0.55), 2),
@@ -78,7 +81,7 @@ WORN: dict[str, tuple[Shape, ...]] = {
                  ("line", (0.12, 0.72, 0.12, 0.6, 0.2, 0.6, 0.2, 0.72), 2)),
 }  # fmt: skip
 # Groups in the order in which they are put on: the chance of wearing one, and how often each is the one.
-GROUPS: tuple[tuple[float, dict[str, float]], ...] = (
+CLOTHING_GROUPS: tuple[tuple[float, dict[str, float]], ...] = (
     (1.0, {"sneakers": 0.5, "boots": 0.3, "heels": 0.2}),
     (0.85, {"trousers": 0.6, "skirt": 0.25, "shorts": 0.15}),
     (1.0, {"t-shirt": 0.37, "shirt": 0.33, "sweater": 0.17, "dress": 0.13}),
@@ -92,22 +95,29 @@ GROUPS: tuple[tuple[float, dict[str, float]], ...] = (
 )
 
 
-def street(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
+def draw_street_person(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
     """Draw a person in front of a ground, and return the image with what the person wears and carries."""
     image = draw_ground(rng)
     height = float(rng.uniform(300, 450))
-    frame = (float(rng.uniform(-0.15, SIDE - 0.85 * height)), float(rng.uniform(10, SIDE - height)), height, height)
+    frame = (
+        float(rng.uniform(-0.15, IMAGE_SIDE_PIXELS - 0.85 * height)),
+        float(rng.uniform(10, IMAGE_SIDE_PIXELS - height)),
+        height,
+        height,
+    )
     skin = (int(rng.integers(120, 245)), int(rng.integers(90, 190)), int(rng.integers(70, 160)))
-    draw_shapes(image, BODY, frame, (skin, random_colour(rng, 10, 150)))
+    draw_shapes(image, BODY_SHAPES, frame, (skin, pick_random_color(rng, 10, 150)))
     worn: list[str] = []
-    for chance, group in GROUPS:
+    for chance, group in CLOTHING_GROUPS:
         if rng.random() < chance:
             name = str(rng.choice(list(group), p=list(group.values())))
             if name == "dress":  # instead of what was put on below
                 worn = [other for other in worn if other not in ("trousers", "skirt", "shorts")]
             worn.append(name)
     for name in worn:
-        body = random_colour(rng)
-        light, dark = random_colour(rng, 215, 256), (25, 25, 30)
-        draw_shapes(image, WORN[name], frame, (body, light, dark, (body[0] // 2, body[1] // 2, body[2] // 2)))
+        body = pick_random_color(rng)
+        light, dark = pick_random_color(rng, 215, 256), (25, 25, 30)
+        draw_shapes(
+            image, CLOTHING_SHAPES[name], frame, (body, light, dark, (body[0] // 2, body[1] // 2, body[2] // 2))
+        )
     return image, worn

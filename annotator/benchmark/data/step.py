@@ -16,27 +16,27 @@ from pathlib import Path
 from typing import Any
 
 Figures = dict[str, Any]
-Shown = Callable[[int, int], None]
-EVERY = 0.2  # seconds between two lines of progress
+ProgressCallback = Callable[[int, int], None]
+PROGRESS_INTERVAL_SECONDS = 0.2  # between two lines of progress
 
 
-def make(folder: Path, images: str, classes: str, present: str, absent: str, shown: Shown) -> Figures:
+def make(folder: Path, images: str, classes: str, present: str, absent: str, shown: ProgressCallback) -> Figures:
     """Make the labeled and the empty project."""
-    from annotator.benchmark.data.made_up import make_projects
+    from annotator.benchmark.data.made_up_labels import make_projects
 
     sizes = int(images), int(classes), float(present), float(absent)
     return {"labels": make_projects(folder / "labeled", folder / "empty", *sizes, shown)}
 
 
-def measure_idle(folder: Path, shown: Shown) -> Figures:
+def measure_idle(folder: Path, shown: ProgressCallback) -> Figures:
     """Measure an interpreter that does nothing."""
     return {"peak_mb": peak_mb()}
 
 
-def export_labels(folder: Path, kind: str, shown: Shown) -> Figures:
+def export_labels(folder: Path, kind: str, shown: ProgressCallback) -> Figures:
     """Export the labeled project."""
     from annotator.exchange.exports.choices import Choices
-    from annotator.exchange.exports.export import prepare, write
+    from annotator.exchange.exports.export_writer import prepare_export, write_export
     from annotator.exchange.formats import find_format
     from annotator.store.database.database import Database
 
@@ -44,25 +44,25 @@ def export_labels(folder: Path, kind: str, shown: Shown) -> Figures:
     target.parent.mkdir()
     db = Database(folder / "labeled")
     clock = Clock()
-    with prepare(db, target, kind, Choices(images="none"), lossy=True, progress=shown) as prepared:
-        write(prepared)
-    taken = clock.taken()
-    return taken | {"peak_mb": peak_mb(), "bytes": sum(path.stat().st_size for path in _files(folder / "out"))}
+    with prepare_export(db, target, kind, Choices(images="none"), lossy=True, progress=shown) as prepared:
+        write_export(prepared)
+    taken = clock.get_elapsed()
+    return taken | {"peak_mb": peak_mb(), "bytes": sum(path.stat().st_size for path in _list_files(folder / "out"))}
 
 
-def floor(folder: Path, shown: Shown) -> Figures:
+def floor(folder: Path, shown: ProgressCallback) -> Figures:
     """Read and write the files of the export, except its data card."""
-    from annotator.benchmark.data.floors import run
+    from annotator.benchmark.data.floors import measure_floor
 
-    files = [path for path in _files(folder / "out") if not path.name.endswith(("card.json", "card.md"))]
-    taken = run(files, folder / "again", shown) or {}
+    files = [path for path in _list_files(folder / "out") if not path.name.endswith(("card.json", "card.md"))]
+    taken = measure_floor(files, folder / "again", shown) or {}
     return taken | {"peak_mb": peak_mb()}
 
 
-def import_copy(folder: Path, kind: str, shown: Shown) -> Figures:
+def import_copy(folder: Path, kind: str, shown: ProgressCallback) -> Figures:
     """Import the export into a copy of the empty project."""
     from annotator.exchange.formats import find_format
-    from annotator.exchange.imports.importing import Choices, prepare
+    from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 
     project = folder / "copy"
     shutil.rmtree(project, ignore_errors=True)
@@ -72,12 +72,12 @@ def import_copy(folder: Path, kind: str, shown: Shown) -> Figures:
     source = source / f"labels{ending}"
     clock = Clock()
     steps = lambda what, done, of: shown(done, of)  # noqa: E731
-    with prepare(project, source, Choices(format=kind), by="Ann", progress=steps) as plan:
-        read = clock.taken()
+    with prepare_import(project, source, ImportOptions(format=kind), by="Ann", progress=steps) as plan:
+        read = clock.get_elapsed()
         read_peak = peak_mb()
         clock = Clock()
         plan.apply(steps)
-        commit = clock.taken()
+        commit = clock.get_elapsed()
     return {
         "read": read | {"peak_mb": read_peak},
         "commit": commit | {"peak_mb": peak_mb()},
@@ -85,11 +85,11 @@ def import_copy(folder: Path, kind: str, shown: Shown) -> Figures:
     }
 
 
-def compare(folder: Path, shown: Shown) -> Figures:
+def compare(folder: Path, shown: ProgressCallback) -> Figures:
     """Count the cells in which the labeled project and the copy differ, with up to five examples."""
     from annotator.store.database.database import Database
 
-    here, there = (_labels(Database(folder / name)) for name in ("labeled", "copy"))
+    here, there = (_iterate_labels(Database(folder / name)) for name in ("labeled", "copy"))
     cells, differing, examples = 0, 0, []
     ours, theirs = next(here, None), next(there, None)
     while ours or theirs:
@@ -105,7 +105,7 @@ def compare(folder: Path, shown: Shown) -> Figures:
     return {"cells": cells, "differing": differing, "examples": examples}
 
 
-def _labels(db: Any) -> Any:
+def _iterate_labels(db: Any) -> Any:
     """Yield (image id, class id, state) of all labels, ascending."""
     cursor = db.sql.execute("SELECT image_id, class_id, state FROM label ORDER BY image_id, class_id")
     while rows := list(islice(cursor, 50_000)):
@@ -118,7 +118,7 @@ class Clock:
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
-    def taken(self) -> Figures:
+    def get_elapsed(self) -> Figures:
         """Return the seconds, and processor seconds, since the clock was made."""
         return {
             "seconds": time.perf_counter() - self._wall,
@@ -141,28 +141,28 @@ def peak_mb() -> float | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
 
 
-def _files(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _show_each(most_often: float = EVERY) -> Shown:
+def _make_progress_printer(interval_seconds: float = PROGRESS_INTERVAL_SECONDS) -> ProgressCallback:
     last = 0.0
 
-    def shown(done: int, of: int) -> None:
+    def print_progress(done: int, total: int) -> None:
         nonlocal last
-        if time.monotonic() - last > most_often:
+        if time.monotonic() - last > interval_seconds:
             last = time.monotonic()
-            sys.stdout.write(json.dumps({"done": done, "of": of}) + "\n")
+            sys.stdout.write(json.dumps({"done": done, "of": total}) + "\n")
             sys.stdout.flush()
 
-    return shown
+    return print_progress
 
 
-STEPS: dict[str, Callable[..., Figures]] = {
+STEP_FUNCTIONS: dict[str, Callable[..., Figures]] = {
     step.__name__: step for step in (make, measure_idle, export_labels, floor, import_copy, compare)
 }
 
 
 if __name__ == "__main__":
     kind, folder, *arguments = sys.argv[1:]
-    sys.stdout.write(json.dumps(STEPS[kind](Path(folder), *arguments, shown=_show_each())) + "\n")
+    sys.stdout.write(json.dumps(STEP_FUNCTIONS[kind](Path(folder), *arguments, shown=_make_progress_printer())) + "\n")

@@ -1,28 +1,30 @@
 """The sets on which methods are compared: those of the papers, or any folder of images with its truth.
 
-One file a set, one line in DATASETS. models/protocol.py makes figures comparable with published ones: rows, split and
-single-positive draw. Each file says how its set is read.
+One file a set, one line in DATASETS. models/single_positive_sampling.py makes figures comparable with published ones:
+rows, split and single-positive draw. Each file says how its set is read.
 """
 
 from pathlib import Path
 
 from annotator.benchmark.datasets import formatted
-from annotator.benchmark.datasets.clicks import clicks, observed
-from annotator.benchmark.datasets.coco import COCO
-from annotator.benchmark.datasets.cub import CUB
+from annotator.benchmark.datasets.clicks import draw_clicks, draw_observed_labels
+from annotator.benchmark.datasets.coco_dataset import COCO_LOADER
+from annotator.benchmark.datasets.cub_dataset import CUB_LOADER
 from annotator.benchmark.datasets.dataset import DataSet, Part
-from annotator.benchmark.datasets.folder import FOLDER
-from annotator.benchmark.datasets.nus import NUS
+from annotator.benchmark.datasets.folder import FOLDER_LOADER
+from annotator.benchmark.datasets.nus_dataset import NUS_LOADER
 from annotator.benchmark.datasets.places import Loader
-from annotator.benchmark.datasets.voc import VOC
+from annotator.benchmark.datasets.voc_dataset import VOC_LOADER
 from annotator.errors import AnnotatorError, did_you_mean
 
-DATASETS: dict[str, Loader] = {loader.name: loader for loader in (VOC, COCO, NUS, CUB, FOLDER)}
+DATASETS: dict[str, Loader] = {
+    loader.name: loader for loader in (VOC_LOADER, COCO_LOADER, NUS_LOADER, CUB_LOADER, FOLDER_LOADER)
+}
 
-__all__ = ["DATASETS", "DataSet", "Loader", "Part", "clicks", "load", "observed"]
+__all__ = ["DATASETS", "DataSet", "Loader", "Part", "draw_clicks", "draw_observed_labels", "load_dataset"]
 
 
-def load(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
+def load_dataset(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
     """Read a set.
 
     Args:
@@ -38,27 +40,27 @@ def load(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
         raise AnnotatorError(f"There is no data set {name!r}. {did_you_mean(name, DATASETS)}")
     if not root.is_dir():
         raise AnnotatorError(f"There is no folder {root}. Is the path spelled right, and the disk mounted?")
-    name = name or (FOLDER.name if truth else _recognised(root))
-    if truth is not None and name != FOLDER.name:
+    name = name or (FOLDER_LOADER.name if truth else _recognize_dataset(root))
+    if truth is not None and name != FOLDER_LOADER.name:
         raise AnnotatorError(
             f"{DATASETS[name].title} brings its own truth, so {truth} would not be read. Leave the truth out, or take "
-            f"{root} as a plain folder of images ({FOLDER.name!r})."
+            f"{root} as a plain folder of images ({FOLDER_LOADER.name!r})."
         )
     return DATASETS[name].read(root, truth)
 
 
-def _recognised(root: Path) -> str:
+def _recognize_dataset(root: Path) -> str:
     """Return the name of the set of the papers in a folder, by its files, else by the classes of formatted arrays."""
     papers = [loader for loader in DATASETS.values() if loader.classes]
-    matches = [loader.name for loader in papers if any((root / mark).exists() for mark in loader.marks)]
-    if not matches and formatted.any_there(root):
-        count = formatted.columns(root)
+    matches = [loader.name for loader in papers if any((root / mark).exists() for mark in loader.marker_paths)]
+    if not matches and formatted.has_formatted_arrays(root):
+        count = formatted.count_columns(root)
         matches = [loader.name for loader in papers if loader.classes == count]
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise AnnotatorError(f"{root} holds {' and '.join(matches)}: say which one is meant, or give its own folder.")
-    layouts = "\n".join(f"    {loader.name}: {loader.title}\n{loader.understood}" for loader in DATASETS.values())
+    layouts = "\n".join(f"    {loader.name}: {loader.title}\n{loader.layouts}" for loader in DATASETS.values())
     raise AnnotatorError(
         f"{root} holds none of the sets that are known by their layout. Images of your own need a truth beside them: "
         f"--truth FILE.csv. Read are:\n{layouts}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from models.protocol import single_positive, split
+from models.single_positive_sampling import sample_single_positives, split_train_validation
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class DataSet:
         test: The official test set, or the rest of a folder.
         observed: (n_train, C) int8, the labels that training sees: 1 present, -1 absent, 0 unseen. For the sets of the
             papers as published; for a folder, one label of every image that shows anything (seed 0). Other seeds and
-            shares: clicks.observed.
+            shares: clicks.draw_observed_labels.
         official_rows: The rows of train and val in the official training set of a paper's set; None for a folder.
         areas: (n_train, C), the size of each class on each training image, in any unit; None: not known.
         notes: Sentences for readers of the figures: the files used, images or classes left out.
@@ -61,36 +61,36 @@ class DataSet:
     areas: np.ndarray | None = None
 
 
-def official(
+def build_official_dataset(
     name: str,
     classes: tuple[str, ...],
     train: Part,
     test: Part,
-    observed: np.ndarray | None,
+    observed_labels: np.ndarray | None,
     notes: tuple[str, ...] | list[str],
     areas: np.ndarray | None = None,
 ) -> DataSet:
-    """Return a set of the papers by their protocol: observed labels and split of models/protocol.py, seed 1200.
+    """Return a set of the papers by their protocol (models/single_positive_sampling.py): labels and split, seed 1200.
 
     Args:
         name: The name of the set.
         classes: Names of the C classes.
         train: The official training part, its rows in the published order.
         test: The official test part, its rows in the published order.
-        observed: (len(train), C) published labels; None: they are drawn as the papers did.
+        observed_labels: (len(train), C) published labels; None: they are drawn as the papers did.
         notes: Sentences about the set, for the report.
         areas: (len(train), C), the size of each class on each image; None: not known.
 
     Raises:
         AnnotatorError: A part would be without an image.
     """
-    train_rows, val_rows = split(max(len(train), 1))
+    train_rows, val_rows = split_train_validation(max(len(train), 1))
     if not len(val_rows) or not len(test):
         raise AnnotatorError(
             f"{name} has {len(train)} training and {len(test)} test images here: too few to hold 20 % of the first "
             "back for validation and to test on the second. Is the set complete?"
         )
-    labels = single_positive(train.truth) if observed is None else observed
+    labels = sample_single_positives(train.truth) if observed_labels is None else observed_labels
     return DataSet(
         name,
         classes,
@@ -104,7 +104,7 @@ def official(
     )
 
 
-def whole_truth(dataset: DataSet) -> np.ndarray:
+def join_official_truth(dataset: DataSet) -> np.ndarray:
     """Return the truth of the official training set in its published order, (n_train + n_val, C) bool."""
     if dataset.official_rows is None:
         raise ValueError(f"{dataset.name} is no set of the papers: its rows have no published order.")

@@ -10,39 +10,42 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.datasets.dataset import DataSet, Part, official
-from annotator.benchmark.datasets.places import count_note, find_images, first_there, need_images
-from annotator.errors import AnnotatorError, several
+from annotator.benchmark.datasets.dataset import DataSet, Part, build_official_dataset
+from annotator.benchmark.datasets.places import find_first_existing, find_images, make_count_note, need_images
+from annotator.errors import AnnotatorError, combine_problems
 from annotator.exchange.files.npy import load_array
 
-FILES = tuple(f"formatted_{part}_{what}.npy" for part in ("train", "val") for what in ("labels", "images"))
-OBSERVED = ("formatted_train_labels_obs.npy", "formatted_train_uniform_labels_obs.npy")  # their older and newer name
-UNDERSTOOD = f"      or  formatted_{{train,val}}_{{labels,images}}.npy, and {OBSERVED[0]} if there is one"
+ARRAY_FILES = tuple(f"formatted_{part}_{what}.npy" for part in ("train", "val") for what in ("labels", "images"))
+# their older and newer name
+OBSERVED_LABEL_FILES = ("formatted_train_labels_obs.npy", "formatted_train_uniform_labels_obs.npy")
+FORMATTED_LAYOUT = (
+    f"      or  formatted_{{train,val}}_{{labels,images}}.npy, and {OBSERVED_LABEL_FILES[0]} if there is one"
+)
 
 
-def any_there(root: Path) -> bool:
-    """Return whether the folder holds any of the four arrays (FILES)."""
-    return any((root / name).exists() for name in FILES)
+def has_formatted_arrays(root: Path) -> bool:
+    """Return whether the folder holds any of the four arrays (ARRAY_FILES)."""
+    return any((root / name).exists() for name in ARRAY_FILES)
 
 
-def columns(root: Path) -> int | None:
+def count_columns(root: Path) -> int | None:
     """Return the number of classes of the training labels, or None if the array cannot be read or is not 2-D.
 
     The number tells the published sets apart.
     """
     try:
-        array = load_array(root / FILES[0], root)
+        array = load_array(root / ARRAY_FILES[0], root)
     except AnnotatorError:
         return None
     return array.shape[1] if array.ndim == 2 else None
 
 
-def read(
+def read_formatted(
     name: str,
     title: str,
     root: Path,
     image_folders: Sequence[str],
-    published: int,
+    published_classes: int,
     class_names: Callable[[int], tuple[str, ...] | None],
 ) -> DataSet:
     """Read a set of the papers from its formatted arrays.
@@ -53,41 +56,43 @@ def read(
         root: The folder that holds the set.
         image_folders: Possible folders of the images, relative to root ("" is root itself); the first that holds one of
             the images is taken.
-        published: The number of classes of the published set.
+        published_classes: The number of classes of the published set.
         class_names: Number of columns -> their names, or None if they are not known: they are numbered then.
 
     Raises:
         AnnotatorError: Listing every array that is missing or cannot be used, and images missing or outside.
     """
     parts, problems = [], []
-    missing = [name for name in FILES if not (root / name).exists()]
+    missing = [name for name in ARRAY_FILES if not (root / name).exists()]
     if missing:
-        raise several(
+        raise combine_problems(
             f"{root} has some of the formatted arrays of {title}, but not all. Add the missing ones, or take the "
             "others away, and the set's own files are read:",
             [f"{name} is missing" for name in missing],
         )
     for part in ("train", "val"):
         try:
-            parts.append(_part(root, part))
+            parts.append(_read_part(root, part))
         except AnnotatorError as error:
             problems.append(str(error))
     if len(parts) == 2 and parts[0][1].shape[1] != parts[1][1].shape[1]:
         problems.append(f"there are {parts[0][1].shape[1]} classes in train and {parts[1][1].shape[1]} in val")
     if problems:
-        raise several(f"The formatted arrays of {title} in {root} cannot be used:", problems)
-    train, test = (Part(_paths(title, root, images, image_folders), truth) for images, truth in parts)
+        raise combine_problems(f"The formatted arrays of {title} in {root} cannot be used:", problems)
+    train, test = (Part(_find_paths(title, root, images, image_folders), truth) for images, truth in parts)
     count = train.truth.shape[1]
     names = class_names(count)
     notes = ["formatted_*.npy are in the folder and were read instead of the set's own files"]
     if names is None:
         names = tuple(f"class {number}" for number in range(1, count + 1))
         notes.append("the formatted arrays do not name the classes: they are numbered by column")
-    labels, label_notes = read_observed(root, train.truth)
-    return official(name, names, train, test, labels, notes + label_notes + count_note("classes", count, published))
+    labels, label_notes = read_observed_labels(root, train.truth)
+    return build_official_dataset(
+        name, names, train, test, labels, notes + label_notes + make_count_note("classes", count, published_classes)
+    )
 
 
-def read_observed(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, list[str]]:
+def read_observed_labels(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, list[str]]:
     """Read the single-positive labels of the folder, (n, C) int8 of 1, -1, 0, and a note; (None, []) if it holds none.
 
     Args:
@@ -97,7 +102,7 @@ def read_observed(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, lis
     Raises:
         AnnotatorError: The labels do not fit the truth: other shape, other values, or a contradiction.
     """
-    path = first_there(root, OBSERVED)
+    path = find_first_existing(root, OBSERVED_LABEL_FILES)
     if path is None:
         return None, []
     array = load_array(path, root)
@@ -115,7 +120,7 @@ def read_observed(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, lis
     return labels, [f"the single-positive labels are those of {path.name}, not drawn anew"]
 
 
-def _part(root: Path, part: str) -> tuple[list[str], np.ndarray]:
+def _read_part(root: Path, part: str) -> tuple[list[str], np.ndarray]:
     """Read the image names and the truth of one part."""
     images = load_array(root / f"formatted_{part}_images.npy", root)
     labels = load_array(root / f"formatted_{part}_labels.npy", root)
@@ -136,14 +141,14 @@ def _part(root: Path, part: str) -> tuple[list[str], np.ndarray]:
     return [name.replace("\\", "/") for name in text.tolist()], truth
 
 
-def _paths(title: str, root: Path, images: list[str], folders: Sequence[str]) -> tuple[Path, ...]:
+def _find_paths(title: str, root: Path, images: list[str], folders: Sequence[str]) -> tuple[Path, ...]:
     """Return the paths of the images, below the first folder that holds any of the first hundred."""
     for folder in folders:
-        if find_images(root, [_below(folder, name) for name in images[:100]])[1].any():
-            return need_images(title, root, [_below(folder, name) for name in images])
-    return need_images(title, root, [_below(folders[0], name) for name in images])
+        if find_images(root, [_join_below(folder, name) for name in images[:100]])[1].any():
+            return need_images(title, root, [_join_below(folder, name) for name in images])
+    return need_images(title, root, [_join_below(folders[0], name) for name in images])
 
 
-def _below(folder: str, name: str) -> str:
+def _join_below(folder: str, name: str) -> str:
     # An absolute name stays one, to be refused: joining must not make it look harmless.
     return name if not folder or name.startswith("/") else f"{folder}/{name}"

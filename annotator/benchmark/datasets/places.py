@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.datasets.dataset import DataSet
-from annotator.errors import AnnotatorError, several
+from annotator.errors import AnnotatorError, combine_problems
 
 
 @dataclass(frozen=True)
@@ -22,26 +22,28 @@ class Loader:
     Attributes:
         name, title: The name on the command line, and in a sentence.
         classes: The number of columns of the published set; None where that differs.
-        marks: Relative paths; any of them shows that a folder holds this set.
-        understood: The layouts that are read, for the error when the folder has none of them.
+        marker_paths: Relative paths; any of them shows that a folder holds this set.
+        layouts: The layouts that are read, for the error when the folder has none of them.
         read: (folder, truth file or None) -> DataSet.
     """
 
     name: str
     title: str
     classes: int | None
-    marks: tuple[str, ...]
-    understood: str
+    marker_paths: tuple[str, ...]
+    layouts: str
     read: Callable[[Path, Path | None], DataSet]
 
 
-def wrong_layout(title: str, root: Path, problems: Sequence[str], understood: str) -> AnnotatorError:
+def build_layout_error(title: str, root: Path, problems: Sequence[str], layouts: str) -> AnnotatorError:
     """Return the error for a folder that cannot be read as this set: its problems and the understood layouts."""
     headline = f"{root} cannot be read as {title}:"
-    return AnnotatorError(f"{several(headline, problems)}\n    Understood is (below the folder given):\n{understood}")
+    return AnnotatorError(
+        f"{combine_problems(headline, problems)}\n    Understood is (below the folder given):\n{layouts}"
+    )
 
 
-def first_there(root: Path, places: Sequence[str]) -> Path | None:
+def find_first_existing(root: Path, places: Sequence[str]) -> Path | None:
     """Return the first of these relative paths that exists inside the folder with links followed; None if none does."""
     inside = root.resolve()
     for place in places:
@@ -50,7 +52,7 @@ def first_there(root: Path, places: Sequence[str]) -> Path | None:
     return None
 
 
-def missing(root: Path, places: Sequence[Path]) -> list[str]:
+def find_missing(root: Path, places: Sequence[Path]) -> list[str]:
     """Return a sentence for each of these paths that does not exist, or is a link that leads out of root."""
     inside, problems = root.resolve(), []
     for place in places:
@@ -80,7 +82,7 @@ def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarra
             continue
         folder = str(path.parent)
         if folder not in listed:
-            listed[folder] = _listed(root / folder, inside)
+            listed[folder] = _list_folder(root / folder, inside)
         kind = listed[folder].get(path.name)
         if kind == "link":
             real = (root / path).resolve()
@@ -94,10 +96,10 @@ def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarra
         paths.append(root / path)
         exists[row] = kind == "file"
     if outside:
-        raise several(
+        raise combine_problems(
             f"These images would lie outside {root}, so nothing is read. Give the folder that really holds them:",
             outside,
-            shown=10,
+            max_listed=10,
         )
     return paths, exists
 
@@ -109,7 +111,7 @@ class _Outside(dict):
         return "outside"
 
 
-def _listed(folder: Path, inside: Path) -> dict[str, str]:
+def _list_folder(folder: Path, inside: Path) -> dict[str, str]:
     """Return name -> "file", "link" or "other" for everything in a folder; {} if it does not exist."""
     if not folder.is_dir():
         return {}
@@ -130,17 +132,19 @@ def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...
     paths, exists = find_images(root, names)
     if not exists.all():
         missing = [names[row] for row in np.flatnonzero(~exists).tolist()]
-        raise several(
+        raise combine_problems(
             f"{len(missing):,} of the {len(names):,} images that the labels of {title} speak of are not in {root}. "
             "Was an archive unpacked elsewhere, or only in part?",
             missing,
-            shown=10,
+            max_listed=10,
         )
     return tuple(paths)
 
 
-def count_note(what: str, count: int, published: int | None) -> list[str]:
+def make_count_note(noun: str, count: int, published_count: int | None) -> list[str]:
     """Return a note if there are more or fewer than in the published set, else []."""
-    if published is None or count == published:
+    if published_count is None or count == published_count:
         return []
-    return [f"there are {count:,} {what}, the published set has {published:,}: figures cannot be compared with papers"]
+    return [
+        f"there are {count:,} {noun}, the published set has {published_count:,}: figures cannot be compared with papers"
+    ]

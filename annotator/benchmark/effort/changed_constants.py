@@ -1,39 +1,40 @@
-"""Autopilot with one of its constants changed, to see what each is worth: CHANGES is the table.
+"""Autopilot with one of its constants changed, to see what each is worth: TRIED_VALUES is the table.
 
-Left out are bounds that only keep an answer quick (CLASSES_TRIED, IMAGES_TRIED, UNLABELED), LONGEST, which replaces
-EXPLORED where there are many classes, and what concerns relabels, which a perfect person makes none of.
+Left out are bounds that only keep an answer quick (MAX_CLASSES_TRIED, MAX_IMAGES_TRIED, MAX_UNLABELED_IMAGES),
+MAX_EXPLORATION_SECONDS, which replaces MAX_EXPLORED_IMAGES where there are many classes, and what concerns relabels,
+which a perfect person makes none of.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from annotator.queues.autopilot import acquisition, planner
-from annotator.snapshot import guesses
+from annotator.snapshot import preset_threshold
 
-CHANGES: dict[str, tuple[object, ...]] = {
-    "EXPLORATION_CLICKS": ((0.0, 20, 20), (0.2, 20, 500)),
-    "CLICKED_FIRST": ("random", "diversity"),
-    "EXPLORED": (0, 8, 40),
-    "SHARP": (0.15, 0.6),
+TRIED_VALUES: dict[str, tuple[object, ...]] = {
+    "EXPLORATION_CLICK_LIMITS": ((0.0, 20, 20), (0.2, 20, 500)),
+    "EXPLORATION_ORDER": ("random", "diversity"),
+    "MAX_EXPLORED_IMAGES": (0, 8, 40),
+    "MIN_SHARPNESS": (0.15, 0.6),
     "RANDOM_SHARE": (0.0, 0.1),
-    "PRESS": (0.0, 4.0),
-    "RULED_OUT": (0.0, 0.05),
-    "LEARNING": (0.0, 0.5),
-    "SIZES": ((24,), (12, 24, 48)),
-    "NEW": (12, 96),
-    "LIKELY": (0.3, 0.7),
+    "PRESS_PENALTY_SECONDS": (0.0, 4.0),
+    "RULED_OUT_VALUE": (0.0, 0.05),
+    "LEARNING_VALUE": (0.0, 0.5),
+    "GRID_SIZES": ((24,), (12, 24, 48)),
+    "NEW_CLASS_TILES": (12, 96),
+    "MIN_PRESET_PROBABILITY": (0.3, 0.7),
 }
 
 
-def changes() -> Iterator[tuple[str, object]]:
+def iterate_changes() -> Iterator[tuple[str, object]]:
     """Yield every constant with each value that is tried in its place."""
-    return ((name, value) for name, values in CHANGES.items() for value in values)
+    return ((name, value) for name, values in TRIED_VALUES.items() for value in values)
 
 
 @contextmanager
-def changed(name: str, value: object) -> Iterator[None]:
+def replace_constant(name: str, value: object) -> Iterator[None]:
     """Give the constant another value for the duration of the block, in this process only."""
-    owner = next(module for module in (planner, acquisition, guesses) if hasattr(module, name))
+    owner = next(module for module in (planner, acquisition, preset_threshold) if hasattr(module, name))
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:

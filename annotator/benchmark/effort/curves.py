@@ -6,49 +6,49 @@ import numpy as np
 
 from annotator.benchmark.effort.session import Session, Spent
 from annotator.records import PRESENT
-from annotator.snapshot.time_model import PARTS, TimeModel
+from annotator.snapshot.time_model import TIME_PARTS, TimeModel
 from annotator.store.labels.audits import OPEN
-from models.statistics.metrics import best_threshold
+from models.statistics.metrics import find_best_threshold
 
-RECALL, PRECISION = 0.95, 0.99
-COSTS = ("actions", "seconds")
+GOAL_RECALL, GOAL_PRECISION = 0.95, 0.99
+COST_KINDS = ("actions", "seconds")
 # From so many actions, or seconds, on no policy should be far behind another; a hundred single clicks take 250 s.
-AFTER = {"actions": 100.0, "seconds": 300.0}
+SHORTFALL_STARTS = {"actions": 100.0, "seconds": 300.0}
 
 
-def point(session: Session) -> dict:
+def measure_point(session: Session) -> dict:
     """Return the point of a curve for the data set at this moment.
 
     `decided` scores the labels that people gave; `filled` adds every unknown cell at or above the single threshold with
     the largest expected F1 of all labels. `copied` counts answers to other images of events, `miscopied` the wrong ones
     of them.
     """
-    labels, chances = session.labels(), session.chances()
+    labels, chances = session.load_labels(), session.load_chances()
     decided = labels == PRESENT
     filled = decided
     if chances is not None:
-        threshold = best_threshold(int(decided.sum()), chances[labels == OPEN])
+        threshold = find_best_threshold(int(decided.sum()), chances[labels == OPEN])
         filled = np.where(labels == OPEN, np.nan_to_num(chances) >= threshold, decided)
     spent = session.spent
     return {
         "actions": spent.actions,
-        "seconds": round(spent.seconds(session.time_model), 1),
+        "seconds": round(spent.compute_seconds(session.time_model), 1),
         "parts": {part: round(count, 1) for part, count in spent.parts.items()},
         "decided_share": round(float((labels != OPEN).mean()), 4),
-        "decided": scores(decided, session.truth),
-        "filled": scores(filled, session.truth),
+        "decided": compute_scores(decided, session.truth),
+        "filled": compute_scores(filled, session.truth),
         "copied": session.copied,
         "miscopied": session.miscopied,
     }
 
 
-def scores(labels: np.ndarray, truth: np.ndarray) -> dict:
+def compute_scores(labels: np.ndarray, truth: np.ndarray) -> dict:
     """Return micro recall, precision and F1 of labels (N, C) bool, and F1 averaged over the classes that occur."""
     hits, given, positives = (labels & truth).sum(0), labels.sum(0), truth.sum(0)
     occurs = positives > 0
     each = 2 * hits[occurs] / np.maximum(given[occurs] + positives[occurs], 1)
-    recall = _share(hits.sum(), positives.sum())
-    precision = _share(hits.sum(), given.sum())
+    recall = _divide_counts(hits.sum(), positives.sum())
+    precision = _divide_counts(hits.sum(), given.sum())
     return {
         "recall": round(recall, 5),
         "precision": round(precision, 5),
@@ -58,7 +58,9 @@ def scores(labels: np.ndarray, truth: np.ndarray) -> dict:
     }
 
 
-def reached(curve: Sequence[dict], recall: float = RECALL, precision: float = PRECISION) -> dict | None:
+def find_goal_point(
+    curve: Sequence[dict], recall: float = GOAL_RECALL, precision: float = GOAL_PRECISION
+) -> dict | None:
     """Return the point where the labels people gave, alone or with the model's, first reach this recall and precision.
 
     Returns:
@@ -66,46 +68,47 @@ def reached(curve: Sequence[dict], recall: float = RECALL, precision: float = PR
         before, or at that point if the precision before it was too low; None if no point reaches both.
     """
     for place, point_ in enumerate(curve):
-        good = [kind for kind in ("decided", "filled") if _good(point_[kind], recall, precision)]
+        good = [kind for kind in ("decided", "filled") if _reaches_goal(point_[kind], recall, precision)]
         if good:
             before = curve[max(place - 1, 0)]
-            share = min(_share_until(recall, precision, before[kind], point_[kind]) for kind in good)
+            share = min(_compute_share_until(recall, precision, before[kind], point_[kind]) for kind in good)
             return {
-                "actions": round(_between(before["actions"], point_["actions"], share)),
-                "seconds": round(_between(before["seconds"], point_["seconds"], share), 1),
+                "actions": round(_interpolate_between(before["actions"], point_["actions"], share)),
+                "seconds": round(_interpolate_between(before["seconds"], point_["seconds"], share), 1),
                 "parts": {
-                    part: _between(before["parts"][part], count, share) for part, count in point_["parts"].items()
+                    part: _interpolate_between(before["parts"][part], count, share)
+                    for part, count in point_["parts"].items()
                 },
             }
     return None
 
 
-def _good(scores: dict, recall: float, precision: float) -> bool:
+def _reaches_goal(scores: dict, recall: float, precision: float) -> bool:
     return scores["recall"] >= recall and scores["precision"] >= precision
 
 
-def _share_until(recall: float, precision: float, before: dict, after: dict) -> float:
+def _compute_share_until(recall: float, precision: float, before: dict, after: dict) -> float:
     """Return the share of the way between two points at which recall is reached; 1 if precision was too low before."""
     if before["precision"] < precision or after["recall"] <= before["recall"]:
         return 1.0
     return min(1.0, max(0.0, (recall - before["recall"]) / (after["recall"] - before["recall"])))
 
 
-def _between(before: float, after: float, share: float) -> float:
+def _interpolate_between(before: float, after: float, share: float) -> float:
     return before + share * (after - before)
 
 
-def seconds(point_: dict, time_model: TimeModel) -> float:
+def compute_seconds(point_: dict, time_model: TimeModel) -> float:
     """Return the seconds that a point of a curve costs by the given time model."""
-    return Spent(parts=point_["parts"]).seconds(time_model)
+    return Spent(parts=point_["parts"]).compute_seconds(time_model)
 
 
-def costed(curve: Sequence[dict], time_model: TimeModel) -> list[dict]:
+def replace_seconds(curve: Sequence[dict], time_model: TimeModel) -> list[dict]:
     """Return a curve with the seconds of another time model."""
-    return [point_ | {"seconds": round(seconds(point_, time_model), 1)} for point_ in curve]
+    return [point_ | {"seconds": round(compute_seconds(point_, time_model), 1)} for point_ in curve]
 
 
-def parts_at(curve: Sequence[dict], seconds_: float) -> dict[str, float]:
+def interpolate_parts(curve: Sequence[dict], seconds_: float) -> dict[str, float]:
     """Return how often each part occurred until this time, interpolated linearly; after the last point, as there."""
     places = [point_["seconds"] for point_ in curve]
     return {
@@ -114,10 +117,10 @@ def parts_at(curve: Sequence[dict], seconds_: float) -> dict[str, float]:
     }
 
 
-def largest_shortfall(
+def find_largest_shortfall(
     curve: Sequence[dict], other: Sequence[dict], cost: str = "actions"
 ) -> tuple[float, float | None]:
-    """Return the largest shortfall of a policy behind another from AFTER on, while both work.
+    """Return the largest shortfall of a policy behind another from SHORTFALL_STARTS on, while both work.
 
     Args:
         curve: The points of the policy.
@@ -129,30 +132,30 @@ def largest_shortfall(
         it occurs; 0 and None if the policy is never behind.
     """
     last = min(curve[-1][cost], other[-1][cost]) if curve and other else 0
-    places = {point_[cost] for point_ in (*curve, *other)} | {AFTER[cost]}
+    places = {point_[cost] for point_ in (*curve, *other)} | {SHORTFALL_STARTS[cost]}
     worst, where = 0.0, None
-    for place in sorted(place for place in places if AFTER[cost] <= place <= last):
-        ours, theirs = _at(curve, place, cost), _at(other, place, cost)
+    for place in sorted(place for place in places if SHORTFALL_STARTS[cost] <= place <= last):
+        ours, theirs = _interpolate_f1(curve, place, cost), _interpolate_f1(other, place, cost)
         if theirs > 0 and 1 - ours / theirs > worst:
             worst, where = 1 - ours / theirs, float(place)
     return round(worst, 4), where
 
 
-def _at(curve: Sequence[dict], place: float, cost: str) -> float:
+def _interpolate_f1(curve: Sequence[dict], place: float, cost: str) -> float:
     """Return micro F1 after `place` actions or seconds, interpolated linearly."""
     places, micro_f1 = zip(*((point_[cost], point_["filled"]["micro_f1"]) for point_ in curve), strict=True)
     return float(np.interp(place, places, micro_f1))
 
 
-def time_models() -> dict[str, TimeModel]:
+def make_time_models() -> dict[str, TimeModel]:
     """Return the usual time model, and models with each part taking half and twice as long, on which ratios depend."""
     usual = TimeModel()
     varied = {"usual": usual}
-    for part in PARTS:
+    for part in TIME_PARTS:
         for name, factor in (("half", 0.5), ("double", 2.0)):
             varied[f"{part}_{name}"] = TimeModel(**{**vars(usual), part: factor * getattr(usual, part)})
     return varied
 
 
-def _share(part: float, whole: float) -> float:
+def _divide_counts(part: float, whole: float) -> float:
     return float(part) / float(whole) if whole else 1.0

@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.effort import curves
-from annotator.benchmark.effort.people import Person
-from annotator.benchmark.effort.policies import POLICIES, SETTINGS
+from annotator.benchmark.effort.policies import POLICIES, SETTING_POLICIES
 from annotator.benchmark.effort.session import Session
-from annotator.benchmark.harness.processes import say
-from annotator.snapshot.time_model import DEFAULTS, TimeModel
+from annotator.benchmark.effort.simulated_people import Person
+from annotator.benchmark.harness.child_processes import print_progress
+from annotator.snapshot.time_model import DEFAULT_TIMES, TimeModel
 
-PERFECT, NOISY = "perfect", "noisy"
-POINTS = 0.015  # of the form's actions lie between two points of a curve
-DONE = 0.995  # recall at which work stops
+PERFECT_PERSON, NOISY_PERSON = "perfect", "noisy"
+POINT_INTERVAL_SHARE = 0.015  # of the form's actions lie between two points of a curve
+DONE_RECALL = 0.995  # recall at which work stops
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Play:
     """One play: a policy and a person.
 
     Attributes:
-        person: PERFECT or NOISY.
+        person: PERFECT_PERSON or NOISY_PERSON.
         seed: Of the person's and the policy's random draws.
         times: The seconds of the person.
         varies: Whether equal answers take the person times that vary, as of Session.
@@ -39,24 +39,24 @@ class Play:
     policy: str
     person: str
     seed: int
-    times: TimeModel = DEFAULTS
+    times: TimeModel = DEFAULT_TIMES
     varies: bool = False
 
 
-def all_curves(
-    template: Path, folder: Path, shown: np.ndarray, plays: Sequence[Play], limit: float, jobs: int = 1
+def play_all(
+    template: Path, folder: Path, truth: np.ndarray, plays: Sequence[Play], limit: float, jobs: int = 1
 ) -> dict[Play, list[dict]]:
     """Return the curve of every play, in the order of `plays`; `jobs` processes change nothing but the time.
 
     Args:
         template: The project that every play begins with.
         folder: A folder for copies of `template`.
-        shown: (N, C) bool, the truth.
+        truth: (N, C) bool, the truth.
         plays: The plays.
         limit: The number of actions after which a play stops.
         jobs: The number of processes that play at the same time.
     """
-    one = partial(_numbered, template, folder, shown, limit)
+    one = partial(_run_numbered_play, template, folder, truth, limit)
     if jobs <= 1 or len(plays) < 2:
         return dict(zip(plays, map(one, enumerate(plays)), strict=True))
     pool = multiprocessing.get_context("spawn").Pool(min(jobs, len(plays)), _end_with_parent)
@@ -64,9 +64,11 @@ def all_curves(
         return dict(zip(plays, pool.imap(one, enumerate(plays)), strict=True))
 
 
-def _numbered(template: Path, folder: Path, shown: np.ndarray, limit: float, play_: tuple[int, Play]) -> list[dict]:
-    number, one = play_
-    return play(template, folder / f"copy-{number}", shown, one, limit)
+def _run_numbered_play(
+    template: Path, folder: Path, truth: np.ndarray, limit: float, numbered_play: tuple[int, Play]
+) -> list[dict]:
+    number, one = numbered_play
+    return run_play(template, folder / f"copy-{number}", truth, one, limit)
 
 
 def _end_with_parent() -> None:
@@ -77,35 +79,35 @@ def _end_with_parent() -> None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
-def play(template: Path, copy: Path, shown: np.ndarray, one: Play, limit: float) -> list[dict]:
+def run_play(template: Path, copy: Path, truth: np.ndarray, play: Play, limit: float) -> list[dict]:
     """Play on a copy of a project for at most `limit` actions, and return the curve."""
-    policy = POLICIES.get(one.policy) or SETTINGS[one.policy]
-    person = Person.build(shown, noisy=one.person == NOISY, seed=one.seed)
+    policy = POLICIES.get(play.policy) or SETTING_POLICIES[play.policy]
+    person = Person.build(truth, noisy=play.person == NOISY_PERSON, seed=play.seed)
     session = Session(
-        template, copy, shown, person, learns=policy.learns, seed=one.seed, times=one.times, varies=one.varies
+        template, copy, truth, person, learns=policy.learns, seed=play.seed, times=play.times, varies=play.varies
     )
-    step = max(4.0, POINTS * (shown.sum() + len(shown)))
-    curve, next_point = [curves.point(session)], step
+    step = max(4.0, POINT_INTERVAL_SHARE * (truth.sum() + len(truth)))
+    curve, next_point = [curves.measure_point(session)], step
     try:
         for _ in policy.steps(session):
             measured = session.spent.actions >= next_point
             if policy.follows or measured:
                 session.keep_up()
             if measured:
-                curve.append(curves.point(session))
+                curve.append(curves.measure_point(session))
                 next_point = session.spent.actions + step
-                if curve[-1]["decided"]["recall"] >= DONE or session.spent.actions >= limit:
+                if curve[-1]["decided"]["recall"] >= DONE_RECALL or session.spent.actions >= limit:
                     break
         if curve[-1]["actions"] < session.spent.actions:
             session.keep_up()
-            curve.append(curves.point(session))
+            curve.append(curves.measure_point(session))
     finally:
         session.close()
         shutil.rmtree(copy, ignore_errors=True)
-    last, at = curve[-1], curves.reached(curve)
-    say(
-        f"{one.policy}, {one.person} person, seed {one.seed}: {last['actions']:,} actions, "
-        f"recall {last['decided']['recall']:.3f}; "
+    last, at = curve[-1], curves.find_goal_point(curve)
+    print_progress(
+        f"{play.policy}, {play.person} person, seed {play.seed}: {last['actions']:,} actions, recall "
+        f"{last['decided']['recall']:.3f}; "
         + (f"0.95 at 0.99 after {at['actions']:,}" if at else "0.95 at 0.99 not reached")
     )
     return curve

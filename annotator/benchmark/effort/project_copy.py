@@ -6,22 +6,22 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError, NothingToLearn
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.records import Batch, Decision
-from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.features.cache import open_features
+from annotator.store.features.feature_cache import open_features
 from annotator.store.images import images
-from annotator.store.labels import audits, decisions, implied
+from annotator.store.labels import audits, decisions, implied_cells
 from annotator.store.networks import configuration
-from annotator.store.networks.adapted import Adapted
+from annotator.store.networks.adapted_networks import AdaptedNetwork
 from annotator.store.runs import runs
 from annotator.worker.adapting.adapt_now import adapt_now
 from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.process import prepare_next_backbone
 from annotator.worker.training.incremental_update import Updater
-from annotator.worker.training.schedule import Basis, Schedule
+from annotator.worker.training.schedule import RunInputs, Schedule
 from annotator.worker.training.train import train
 
 
@@ -33,34 +33,34 @@ class ProjectCopy:
     """
 
     def __init__(self, template: Path, folder: Path, *, learns: bool, seed: int):
-        shutil.copytree(template, folder, copy_function=_link, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
+        shutil.copytree(template, folder, copy_function=_link_or_copy, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
         self.db = Database(folder)
         self.learns = learns
-        self.image_ids = audits.readable_images(self.db)
-        self.class_ids = np.array([class_.id for class_ in classes.all_classes(self.db)], np.int64)
+        self.image_ids = audits.load_readable_image_ids(self.db)
+        self.class_ids = np.array([class_.id for class_ in classes.load_active_classes(self.db)], np.int64)
         self.chance = np.random.default_rng([seed, 2])
-        self._cache = open_features(self.db, configuration.backbone(self.db))
+        self._cache = open_features(self.db, configuration.get_backbone(self.db))
         self._regions, self._updater, self._schedule = RegionCache(), Updater(), Schedule(clock=None)
 
-    def keep(self, *given: Decision | Batch) -> None:
+    def store_answers(self, *answers: Decision | Batch) -> None:
         """Store answers.
 
         Raises:
             AnnotatorError: The store refuses one of them.
         """
-        if refused := decisions.decide(self.db, given).refused:
+        if refused := decisions.save(self.db, answers).refused:
             raise AnnotatorError(f"The store refused an answer: {next(iter(refused.values()))}")
 
     def keep_up(self) -> None:
         """Bring the model up to date as the worker would: a training when enough has changed, else an update."""
         if not self.learns:
             return
-        if self._schedule.due(self.db, len(self._cache.image_ids)):
-            self._train()
-        elif runs.current_run(self.db) is not None:
+        if self._schedule.is_due(self.db, len(self._cache.image_ids)):
+            self._train_model()
+        elif runs.load_current_run(self.db) is not None:
             self._updater.update(self.db, self._cache)
 
-    def adapt(self) -> Adapted | None:
+    def adapt_network(self) -> AdaptedNetwork | None:
         """Adapt the network to the answers as `annotator adapt` does, and use it from now on if it is judged better.
 
         Returns:
@@ -82,55 +82,55 @@ class ProjectCopy:
     def change_network(self) -> None:
         """Switch to the next network of the project, if it has one, as the worker does once its features are ready."""
         prepare_next_backbone(self.db.paths.project, lambda done, of: None)
-        self._cache = open_features(self.db, configuration.backbone(self.db))
+        self._cache = open_features(self.db, configuration.get_backbone(self.db))
         self._regions, self._updater = RegionCache(), Updater()
         self.keep_up()
 
-    def _train(self) -> None:
-        basis = Basis.of_project(self.db, len(self._cache.image_ids))
-        method, parameters = configuration.method(self.db), configuration.parameters(self.db)
+    def _train_model(self) -> None:
+        basis = RunInputs.from_project(self.db, len(self._cache.image_ids))
+        method, parameters = configuration.get_method(self.db), configuration.get_parameters(self.db)
         try:
             train(self.db, self._cache, method, parameters, basis.backbone, regions=self._regions)
         except NothingToLearn:  # tried again when there are more answers
-            self._schedule.failed = basis
+            self._schedule.failed_inputs = basis
 
-    def labels(self) -> np.ndarray:
+    def load_labels(self) -> np.ndarray:
         """Return the labels that people left, and what they imply: (N, C) int8, audits.OPEN for undecided cells."""
-        labels = audits.label_matrix(self.db, self.image_ids, self.class_ids)[0]
-        image_ids, class_ids, states, _ = implied.cells(self.db).T
-        rows, columns = positions(image_ids, self.image_ids)[0], positions(class_ids, self.class_ids)[0]
+        labels = audits.load_label_matrix(self.db, self.image_ids, self.class_ids)[0]
+        image_ids, class_ids, states, _ = implied_cells.load_cells(self.db).T
+        rows, columns = find_positions(image_ids, self.image_ids)[0], find_positions(class_ids, self.class_ids)[0]
         labels[rows, columns] = np.where(labels[rows, columns] == audits.OPEN, states, labels[rows, columns])
         return labels
 
-    def chances(self) -> np.ndarray | None:
+    def load_chances(self) -> np.ndarray | None:
         """Return (N, C) probabilities of the current run, nan where a class has no model; None before the first run."""
         predictions = read_predictions(self.db)
         if predictions is None:
             return None
-        return predictions.aligned(predictions.probabilities, self.image_ids, predictions.class_ids).astype(np.float32)
+        return predictions.align(predictions.probabilities, self.image_ids, predictions.class_ids).astype(np.float32)
 
-    def row(self, image_id: int) -> int:
+    def find_row(self, image_id: int) -> int:
         """Return the row of an image."""
-        return int(positions([image_id], self.image_ids)[0][0])
+        return int(find_positions([image_id], self.image_ids)[0][0])
 
-    def rows(self, image_ids: list[int]) -> np.ndarray:
+    def find_rows(self, image_ids: list[int]) -> np.ndarray:
         """Return the rows of images, (n,) int64."""
-        return positions(image_ids, self.image_ids)[0]
+        return find_positions(image_ids, self.image_ids)[0]
 
-    def column(self, class_id: int) -> int:
+    def find_column(self, class_id: int) -> int:
         """Return the column of a class."""
-        return int(positions([class_id], self.class_ids)[0][0])
+        return int(find_positions([class_id], self.class_ids)[0][0])
 
-    def random_images(self) -> list[int]:
+    def shuffle_images(self) -> list[int]:
         """Return all images in the order of their contents' hashes, from a random place on."""
-        return images.from_place(self.db, self.chance.bytes(8).hex(), len(self.image_ids))
+        return images.load_ids_from_hash(self.db, self.chance.bytes(8).hex(), len(self.image_ids))
 
     def close(self) -> None:
         """Delete the copy."""
         shutil.rmtree(self.db.paths.project, ignore_errors=True)
 
 
-def _link(source: str, target: str) -> None:
+def _link_or_copy(source: str, target: str) -> None:
     """Hard-link files of features, which are only read, and copy all others."""
     if source.endswith(".safetensors"):
         Path(target).hardlink_to(source)

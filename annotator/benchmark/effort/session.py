@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark import pace
-from annotator.benchmark.effort.people import Person
 from annotator.benchmark.effort.project_copy import ProjectCopy
-from annotator.indexing import positions
-from annotator.queues.event_tiles import speaks_for_others
+from annotator.benchmark.effort.simulated_people import Person
+from annotator.indexing import find_positions
+from annotator.queues.event_tiles import applies_to_event
 from annotator.records import ABSENT, PRESENT, Batch, Decision
-from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel
-from annotator.store.events.answers import EventBatch
-from annotator.store.labels import cells
-from annotator.store.relations import relations
+from annotator.snapshot.time_model import DEFAULT_TIMES, TIME_PARTS, TimeModel
+from annotator.store.events.event_answers import EventBatch
+from annotator.store.labels import label_cells
+from annotator.store.relations import declared_relations
 
-NAME = "Bench"
+ANNOTATOR_NAME = "Bench"
 NO_OTHERS: Mapping[int, Sequence[int]] = {}
 
 
@@ -27,9 +27,9 @@ class Spent:
     """The effort of a person: `actions` counts presses of a key or button, `parts` the parts of TimeModel."""
 
     actions: int = 0
-    parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(TIME_PARTS, 0.0))
 
-    def seconds(self, time_model: TimeModel) -> float:
+    def compute_seconds(self, time_model: TimeModel) -> float:
         """Return the seconds of all parts by this time model."""
         return sum(count * getattr(time_model, part) for part, count in self.parts.items())
 
@@ -54,7 +54,7 @@ class Session(ProjectCopy):
         *,
         learns: bool,
         seed: int,
-        times: TimeModel = DEFAULTS,
+        times: TimeModel = DEFAULT_TIMES,
         varies: bool = False,
     ):
         """Copy the project.
@@ -73,12 +73,20 @@ class Session(ProjectCopy):
         super().__init__(template, folder, learns=learns, seed=seed)
         self.truth, self.person = truth, person
         self.spent, self.time_model = Spent(), times
-        self.relations = relations.relations(self.db)
+        self.relations = declared_relations.load_relations(self.db)
         self.copied = self.miscopied = 0
         self._pace = np.random.default_rng([seed, 3]) if varies else None
 
-    def grid(self, class_id: int, image_ids: list[int], chances: list[float | None], run: int | None, start: bool,
-             source: str = "grid", others: Mapping[int, Sequence[int]] = NO_OTHERS) -> None:  # fmt: skip
+    def answer_grid(
+        self,
+        class_id: int,
+        image_ids: list[int],
+        chances: list[float | None],
+        run: int | None,
+        start: bool,
+        source: str = "grid",
+        others: Mapping[int, Sequence[int]] = NO_OTHERS,
+    ) -> None:
         """Answer cells of one class together.
 
         Args:
@@ -91,116 +99,123 @@ class Session(ProjectCopy):
             others: Image of a tile -> the other images of its event that the tile stands for: nobody looks at them, and
                 they get the answer of the tile where that does not contradict the model.
         """
-        rows, columns = self.rows(image_ids), np.full(len(image_ids), self.column(class_id))
+        rows, columns = self.find_rows(image_ids), np.full(len(image_ids), self.find_column(class_id))
         answers, presses = self.person.answer(rows, columns, np.full(len(rows), start))
         copies = []
         for front, chance, yes in zip(image_ids, chances, answers.tolist(), strict=True):
-            if speaks_for_others(chance or 0.0, yes):
+            if applies_to_event(chance or 0.0, yes):
                 copies += [(other, class_id, PRESENT if yes else ABSENT, front) for other in others.get(front, ())]
-        self._batch(
+        self._store_batch(
             source, image_ids, [class_id] * len(rows), answers, chances, run, presses, copies, tile=len(rows), begin=1
         )
 
-    def image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
+    def answer_image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
               run: int | None, source: str = "suggestion", others: Sequence[int] = ()) -> None:  # fmt: skip
         """Answer these classes of one image together; the classes in `preset` start as present.
 
         The other images of its event, `others`, get the same answers. The person looks at each and marks those on which
         they see something else: these get none.
         """
-        columns = np.array([self.column(class_id) for class_id in class_ids])
+        columns = np.array([self.find_column(class_id) for class_id in class_ids])
         start = np.isin(class_ids, preset)
-        answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
+        answers, presses = self.person.answer(np.full(len(columns), self.find_row(image_id)), columns, start)
         checked = len(columns)
         if self.relations.made:  # what the others imply is shown as such: nobody presses for it, and it is not stored
-            said = ~self._follow(class_ids, answers)
+            said = ~self._find_implied(class_ids, answers)
             presses = int((answers != start)[said].sum())
             answers, columns, places = answers[said], columns[said], np.flatnonzero(said).tolist()
             class_ids, chances = [class_ids[place] for place in places], [chances[place] for place in places]
         ids, states = [image_id] * len(columns), np.where(answers, PRESENT, ABSENT).tolist()
-        copies, exceptions, known = [], 0, cells.answered(self.db, others)
+        copies, exceptions, known = [], 0, label_cells.load_answered_cells(self.db, others)
         for other in others:
-            seen, _ = self.person.answer(np.full(len(columns), self.row(other)), columns, answers)
+            seen, _ = self.person.answer(np.full(len(columns), self.find_row(other)), columns, answers)
             if (seen != answers).any():
                 exceptions += 1
                 continue
             given = zip(class_ids, states, strict=True)
             copies += [(other, id_, state, image_id) for id_, state in given if id_ not in known.get(other, {})]
         parts = {"look": 1, "check": checked, "tile": len(others)}
-        self._batch(source, ids, class_ids, answers, chances, run, presses + exceptions, copies, **parts)
+        self._store_batch(source, ids, class_ids, answers, chances, run, presses + exceptions, copies, **parts)
 
-    def click(self, image_id: int, open_ids: list[int] | None = None) -> None:
+    def click_image(self, image_id: int, open_ids: list[int] | None = None) -> None:
         """Name one class of an image, or answer "nothing else here" if the annotator sees none."""
         open_ = np.ones(len(self.class_ids), bool) if open_ids is None else np.isin(self.class_ids, open_ids)
-        named = self.person.name_one(self.row(image_id), open_)
-        taken = self._milliseconds(self._took(1, click=1))
-        shared = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": taken}
+        named = self.person.name_one(self.find_row(image_id), open_)
+        taken = self._draw_milliseconds(self._spend_actions(1, click=1))
+        shared = {"annotator": ANNOTATOR_NAME, "source": "click", "image_id": image_id, "milliseconds": taken}
         if named is None:
-            self.keep(Decision(_new(), "done", **shared))
+            self.store_answers(Decision(_make_uuid(), "done", **shared))
         else:
-            self.keep(Decision(_new(), "label", class_id=int(self.class_ids[named]), state=PRESENT, **shared))
+            self.store_answers(
+                Decision(_make_uuid(), "label", class_id=int(self.class_ids[named]), state=PRESENT, **shared)
+            )
 
-    def form(self, image_id: int) -> None:
+    def fill_form(self, image_id: int) -> None:
         """Tick everything that an image shows in a list of all classes, and submit."""
         columns = np.arange(len(self.class_ids))
         nothing = np.zeros(len(columns), bool)
-        answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, nothing)
+        answers, presses = self.person.answer(np.full(len(columns), self.find_row(image_id)), columns, nothing)
         if self.relations.made:
-            answers = answers & ~self._follow(self.class_ids.tolist(), answers)
+            answers = answers & ~self._find_implied(self.class_ids.tolist(), answers)
             presses = int(answers.sum())
-        seconds = self._took(presses + 1, look=1, check=len(columns), change=presses, submit=1)
-        shared = {"annotator": NAME, "source": "click", "image_id": image_id}
-        shared |= {"milliseconds": self._milliseconds(seconds)}
+        seconds = self._spend_actions(presses + 1, look=1, check=len(columns), change=presses, submit=1)
+        shared = {"annotator": ANNOTATOR_NAME, "source": "click", "image_id": image_id}
+        shared |= {"milliseconds": self._draw_milliseconds(seconds)}
         ticked = [
-            Decision(_new(), "label", class_id=int(self.class_ids[column]), state=PRESENT, **shared)
+            Decision(_make_uuid(), "label", class_id=int(self.class_ids[column]), state=PRESENT, **shared)
             for column in np.flatnonzero(answers)
         ]
-        self.keep(*ticked, Decision(_new(), "done", **shared))
+        self.store_answers(*ticked, Decision(_make_uuid(), "done", **shared))
 
-    def chips(self, image_id: int, class_ids: list[int], chances: list[float], run: int) -> None:
+    def answer_suggestions(self, image_id: int, class_ids: list[int], chances: list[float], run: int) -> None:
         """Confirm or reject suggestions one by one, then answer "nothing else here", as on the Review page."""
-        columns = np.array([self.column(class_id) for class_id in class_ids])
+        columns = np.array([self.find_column(class_id) for class_id in class_ids])
         start = np.zeros(len(columns), bool)
-        answers, _ = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
-        shared = {"annotator": NAME, "source": "suggestion", "image_id": image_id, "run_id": run}
+        answers, _ = self.person.answer(np.full(len(columns), self.find_row(image_id)), columns, start)
+        shared = {"annotator": ANNOTATOR_NAME, "source": "suggestion", "image_id": image_id, "run_id": run}
         answered = [
-            Decision(_new(), "label", class_id=class_id, state=PRESENT if yes else ABSENT, score=chance, **shared)
+            Decision(_make_uuid(), "label", class_id=class_id, state=PRESENT if yes else ABSENT, score=chance, **shared)
             for class_id, chance, yes in zip(class_ids, chances, answers, strict=True)
         ]
-        self.keep(*answered)
-        self._took(len(columns) + 1, look=1, check=len(columns), change=len(columns), submit=1)
+        self.store_answers(*answered)
+        self._spend_actions(len(columns) + 1, look=1, check=len(columns), change=len(columns), submit=1)
 
-    def _follow(self, class_ids: list[int], answers: np.ndarray) -> np.ndarray:
+    def _find_implied(self, class_ids: list[int], answers: np.ndarray) -> np.ndarray:
         """Return which answers (n,) bool to these classes follow from those of them that are present."""
         states = dict(zip(class_ids, np.where(answers, PRESENT, ABSENT).tolist(), strict=True))
         present = [class_id for class_id in class_ids if states[class_id] == PRESENT]
         meant = {
-            other for class_id in present for other in self.relations.implied({class_id: PRESENT}) if other != class_id
+            other
+            for class_id in present
+            for other in self.relations.compute_implied({class_id: PRESENT})
+            if other != class_id
         }
         return np.array([class_id in meant for class_id in class_ids], bool)
 
-    def _batch(self, source, image_ids, class_ids, answers, chances, run, presses, copies=(), **parts) -> None:
-        seconds = self._took(presses + 1, change=presses, submit=1, **parts)
+    def _store_batch(self, source, image_ids, class_ids, answers, chances, run, presses, copies=(), **parts) -> None:
+        seconds = self._spend_actions(presses + 1, change=presses, submit=1, **parts)
         states = np.where(answers, PRESENT, ABSENT).tolist()
         cells = list(zip(image_ids, class_ids, states, chances, strict=True))
-        given = (_new(), NAME, source, cells, run, self._milliseconds(seconds))
-        self.keep(EventBatch(*given, copies=copies) if copies else Batch(*given))
+        given = (_make_uuid(), ANNOTATOR_NAME, source, cells, run, self._draw_milliseconds(seconds))
+        self.store_answers(EventBatch(*given, copies=copies) if copies else Batch(*given))
         if copies:
             image_ids, class_ids, states, _ = map(list, zip(*copies, strict=True))
-            columns = positions(class_ids, self.class_ids)[0]
+            columns = find_positions(class_ids, self.class_ids)[0]
             self.copied += len(copies)
-            self.miscopied += int((self.truth[self.rows(image_ids), columns] != (np.array(states) == PRESENT)).sum())
+            self.miscopied += int(
+                (self.truth[self.find_rows(image_ids), columns] != (np.array(states) == PRESENT)).sum()
+            )
 
-    def _took(self, actions: int, **parts: float) -> float:
+    def _spend_actions(self, actions: int, **parts: float) -> float:
         self.spent.actions += actions
         for part, count in parts.items():
             self.spent.parts[part] += count
         return sum(count * getattr(self.time_model, part) for part, count in parts.items())
 
-    def _milliseconds(self, seconds: float) -> int:
+    def _draw_milliseconds(self, seconds: float) -> int:
         """Return the time that is logged of an answer that takes these seconds on average."""
-        return round(1000 * (seconds if self._pace is None else pace.taken(self._pace, seconds)))
+        return round(1000 * (seconds if self._pace is None else pace.draw_seconds(self._pace, seconds)))
 
 
-def _new() -> str:
+def _make_uuid() -> str:
     return str(uuid.uuid4())

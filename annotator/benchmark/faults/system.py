@@ -15,19 +15,19 @@ import urllib.request
 from collections.abc import Collection
 from pathlib import Path
 
-from annotator.benchmark.harness.processes import ADDRESS, close_input, free_port, start, wait_for
+from annotator.benchmark.harness.child_processes import LOCAL_ADDRESS, close_input, free_port, start_module, wait_for
 from annotator.errors import AnnotatorError
 from annotator.store.database import heartbeat, jobs
 from annotator.store.database.database import Database
-from annotator.ui.access.access_keys import headers_for
+from annotator.ui.access.access_keys import build_request_headers
 
 FAKE_TIME = [
     *Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"),
     *Path("/usr/lib").glob("faketime/libfaketimeMT.so.1"),
 ]
-JUMPS = ("-2d", "+2d", "-1h", "+0")
-ENDING = 20.0
-UNLIMITED = -1
+CLOCK_JUMPS = ("-2d", "+2d", "-1h", "+0")
+ENDING_SECONDS = 20.0
+UNLIMITED_BYTES = -1
 
 
 class Server:
@@ -35,7 +35,7 @@ class Server:
 
     def __init__(self, db: Database, logs: Path):
         self.db, self.port, self._logs, self._starts = db, free_port(), logs, 0
-        self.address = f"http://{ADDRESS}:{self.port}"
+        self.address = f"http://{LOCAL_ADDRESS}:{self.port}"
         self.process: subprocess.Popen
         self._headers: dict[str, dict[str, str]] = {}
 
@@ -49,20 +49,20 @@ class Server:
         faked = {"LD_PRELOAD": str(FAKE_TIME[0]), "FAKETIME": jump, "FAKETIME_DONT_FAKE_MONOTONIC": "1"} if jump else {}
         log = self._logs / f"serve-{self._starts}.log"
         with log.open("wb") as output:
-            self.process = start(
+            self.process = start_module(
                 "annotator", "serve", self.db.paths.project, "--port", self.port, "--no-browser",
                 output=output, env=os.environ | faked,
             )  # fmt: skip
         self._headers.clear()
-        wait_for(lambda: self.process.poll() is not None or self._answers(), "the server")
+        wait_for(lambda: self.process.poll() is not None or self._is_answering(), "the server")
         if self.process.poll() is not None:
             last_output = log.read_text(errors="replace")[-2000:]
             raise AnnotatorError(f"The server did not start again:\n{last_output}")
 
-    def headers(self, annotator: str) -> dict[str, str]:
+    def get_headers(self, annotator: str) -> dict[str, str]:
         """Return the headers of this annotator's requests."""
         if annotator not in self._headers:
-            self._headers[annotator] = headers_for(self.db.paths.project, self.address, annotator)
+            self._headers[annotator] = build_request_headers(self.db.paths.project, self.address, annotator)
         return self._headers[annotator]
 
     def kill(self) -> None:
@@ -79,22 +79,22 @@ class Server:
         """
         self.process.terminate()
         try:
-            self.process.wait(ENDING)
+            self.process.wait(ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AnnotatorError(f"The server did not end {ENDING:.0f} s after SIGTERM.") from None
+            raise AnnotatorError(f"The server did not end {ENDING_SECONDS:.0f} s after SIGTERM.") from None
         close_input(self.process)
 
     def wait_for_worker(self, states: Collection[str], seconds: float) -> bool:
         """Request a training and wait until the worker is in one of these states; return False if it takes too long."""
-        jobs.ask_training(self.db)
+        jobs.request_training(self.db)
         with contextlib.suppress(AnnotatorError):
-            return wait_for(lambda: heartbeat.worker_state(self.db).state in states, "a training", seconds)
+            return wait_for(lambda: heartbeat.load_worker_state(self.db).state in states, "a training", seconds)
         return False
 
     def kill_worker(self) -> str:
         """Kill the worker, if one runs, and return the state it was in; "" without a worker."""
-        state = heartbeat.worker_state(self.db)
+        state = heartbeat.load_worker_state(self.db)
         if state.pid is None or not self._is_worker(state.pid):
             return ""
         with contextlib.suppress(ProcessLookupError):
@@ -103,10 +103,10 @@ class Server:
 
     def stall(self, seconds: float) -> None:
         """Stop server and worker for `seconds`, as a disk that does not answer would."""
-        pids = self._pids()
-        _signal(pids, signal.SIGSTOP)
+        pids = self._list_pids()
+        _signal_processes(pids, signal.SIGSTOP)
         time.sleep(seconds)
-        _signal(pids, signal.SIGCONT)
+        _signal_processes(pids, signal.SIGCONT)
 
     def fill_disk(self, seconds: float, room: int) -> bool:
         """Let no file grow beyond `room` bytes for `seconds`; return False if the system cannot do that."""
@@ -114,17 +114,17 @@ class Server:
 
         if not hasattr(resource, "prlimit"):  # Linux has it
             return False
-        for limit in (room, UNLIMITED):
-            for pid in self._pids():
+        for limit in (room, UNLIMITED_BYTES):
+            for pid in self._list_pids():
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
-                    resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard if limit == UNLIMITED else limit, hard))
-            if limit != UNLIMITED:
+                    resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard if limit == UNLIMITED_BYTES else limit, hard))
+            if limit != UNLIMITED_BYTES:
                 time.sleep(seconds)
         return True
 
-    def _pids(self) -> list[int]:
-        worker = heartbeat.worker_state(self.db).pid
+    def _list_pids(self) -> list[int]:
+        worker = heartbeat.load_worker_state(self.db).pid
         return [self.process.pid, *([worker] if worker is not None and self._is_worker(worker) else [])]
 
     def _is_worker(self, pid: int) -> bool:
@@ -135,7 +135,7 @@ class Server:
             return False
         return b"worker" in command and str(self.db.paths.project).encode() in command
 
-    def _answers(self) -> bool:
+    def _is_answering(self) -> bool:
         with contextlib.suppress(OSError):
             urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=5).read()
             return True
@@ -146,22 +146,22 @@ class Commands:
     """A thread that runs commands beside the server, one after another; most are killed at a random moment.
 
     Attributes:
-        killed: The number of commands killed, by name.
-        ended: The number of commands that ended by themselves, by name.
-        odd: The last output of commands that ended with a traceback.
-        exports: The files that exports were to write.
+        kill_counts: The number of commands killed, by name.
+        end_counts: The number of commands that ended by themselves, by name.
+        odd_outputs: The last output of commands that ended with a traceback.
+        export_paths: The files that exports were to write.
     """
 
     NAMES = ("audit", "export", "certificate", "accept", "train", "once", "export")
 
     def __init__(self, db: Database, folder: Path, seed: int):
-        self.killed: dict[str, int] = {}
-        self.ended: dict[str, int] = {}
-        self.odd: list[str] = []
-        self.exports: list[Path] = []
+        self.kill_counts: dict[str, int] = {}
+        self.end_counts: dict[str, int] = {}
+        self.odd_outputs: list[str] = []
+        self.export_paths: list[Path] = []
         self._db, self._folder, self._chance = db, folder, random.Random(f"commands {seed}")
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="commands", daemon=True)
+        self._thread = threading.Thread(target=self._run_commands, name="commands", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -169,13 +169,13 @@ class Commands:
         self._ending.set()
         self._thread.join()
 
-    def count(self) -> int:
+    def count_kills(self) -> int:
         """Return the number of commands that were killed."""
-        return sum(self.killed.values())
+        return sum(self.kill_counts.values())
 
-    def run(self, name: str, seconds: float) -> None:
+    def run_command(self, name: str, seconds: float) -> None:
         """Run one command, and kill it after `seconds`."""
-        project, target = self._db.paths.project, self._folder / f"{len(self.exports)}.csv"
+        project, target = self._db.paths.project, self._folder / f"{len(self.export_paths)}.csv"
         arguments = {
             "audit": ["audit", project, "--cells", 40],
             "export": ["export", project, target],
@@ -185,30 +185,30 @@ class Commands:
             "once": ["worker", project, "--once"],
         }[name]
         if name == "export":
-            self.exports.append(target)
+            self.export_paths.append(target)
         log = self._folder / "command.log"
         with log.open("wb") as output:
-            process = start("annotator", *arguments, output=output)
+            process = start_module("annotator", *arguments, output=output)
         try:
             process.wait(seconds)
-            self.ended[name] = self.ended.get(name, 0) + 1
+            self.end_counts[name] = self.end_counts.get(name, 0) + 1
             if b"Traceback" in log.read_bytes():
-                self.odd.append(f"{name}: {log.read_text(errors='replace')[-1500:]}")
+                self.odd_outputs.append(f"{name}: {log.read_text(errors='replace')[-1500:]}")
             if name == "export" and process.returncode == 0 and not target.exists():
-                self.odd.append(f"{target} does not exist, though the export ended with status 0")
+                self.odd_outputs.append(f"{target} does not exist, though the export ended with status 0")
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            self.killed[name] = self.killed.get(name, 0) + 1
+            self.kill_counts[name] = self.kill_counts.get(name, 0) + 1
         close_input(process)
 
-    def _run(self) -> None:
+    def _run_commands(self) -> None:
         while not self._ending.is_set():
-            self.run(self._chance.choice(self.NAMES), self._chance.uniform(0.5, 8))
+            self.run_command(self._chance.choice(self.NAMES), self._chance.uniform(0.5, 8))
             self._ending.wait(self._chance.uniform(0, 3))  # the worker is niced: leave it time to train
 
 
-def _signal(pids: list[int], number: int) -> None:
+def _signal_processes(pids: list[int], number: int) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)

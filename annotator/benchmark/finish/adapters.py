@@ -17,29 +17,36 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from annotator.benchmark.finish.protocol import COMPUTING, VERSION, Answer, Question, Task, WrongTool
+from annotator.benchmark.finish.protocol import (
+    MAX_COMPUTING_SECONDS,
+    PROTOCOL_VERSION,
+    Answer,
+    Question,
+    Task,
+    WrongTool,
+)
 from models import plugins
 
-GROUP = "annotator.finish_tools"
-LONGEST = 1 << 26  # letters of a line
-AHEAD = 100  # lines that a process may write unasked before it has to wait
-GRACE = 5.0  # seconds between the end of the requests and killing the process
+PLUGIN_GROUP = "annotator.finish_tools"
+MAX_LINE_LETTERS = 1 << 26  # letters of a line
+MAX_QUEUED_LINES = 100  # lines that a process may write unasked before it has to wait
+GRACE_SECONDS = 5.0  # between the end of the requests and killing the process
 
 
 class ProcessTool:
     """A tool in a process of its own; `command` is started anew for every set and person.
 
     Attributes:
-        within: Seconds in which each request must be answered.
+        timeout_seconds: Seconds in which each request must be answered.
     """
 
     certifies_by = ""
 
-    def __init__(self, command: Sequence[str], within: float = COMPUTING):
-        self.command, self.within = list(command), within
+    def __init__(self, command: Sequence[str], timeout_seconds: float = MAX_COMPUTING_SECONDS):
+        self.command, self.timeout_seconds = list(command), timeout_seconds
         self._process: subprocess.Popen[str] | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        self._lines: queue.Queue[str] = queue.Queue(AHEAD)
+        self._lines: queue.Queue[str] = queue.Queue(MAX_QUEUED_LINES)
 
     def start(self, task: Task) -> None:
         """Begin a task; forget the one before."""
@@ -54,17 +61,17 @@ class ProcessTool:
             )
         except OSError as error:
             raise WrongTool(f"{self.command[0]} cannot be started: {error.strerror or error}.") from error
-        threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+        threading.Thread(target=self._read_lines, args=(self._process,), daemon=True).start()
         places = {"images": list(map(str, task.images)), "classes": list(task.classes), "work": str(task.work)}
-        answer = self._request("start", version=VERSION, **{**vars(task), **places})
+        answer = self._request_answer("start", version=PROTOCOL_VERSION, **{**vars(task), **places})
         self.certifies_by = str(answer.get("certifies_by", ""))
 
     def ask(self) -> Question | None:
         """Return the next question, None when the tool has none left."""
-        asked = self._field(self._request("ask"), "question", (dict, type(None)))
+        asked = self._get_field(self._request_answer("ask"), "question", (dict, type(None)))
         if asked is None:
             return None
-        images, classes = (self._field(asked, name, list) for name in ("images", "classes"))
+        images, classes = (self._get_field(asked, name, list) for name in ("images", "classes"))
         preset = asked.get("preset") or []
         if not isinstance(preset, list) or not all(isinstance(value, bool) for value in preset):
             raise WrongTool(f"Preset answers are true or false, not {str(preset)[:80]}.")
@@ -72,11 +79,11 @@ class ProcessTool:
 
     def answer(self, question: Question, answer: Answer) -> None:
         """Take the answer to the question asked last."""
-        self._request("answer", question=vars(question), present=answer.present, seconds=answer.seconds)
+        self._request_answer("answer", question=vars(question), present=answer.present, seconds=answer.seconds)
 
     def labels(self) -> Iterable[tuple[int, int]]:
         """Return the present cells so far: (image, class) places."""
-        labels = self._field(self._request("labels"), "labels", list)
+        labels = self._get_field(self._request_answer("labels"), "labels", list)
         for label in labels:
             if not isinstance(label, list) or len(label) != 2 or not all(type(place) is int for place in label):
                 raise WrongTool(f"A label is [image, class], two numbers, not {str(label)[:80]}.")
@@ -84,30 +91,32 @@ class ProcessTool:
 
     def certifies(self) -> bool:
         """Return whether the tool holds that the goal of the task is reached."""
-        return self._field(self._request("certifies"), "certifies", bool)
+        return self._get_field(self._request_answer("certifies"), "certifies", bool)
 
     def close(self) -> None:
         """Ask the process to end; if it does not, kill it and the processes that it has started."""
         if (process := self._process) is None:
             return
         self._process = None
-        self._send(process, {"call": "close"}, last=True)
+        self._send_request(process, {"call": "close"}, last=True)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
-        _kill(process)
+            process.wait(GRACE_SECONDS)
+        _kill_process(process)
         process.wait()
         self._errors.close()
 
-    def _request(self, call: str, **fields: Any) -> dict[str, Any]:
+    def _request_answer(self, call: str, **fields: Any) -> dict[str, Any]:
         assert self._process is not None
-        self._send(self._process, {"call": call, **fields})
+        self._send_request(self._process, {"call": call, **fields})
         try:
-            line = self._lines.get(timeout=self.within)
+            line = self._lines.get(timeout=self.timeout_seconds)
         except queue.Empty:
-            _kill(self._process)
-            raise WrongTool(f"It gave no answer to {call!r} within {self.within:g} seconds, and was ended.") from None
+            _kill_process(self._process)
+            raise WrongTool(
+                f"It gave no answer to {call!r} within {self.timeout_seconds:g} seconds, and was ended."
+            ) from None
         if not line:
-            raise self._ended(call)
+            raise self._build_end_error(call)
         try:
             answer = json.loads(line)
         except ValueError:
@@ -116,7 +125,7 @@ class ProcessTool:
             raise WrongTool(f"Its answer to {call!r} is no JSON object on one line: {line.strip()[:120]!r}.")
         return answer
 
-    def _send(self, process: subprocess.Popen[str], request: dict[str, Any], *, last: bool = False) -> None:
+    def _send_request(self, process: subprocess.Popen[str], request: dict[str, Any], *, last: bool = False) -> None:
         """Write a request in a thread, because a process that does not read would block the benchmark.
 
         `_read` notices a process that has ended.
@@ -134,41 +143,44 @@ class ProcessTool:
 
         threading.Thread(target=write, daemon=True).start()
 
-    def _field(self, answer: dict[str, Any], name: str, kind: type | tuple[type, ...]) -> Any:
+    def _get_field(self, answer: dict[str, Any], name: str, kind: type | tuple[type, ...]) -> Any:
         if name not in answer or not isinstance(answer[name], kind):
             raise WrongTool(f"Its answer lacks {name!r}, or it is of another type: {json.dumps(answer)[:120]}.")
         return answer[name]
 
-    def _ended(self, call: str) -> WrongTool:
+    def _build_end_error(self, call: str) -> WrongTool:
         assert self._process is not None
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE)
+            self._process.wait(GRACE_SECONDS)
         self._errors.seek(0)
         said = self._errors.read()[-2000:].decode(errors="replace").strip().splitlines()
         return WrongTool(
             f"It ended at {call!r} with status {self._process.poll()}: {said[-1] if said else 'it said nothing'}"
         )
 
-    def _read(self, process: subprocess.Popen[str]) -> None:
+    def _read_lines(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         with process.stdout as lines, suppress(ValueError, OSError, queue.Full):
-            while line := lines.readline(LONGEST):
-                self._lines.put(line, timeout=self.within)
+            while line := lines.readline(MAX_LINE_LETTERS):
+                self._lines.put(line, timeout=self.timeout_seconds)
         with suppress(queue.Full):
-            self._lines.put("", timeout=self.within)
+            self._lines.put("", timeout=self.timeout_seconds)
 
 
-def class_command(spec: str) -> list[str]:
+def make_class_command(spec: str) -> list[str]:
     """Return the command that hosts FILE.py:CLASS or MODULE:CLASS."""
     return [sys.executable, "-P", "-m", "annotator.benchmark.finish.host", spec]
 
 
-def installed(ours: Sequence[str]) -> dict[str, list[str]]:
-    """Return name -> command of every tool that an installed package adds; `ours` are names that are taken."""
-    return {name: class_command(entry.value) for name, entry in plugins.plugins(GROUP, tuple(ours)).items()}
+def find_installed_tools(taken_names: Sequence[str]) -> dict[str, list[str]]:
+    """Return name -> command of every tool that an installed package adds; `taken_names` are names that are taken."""
+    return {
+        name: make_class_command(entry.value)
+        for name, entry in plugins.find_plugins(PLUGIN_GROUP, tuple(taken_names)).items()
+    }
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
+def _kill_process(process: subprocess.Popen[str]) -> None:
     with suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

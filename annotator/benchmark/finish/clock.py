@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from annotator.benchmark.effort.session import Spent
-from annotator.benchmark.finish.protocol import KINDS, Question
-from annotator.snapshot.time_model import DEFAULTS, TimeModel
+from annotator.benchmark.finish.protocol import QUESTION_KINDS, Question
+from annotator.snapshot.time_model import DEFAULT_TIMES, TimeModel
 
-ASSUMED = "assumed"
+ASSUMED_SOURCE = "assumed"
 
 
-def parts_of(question: Question, presses: int) -> tuple[int, dict[str, float]]:
+def count_answer_parts(question: Question, presses: int) -> tuple[int, dict[str, float]]:
     """Return the number of presses, the last one included, and how often each part of the time model occurs.
 
     Args:
@@ -37,18 +37,18 @@ class Clock:
         sources: Kind of question -> "assumed", or the source of the measured times.
     """
 
-    model: TimeModel = DEFAULTS
-    factors: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 1.0))
-    sources: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(KINDS, ASSUMED))
+    model: TimeModel = DEFAULT_TIMES
+    factors: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(QUESTION_KINDS, 1.0))
+    sources: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(QUESTION_KINDS, ASSUMED_SOURCE))
 
-    def seconds(self, kind: str, parts: Mapping[str, float]) -> float:
+    def compute_seconds(self, kind: str, parts: Mapping[str, float]) -> float:
         """Return the seconds of one answer to a question of this kind; `parts` counts the parts of the time model."""
         return self.factors[kind] * sum(count * getattr(self.model, part) for part, count in parts.items())
 
-    def form(self, images: int, classes: int, positives: int) -> float:
+    def compute_form_seconds(self, images: int, classes: int, positives: int) -> float:
         """Return the seconds of labelling with a form for every image, in which each positive is ticked."""
         parts = {"look": images, "check": images * classes, "change": positives, "submit": images}
-        return self.seconds("image", parts)
+        return self.compute_seconds("image", parts)
 
     def as_json(self) -> dict:
         """Return the model, the factors and the sources of times."""
@@ -61,12 +61,12 @@ class Watch:
     def __init__(self, clock: Clock):
         self.clock, self.spent, self.seconds = clock, Spent(), 0.0
 
-    def add(self, question: Question, presses: int) -> float:
+    def add_answer(self, question: Question, presses: int) -> float:
         """Add an answer to the sums and return its seconds."""
-        actions, parts = parts_of(question, presses)
+        actions, parts = count_answer_parts(question, presses)
         self.spent.actions += actions
         for part, count in parts.items():
             self.spent.parts[part] += count
-        seconds = self.clock.seconds(question.kind, parts)
+        seconds = self.clock.compute_seconds(question.kind, parts)
         self.seconds += seconds
         return seconds

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.variants.small_objects import COLLECTIONS, QUALITY, draw_ground, put_thing
+from annotator.benchmark.variants.small_objects import JPEG_QUALITY, SMALL_OBJECT_COLLECTIONS, draw_ground, put_thing
 
-THINGS = {name: shapes for collection in COLLECTIONS.values() for name, shapes in collection.items()}
+THING_SHAPES = {name: shapes for collection in SMALL_OBJECT_COLLECTIONS.values() for name, shapes in collection.items()}
 
 
 @dataclass(frozen=True)
@@ -21,22 +21,23 @@ class Recipe:
 
     Attributes:
         about: A description in a few words.
-        classes: The number of classes: the first of THINGS.
-        an_image: The mean number of classes of an image.
-        falls: The frequency of the class of rank r is proportional to 1 / r ** falls; 0: all are equal.
+        classes: The number of classes: the first of THING_SHAPES.
+        mean_classes_per_image: The mean number of classes of an image.
+        frequency_exponent: The frequency of the class of rank r is proportional to 1 / r ** frequency_exponent; 0:
+            all are equal.
         sides: The smallest and largest side of a thing, in pixels of 480.
         clutter: The number of lines and blobs that belong to no class.
     """
 
     about: str
     classes: int
-    an_image: float
-    falls: float
+    mean_classes_per_image: float
+    frequency_exponent: float
     sides: tuple[int, int]
     clutter: int
 
 
-RECIPES = {
+SET_RECIPES = {
     "few": Recipe("few classes, even, easy", 5, 1.5, 0.0, (100, 160), 4),
     "many": Recipe("many classes, dense", 22, 4.0, 0.0, (90, 160), 4),
     "rare": Recipe("sparse, some classes rare", 12, 1.0, 1.0, (90, 180), 6),
@@ -44,18 +45,18 @@ RECIPES = {
 }
 
 
-def draw(folder: Path, name: str, images: int, seed: int) -> None:
-    """Draw a collection of RECIPES: folder/images/0000.jpg, ..., and folder/truth.csv (image,labels)."""
-    recipe = RECIPES[name]
+def draw_set(folder: Path, name: str, images: int, seed: int) -> None:
+    """Draw a collection of SET_RECIPES: folder/images/0000.jpg, ..., and folder/truth.csv (image,labels)."""
+    recipe = SET_RECIPES[name]
     (folder / "images").mkdir(parents=True)
-    things = list(THINGS)[: recipe.classes]
-    weights = np.arange(1, recipe.classes + 1, dtype=float) ** -recipe.falls
+    things = list(THING_SHAPES)[: recipe.classes]
+    weights = np.arange(1, recipe.classes + 1, dtype=float) ** -recipe.frequency_exponent
     with (folder / "truth.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["image", "labels"])
         for number in range(images):
-            rng = np.random.default_rng([list(RECIPES).index(name), seed, number])
-            count = min(rng.poisson(recipe.an_image), recipe.classes)
+            rng = np.random.default_rng([list(SET_RECIPES).index(name), seed, number])
+            count = min(rng.poisson(recipe.mean_classes_per_image), recipe.classes)
             if number < recipe.classes:  # every class occurs
                 others = np.delete(np.arange(recipe.classes), number)
                 share = np.delete(weights, number) / np.delete(weights, number).sum()
@@ -64,6 +65,6 @@ def draw(folder: Path, name: str, images: int, seed: int) -> None:
                 shown = rng.choice(recipe.classes, count, replace=False, p=weights / weights.sum()).tolist()
             image = draw_ground(rng, recipe.clutter)
             for place in shown:
-                put_thing(image, THINGS[things[place]], rng, recipe.sides)
-            image.save(folder / "images" / f"{number:04d}.jpg", quality=QUALITY)
+                put_thing(image, THING_SHAPES[things[place]], rng, recipe.sides)
+            image.save(folder / "images" / f"{number:04d}.jpg", quality=JPEG_QUALITY)
             rows.writerow([f"{number:04d}.jpg", "|".join(things[place] for place in shown)])

@@ -14,10 +14,10 @@ from typing import Any, TextIO
 
 from annotator.benchmark.finish.protocol import Answer, Question, Task, Tool
 
-METHODS = ("start", "ask", "answer", "labels", "certifies")
+TOOL_METHODS = ("start", "ask", "answer", "labels", "certifies")
 
 
-def load(spec: str) -> type:
+def load_tool_class(spec: str) -> type:
     """Return the class that FILE.py:CLASS or MODULE:CLASS names.
 
     Raises:
@@ -42,19 +42,19 @@ def load(spec: str) -> type:
     if not hasattr(module, name):
         raise ValueError(f"{place} has no {name!r}.")
     tool = getattr(module, name)
-    if missing := [method for method in METHODS if not callable(getattr(tool, method, None))]:
-        raise ValueError(f"{spec} lacks {', '.join(missing)}: a tool has {', '.join(METHODS)}.")
+    if missing := [method for method in TOOL_METHODS if not callable(getattr(tool, method, None))]:
+        raise ValueError(f"{spec} lacks {', '.join(missing)}: a tool has {', '.join(TOOL_METHODS)}.")
     return tool
 
 
-def serve(tool: Tool, requests: TextIO, answers: TextIO) -> None:
+def serve_tool(tool: Tool, requests: TextIO, answers: TextIO) -> None:
     """Answer requests until there are no more."""
     for line in requests:
-        answers.write(json.dumps(_answered(tool, json.loads(line)), default=_plain) + "\n")
+        answers.write(json.dumps(_answer_request(tool, json.loads(line)), default=_to_plain_value) + "\n")
         answers.flush()
 
 
-def _answered(tool: Tool, request: dict[str, Any]) -> dict[str, Any]:
+def _answer_request(tool: Tool, request: dict[str, Any]) -> dict[str, Any]:
     call = request.pop("call")
     if call == "start":
         request.pop("version")
@@ -80,7 +80,7 @@ def _answered(tool: Tool, request: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     """Return numpy values as Python values."""
     if hasattr(value, "tolist"):
         return value.tolist()
@@ -92,10 +92,10 @@ def main(spec: str) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the tool prints must not come between the answers
     try:
-        tool = load(spec)()
+        tool = load_tool_class(spec)()
     except ValueError as error:
         sys.exit(str(error))
-    serve(tool, sys.stdin, answers)
+    serve_tool(tool, sys.stdin, answers)
 
 
 if __name__ == "__main__":

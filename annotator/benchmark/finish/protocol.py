@@ -2,7 +2,7 @@
 
 The person and the clock are on the benchmark's side. A tool is asked for its next question, is told the answers and how
 many seconds they took, and may be asked at any moment for its labels and whether it certifies that they are finished.
-It never sees the truth; what it says is compared with it. VERSION changes when any figure could change.
+It never sees the truth; what it says is compared with it. PROTOCOL_VERSION changes when any figure could change.
 """
 
 from collections import Counter
@@ -13,18 +13,19 @@ from typing import Protocol
 
 from annotator.errors import AnnotatorError, did_you_mean
 
-VERSION = "1.0"
-RECALL, PRECISION, CONFIDENCE = 0.95, 0.99, 0.95  # what counts as finished, and how sure a tool must be of it
-KINDS = {
+PROTOCOL_VERSION = "1.0"
+# what counts as finished, and how sure a tool must be of it
+GOAL_RECALL, GOAL_PRECISION, GOAL_CONFIDENCE = (0.95, 0.99, 0.95)
+QUESTION_KINDS = {
     "grid": "several images, one class: mark the exceptions, submit",
     "image": "one image, several classes: mark the exceptions, submit",
     "check": "one image, several classes: answer each with a press of its own, submit",
     "click": "one image, several classes: name one that it shows, or say that it shows none of them",
 }
-MOST_CELLS = 400  # of one question
-AGAIN = 20  # times that the same cell may be asked
-PATIENCE = 3.0  # times the seconds of the form: after so long a tool has not finished
-COMPUTING = 900.0  # seconds that a tool may compute between two answers
+MAX_CELLS_PER_QUESTION = 400  # of one question
+MAX_ASKS_PER_CELL = 20  # times that the same cell may be asked
+PATIENCE_FACTOR = 3.0  # times the seconds of the form: after so long a tool has not finished
+MAX_COMPUTING_SECONDS = 900.0  # that a tool may compute between two answers
 
 
 class WrongTool(AnnotatorError):
@@ -56,10 +57,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Question:
-    """A question to a person: (image, class) pairs, shown in one of the ways of KINDS.
+    """A question to a person: (image, class) pairs, shown in one of the ways of QUESTION_KINDS.
 
     Attributes:
-        kind: One of KINDS.
+        kind: One of QUESTION_KINDS.
         images, classes: Places in the task.
         preset: The preset answers, one for each image of a grid or each class of an image; (): none.
     """
@@ -122,53 +123,53 @@ class Tool(Protocol):
         ...
 
 
-class Asked:
+class QuestionChecker:
     """A checker of the questions that one tool asks in one task."""
 
     def __init__(self, images: int, classes: int):
         self.images, self.classes = images, classes
         self._times: Counter[tuple[int, int]] = Counter()
 
-    def check(self, question: Question) -> None:
+    def check_question(self, question: Question) -> None:
         """Check a question.
 
         Raises:
             WrongTool: The question breaks the protocol (with all that is wrong), or was asked too often.
         """
-        if problems := list(self._problems(question)):
+        if problems := list(self._find_problems(question)):
             raise WrongTool(f"A question cannot be asked: {'; '.join(problems)}.")
         self._times.update(question.cells)
         cell, times = self._times.most_common(1)[0]
-        if times > AGAIN:
+        if times > MAX_ASKS_PER_CELL:
             raise WrongTool(
-                f"Class {cell[1]} of image {cell[0]} was asked {times} times, {AGAIN} are allowed. Does the tool keep "
-                "the answers that it is told?"
+                f"Class {cell[1]} of image {cell[0]} was asked {times} times, {MAX_ASKS_PER_CELL} are allowed. Does "
+                "the tool keep the answers that it is told?"
             )
 
-    def _problems(self, question: Question) -> Iterable[str]:
-        if question.kind not in KINDS:
-            yield f"there is no kind {question.kind!r}. {did_you_mean(str(question.kind), KINDS).rstrip('.')}"
+    def _find_problems(self, question: Question) -> Iterable[str]:
+        if question.kind not in QUESTION_KINDS:
+            yield f"there is no kind {question.kind!r}. {did_you_mean(str(question.kind), QUESTION_KINDS).rstrip('.')}"
             return
-        yield from _places("image", question.images, self.images)
-        yield from _places("class", question.classes, self.classes)
+        yield from _find_place_problems("image", question.images, self.images)
+        yield from _find_place_problems("class", question.classes, self.classes)
         single, places = ("class", question.classes) if question.kind == "grid" else ("image", question.images)
         if len(places) != 1:
             yield f"{question.kind!r} asks about one {single}, this one about {len(places)}"
-        if (cells := len(question.images) * len(question.classes)) > MOST_CELLS:
-            yield f"{cells} pairs at once, {MOST_CELLS} are allowed"
+        if (cells := len(question.images) * len(question.classes)) > MAX_CELLS_PER_QUESTION:
+            yield f"{cells} pairs at once, {MAX_CELLS_PER_QUESTION} are allowed"
         if question.preset and question.kind in ("click", "check"):
             yield f"{question.kind!r} starts without answers, but has {len(question.preset)} preset"
         elif question.preset and len(question.preset) != len(question.cells):
             yield f"{len(question.preset)} preset answers for {len(question.cells)} pairs"
 
 
-def _places(what: str, places: Sequence[int], count: int) -> Iterable[str]:
+def _find_place_problems(noun: str, places: Sequence[int], count: int) -> Iterable[str]:
     if not places:
-        yield f"it names no {what}"
+        yield f"it names no {noun}"
     if wrong := [place for place in places if isinstance(place, bool) or not isinstance(place, int)]:
-        yield f"{wrong[0]!r} is no number of an {what}" if what == "image" else f"{wrong[0]!r} is no number of a {what}"
+        yield f"{wrong[0]!r} is no number of an {noun}" if noun == "image" else f"{wrong[0]!r} is no number of a {noun}"
         return
     if outside := [place for place in places if not 0 <= place < count]:
-        yield f"there is no {what} {outside[0]}: they are numbered 0 to {count - 1}"
+        yield f"there is no {noun} {outside[0]}: they are numbered 0 to {count - 1}"
     if len(set(places)) < len(places):
-        yield f"it names the same {what} twice"
+        yield f"it names the same {noun} twice"

@@ -12,12 +12,26 @@ from typing import Any, TypeVar
 import numpy as np
 
 from annotator.benchmark.effort import curves
-from annotator.benchmark.effort.people import Person
+from annotator.benchmark.effort.simulated_people import Person
 from annotator.benchmark.finish.clock import Clock, Watch
-from annotator.benchmark.finish.protocol import PATIENCE, Answer, Asked, Question, Task, Tool, WrongTool
+from annotator.benchmark.finish.protocol import (
+    PATIENCE_FACTOR,
+    Answer,
+    Question,
+    QuestionChecker,
+    Task,
+    Tool,
+    WrongTool,
+)
 
-POINTS = 0.01  # of the form's seconds lie between two points of a curve
-CERTIFIED, TOO_EARLY, ENDED, LIMIT, FAILED = "certified", "too early", "gave up", "not finished", "failed"
+POINT_INTERVAL_SHARE = 0.01  # of the form's seconds lie between two points of a curve
+RUN_CERTIFIED, RUN_TOO_EARLY, RUN_GAVE_UP, RUN_NOT_FINISHED, RUN_FAILED = (
+    "certified",
+    "too early",
+    "gave up",
+    "not finished",
+    "failed",
+)
 Value = TypeVar("Value")
 
 
@@ -28,12 +42,12 @@ class Goal:
     recall: float
     precision: float
 
-    def holds(self, scores: dict) -> bool:
-        """Return whether scores (of curves.scores) reach both."""
+    def is_reached(self, scores: dict) -> bool:
+        """Return whether compute_scores (of curves.scores) reach both."""
         return scores["recall"] >= self.recall and scores["precision"] >= self.precision
 
 
-def play(tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: Clock) -> dict[str, Any]:
+def play_tool(tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: Clock) -> dict[str, Any]:
     """Let a tool question a person until it is done or fails, and return the outcome.
 
     Args:
@@ -45,67 +59,68 @@ def play(tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: Clock
 
     Returns:
         {"ended", "why", "seconds", "actions", "claim", "true", "final", "person_seconds", "computing_seconds",
-        "slowest_seconds", "certifies_by", "curve"}. ended: one of CERTIFIED, TOO_EARLY, ENDED, LIMIT, FAILED; seconds
+        "slowest_seconds", "certifies_by", "curve"}. ended: one of RUN_CERTIFIED, RUN_TOO_EARLY, RUN_GAVE_UP,
+        RUN_NOT_FINISHED, RUN_FAILED; seconds
         and actions: of the person until the tool said "done" rightly, else None; claim: the moment at which it first
         said so, or None; true: when the true goal was reached, or None; final: the scores at the end.
     """
-    played = _Played(tool, task, truth, person, clock)
-    ended, why = FAILED, ""
+    played = _ToolRun(tool, task, truth, person, clock)
+    ended, why = RUN_FAILED, ""
     try:
-        ended = played.to_the_end()
+        ended = played.run_to_end()
     except WrongTool as error:
         why = str(error)
     except Exception as error:  # whatever the tool's own code raises
         why = f"{type(error).__name__}: {error}"
     finally:
         played.close()
-    return played.result(ended, why)
+    return played.make_result(ended, why)
 
 
-class _Played:
+class _ToolRun:
     def __init__(self, tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: Clock):
         self.tool, self.task, self.truth, self.person = tool, task, truth, person
         self.goal = Goal(task.recall, task.precision)
         self.images, self.classes = len(task.images), len(task.classes)
-        self.watch, self.asked = Watch(clock), Asked(self.images, self.classes)
-        form = clock.form(self.images, self.classes, int(truth.sum()))
-        self.step, self.limit = POINTS * form, PATIENCE * form
+        self.watch, self.question_checker = Watch(clock), QuestionChecker(self.images, self.classes)
+        form = clock.compute_form_seconds(self.images, self.classes, int(truth.sum()))
+        self.step, self.limit = POINT_INTERVAL_SHARE * form, PATIENCE_FACTOR * form
         self.computing = self.slowest = 0.0
         self.curve: list[dict] = []
         self.claim: dict | None = None
 
-    def to_the_end(self) -> str:
-        self._timed(lambda: self.tool.start(self.task))
-        self._measure()
+    def run_to_end(self) -> str:
+        self._time_call(lambda: self.tool.start(self.task))
+        self._add_point()
         while True:
-            question = self._timed(self.tool.ask)
+            question = self._time_call(self.tool.ask)
             if question is None:
                 break
-            self.asked.check(question)
-            said, presses = answered(self.person, question)
-            answer = Answer(said, self.watch.add(question, presses))
-            self._timed(lambda question=question, answer=answer: self.tool.answer(question, answer))
-            claims = self.claim is None and self._timed(self.tool.certifies)
+            self.question_checker.check_question(question)
+            said, presses = answer_question(self.person, question)
+            answer = Answer(said, self.watch.add_answer(question, presses))
+            self._time_call(lambda question=question, answer=answer: self.tool.answer(question, answer))
+            claims = self.claim is None and self._time_call(self.tool.certifies)
             if claims or self.watch.seconds >= self.curve[-1]["seconds"] + self.step:
-                self._measure()
+                self._add_point()
             if claims:
                 self.claim = self.curve[-1]
-                if self.goal.holds(self.claim["decided"]):
-                    return CERTIFIED
-            if self.claim and self.goal.holds(self.curve[-1]["decided"]):
-                return TOO_EARLY
+                if self.goal.is_reached(self.claim["decided"]):
+                    return RUN_CERTIFIED
+            if self.claim and self.goal.is_reached(self.curve[-1]["decided"]):
+                return RUN_TOO_EARLY
             if self.watch.seconds >= self.limit:
                 break
-        self._measure()
-        if self.claim is None and question is None and self._timed(self.tool.certifies):
+        self._add_point()
+        if self.claim is None and question is None and self._time_call(self.tool.certifies):
             self.claim = self.curve[-1]
-            if self.goal.holds(self.claim["decided"]):
-                return CERTIFIED
-        return TOO_EARLY if self.claim else ENDED if question is None else LIMIT
+            if self.goal.is_reached(self.claim["decided"]):
+                return RUN_CERTIFIED
+        return RUN_TOO_EARLY if self.claim else RUN_GAVE_UP if question is None else RUN_NOT_FINISHED
 
-    def result(self, ended: str, why: str) -> dict[str, Any]:
-        finished = ended == CERTIFIED
-        reached = curves.reached(self.curve, self.goal.recall, self.goal.precision)
+    def make_result(self, ended: str, why: str) -> dict[str, Any]:
+        finished = ended == RUN_CERTIFIED
+        reached = curves.find_goal_point(self.curve, self.goal.recall, self.goal.precision)
         return {
             "ended": ended,
             "why": why,
@@ -127,21 +142,21 @@ class _Played:
         except Exception:  # it has given its answers; how it ends is its own affair
             return
 
-    def _measure(self) -> None:
+    def _add_point(self) -> None:
         labels = np.zeros(self.truth.shape, bool)
-        for image, class_ in self._timed(lambda: list(self.tool.labels())):
+        for image, class_ in self._time_call(lambda: list(self.tool.labels())):
             if not (0 <= image < self.images and 0 <= class_ < self.classes):
                 raise WrongTool(
                     f"A label is on class {class_} of image {image}: there are {self.images} images and {self.classes} "
                     "classes, counted from 0."
                 )
             labels[image, class_] = True
-        scores = curves.scores(labels, self.truth)
+        scores = curves.compute_scores(labels, self.truth)
         spent = self.watch.spent
         point = {"seconds": round(self.watch.seconds, 1), "actions": spent.actions, "parts": dict(spent.parts)}
         self.curve.append(point | {"decided": scores, "filled": scores})
 
-    def _timed(self, call: Callable[[], Value]) -> Value:
+    def _time_call(self, call: Callable[[], Value]) -> Value:
         started = time.perf_counter()
         try:
             return call()
@@ -150,7 +165,7 @@ class _Played:
             self.computing, self.slowest = self.computing + took, max(self.slowest, took)
 
 
-def answered(person: Person, question: Question) -> tuple[tuple[bool | None, ...], int]:
+def answer_question(person: Person, question: Question) -> tuple[tuple[bool | None, ...], int]:
     """Return a person's answers to a question, one for each cell, and the number of presses that change an answer."""
     rows, columns = np.array(question.cells).T
     if question.kind == "click":

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.effort.measure import make_project
-from annotator.benchmark.finish.drawing import RECIPES, draw
-from annotator.benchmark.harness.projects import SAMPLE
+from annotator.benchmark.effort.effort_measurement import make_project
+from annotator.benchmark.finish.drawing import SET_RECIPES, draw_set
+from annotator.benchmark.harness.projects import SAMPLE_FOLDER
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import audits
-from annotator.store.pictures.files import unescaped
+from annotator.store.pictures.files import unescape_path
 
-SAMPLE_NAME, OWN = "sample_data", "your images"
-SETS = {SAMPLE_NAME: "160 drawn scenes that come with the program"} | {
-    name: recipe.about for name, recipe in RECIPES.items()
+SAMPLE_NAME, OWN_SET_NAME = "sample_data", "your images"
+SET_DESCRIPTIONS = {SAMPLE_NAME: "160 drawn scenes that come with the program"} | {
+    name: recipe.about for name, recipe in SET_RECIPES.items()
 }
-IMAGES = 160  # of a made-up set
+IMAGES_PER_MADE_UP_SET = 160  # of a made-up set
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,30 +64,32 @@ def check_names(names: Sequence[str]) -> list[str]:
     Raises:
         AnnotatorError: A set does not exist.
     """
-    if unknown := [name for name in names if name not in SETS]:
-        raise AnnotatorError(f"There is no set {unknown[0]!r}. {did_you_mean(unknown[0], SETS)}")
-    return list(dict.fromkeys(names)) or list(SETS)
+    if unknown := [name for name in names if name not in SET_DESCRIPTIONS]:
+        raise AnnotatorError(f"There is no set {unknown[0]!r}. {did_you_mean(unknown[0], SET_DESCRIPTIONS)}")
+    return list(dict.fromkeys(names)) or list(SET_DESCRIPTIONS)
 
 
-def load(name: str, work: Path, *, seed: int, count: int) -> TestSet:
-    """Return a set of SETS; made-up ones are drawn into `work` once.
+def load_set(name: str, work: Path, *, seed: int, count: int) -> TestSet:
+    """Return a set of SET_DESCRIPTIONS; made-up ones are drawn into `work` once.
 
     Args:
-        name: A name in SETS.
+        name: A name in SET_DESCRIPTIONS.
         work: A folder that keeps what was drawn and read.
         seed: The seed of a made-up set.
         count: The number of images of a made-up set.
     """
     if name == SAMPLE_NAME:
-        return read_folder(name, SETS[name], SAMPLE / "images", SAMPLE / "truth.csv", work / name)
+        return read_folder(
+            name, SET_DESCRIPTIONS[name], SAMPLE_FOLDER / "images", SAMPLE_FOLDER / "truth.csv", work / name
+        )
     place = work / f"{name}-{seed}-{count}"
     if not (place / "drawn").exists():
         part = work / f"{place.name}.part{os.getpid()}"
-        draw(part / "drawn", name, count, seed)
+        draw_set(part / "drawn", name, count, seed)
         place.mkdir(exist_ok=True)
         (part / "drawn").rename(place / "drawn")
         part.rmdir()
-    return read_folder(name, SETS[name], place / "drawn" / "images", place / "drawn" / "truth.csv", place)
+    return read_folder(name, SET_DESCRIPTIONS[name], place / "drawn" / "images", place / "drawn" / "truth.csv", place)
 
 
 def read_folder(name: str, about: str, folder: Path, truth: Path, work: Path) -> TestSet:
@@ -98,12 +100,12 @@ def read_folder(name: str, about: str, folder: Path, truth: Path, work: Path) ->
     """
     work.mkdir(parents=True, exist_ok=True)
     project = work / "set"
-    shown = make_project(project, folder, truth, embeds=False)
+    shown = make_project(project, folder, truth, should_embed=False)
     db = Database(project)
-    files = {image_id: unescaped(name) for name, image_id in images.names_to_ids(db).items()}
-    paths = tuple(folder.resolve() / files[image_id] for image_id in audits.readable_images(db).tolist())
+    files = {image_id: unescape_path(name) for name, image_id in images.load_ids_by_name(db).items()}
+    paths = tuple(folder.resolve() / files[image_id] for image_id in audits.load_readable_image_ids(db).tolist())
     if missing := [path for path in paths if not path.is_file()]:
         raise AnnotatorError(
             f"{missing[0]} is not there, but {work} knows it from an earlier run. Take another --work, or delete it."
         )
-    return TestSet(name, about, paths, tuple(class_.name for class_ in classes.all_classes(db)), shown, work)
+    return TestSet(name, about, paths, tuple(class_.name for class_ in classes.load_active_classes(db)), shown, work)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
-from annotator.ui.access.access_keys import pass_for
+from annotator.ui.access.access_keys import build_access_cookie
 from annotator.ui.parts.navigation import PAGES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
-VARIABLE = "ANNOTATOR_CHROMIUM"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_VARIABLE = "ANNOTATOR_CHROMIUM"
+BROWSER_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC_PLACES = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -40,7 +40,7 @@ FEATURES_OFF = (
     "AimEnabled",
     "PreconnectToSearch",
 )
-ARGUMENTS = (
+CHROMIUM_ARGUMENTS = (
     f"--disable-features={','.join(FEATURES_OFF)}",
     "--no-sandbox",  # containers and CI run as root, where Chromium refuses to start with it
     "--disable-gpu",
@@ -61,27 +61,29 @@ def find_chromium(playwrights_own: str | None = None) -> str:
     Raises:
         AnnotatorError: None is installed; the message says how to install one.
     """
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get(CHROMIUM_VARIABLE)
     if named:
         if path := shutil.which(named):
             return path
-        raise AnnotatorError(f"{VARIABLE} names {named!r}, which is not a program. Correct the variable, or unset it.")
-    for name in NAMES:
+        raise AnnotatorError(
+            f"{CHROMIUM_VARIABLE} names {named!r}, which is not a program. Correct the variable, or unset it."
+        )
+    for name in BROWSER_PROGRAMS:
         if path := shutil.which(name):
             return path
     for path in (*MAC_PLACES, playwrights_own):
         if path and Path(path).exists():
             return path
     raise AnnotatorError(
-        f"No Chromium or Chrome was found (looked for {', '.join(NAMES)}).\n"
+        f"No Chromium or Chrome was found (looked for {', '.join(BROWSER_PROGRAMS)}).\n"
         "    Get one with: playwright install chromium\n"
         "    or with the package of your system (Debian: apt install chromium), or name one in "
-        f"{VARIABLE}=/path/to/it"
+        f"{CHROMIUM_VARIABLE}=/path/to/it"
     )
 
 
 @contextmanager
-def chromium() -> Iterator["Browser"]:
+def open_chromium() -> Iterator["Browser"]:
     """Start a headless browser, and close it at the end of the block.
 
     Raises:
@@ -93,10 +95,10 @@ def chromium() -> Iterator["Browser"]:
         raise AnnotatorError(
             'A browser is driven with Playwright, which is not installed. Get it with: pip install -e ".[test]"'
         ) from error
-    with _playwright() as playwright:
+    with _open_playwright() as playwright:
         path = find_chromium(playwright.chromium.executable_path)
         try:
-            browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+            browser = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_ARGUMENTS))
         except Error as error:
             raise AnnotatorError(f"{path} could not be started: {error.message}") from error
         try:
@@ -105,9 +107,9 @@ def chromium() -> Iterator["Browser"]:
             browser.close()
 
 
-def let_in(context: "BrowserContext", project: Path, address: str, name: str | None = None) -> None:
+def sign_in_context(context: "BrowserContext", project: Path, address: str, name: str | None = None) -> None:
     """Sign a browser context in to the app at this address, and set the annotator's name."""
-    key, value = pass_for(project, address)
+    key, value = build_access_cookie(project, address)
     context.add_cookies([{"name": key, "value": value, "url": address}])
     if name is not None:
         context.add_cookies([{"name": "annotator_name", "value": name, "url": address}])
@@ -121,7 +123,7 @@ def open_by_menu(page: "Page", title: str) -> None:
 
 
 @contextmanager
-def _playwright() -> Iterator["Playwright"]:
+def _open_playwright() -> Iterator["Playwright"]:
     # Playwright allows one instance a thread: nested calls share it.
     running = getattr(_threads, "playwright", None)
     if running is not None:

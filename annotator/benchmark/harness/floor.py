@@ -26,10 +26,10 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
-TILES = 24
+CLASS_KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
+TILES_PER_GRID = 24
 
-PAGE = """<!doctype html>
+PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Floor</title>
 <style>
   body { margin: 0; height: 100vh; display: grid; grid-template-columns: 1fr 340px; gap: 16px; font: 15px sans-serif; }
@@ -174,40 +174,40 @@ def build_app(folder: Path, labels: Path) -> Starlette:
     images = sorted(folder.iterdir())
     log = labels.open("ab", buffering=0)
 
-    async def page(request: Request) -> Response:
+    async def serve_page(request: Request) -> Response:
         values = {
             "__IMAGES__": len(images),
             "__CLASSES__": int(request.query_params.get("classes", 20)),
-            "__KEYS__": KEYS,
-            "__TILES__": TILES,
+            "__KEYS__": CLASS_KEYS,
+            "__TILES__": TILES_PER_GRID,
         }
-        text = PAGE
+        text = PAGE_TEMPLATE
         for name, value in values.items():
             text = text.replace(name, str(value))
         return HTMLResponse(text)
 
-    async def image(request: Request) -> Response:
+    async def serve_image(request: Request) -> Response:
         path = images[request.path_params["number"]]
         return FileResponse(path, headers={"cache-control": "private, max-age=31536000, immutable"})
 
-    def append(entries: list[dict]) -> None:
+    def append_labels(entries: list[dict]) -> None:
         log.write(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
         os.fsync(log.fileno())
 
-    async def label(request: Request) -> Response:
-        await run_sync(append, await request.json())
+    async def store_labels(request: Request) -> Response:
+        await run_sync(append_labels, await request.json())
         return Response(status_code=204)
 
-    async def nothing(request: Request) -> JSONResponse:
+    async def answer_nothing(request: Request) -> JSONResponse:
         await request.json()
         return JSONResponse({})
 
     return Starlette(
         routes=[
-            Route("/", page),
-            Route("/image/{number:int}", image),
-            Route("/label", label, methods=["POST"]),
-            Route("/nothing", nothing, methods=["POST"]),
+            Route("/", serve_page),
+            Route("/image/{number:int}", serve_image),
+            Route("/label", store_labels, methods=["POST"]),
+            Route("/nothing", answer_nothing, methods=["POST"]),
         ]
     )
 

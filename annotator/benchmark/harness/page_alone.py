@@ -6,15 +6,15 @@ python -P -m annotator.benchmark.harness.page_alone PROJECT PORT
 import sys
 from pathlib import Path
 
-from annotator.ui.access import context
-from annotator.ui.access.serving_modes import local
-from annotator.ui.server import page_app, run_app
+from annotator.ui.access import served_project
+from annotator.ui.access.serving_modes import build_local_access
+from annotator.ui.server import build_page_app, run_app
 
 
 def serve_pages(project: Path, port: int) -> None:
     """Serve a project's pages until the process receives SIGTERM."""
-    context.open_project(project)
-    run_app(page_app(access=local(port)), local(port))
+    served_project.open_project(project)
+    run_app(build_page_app(access=build_local_access(port)), build_local_access(port))
 
 
 if __name__ == "__main__":

@@ -12,23 +12,24 @@ from PIL import Image
 
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
-from annotator.settings import DEFAULT_BACKBONE, FIRST_RUN_AT
+from annotator.settings import DEFAULT_BACKBONE, MIN_IMAGES_FOR_FIRST_RUN
 from annotator.snapshot import rankings
 from annotator.store.classes import classes
 from annotator.store.database.arrays import open_array, save_array
 from annotator.store.database.database import Database
-from annotator.store.features.contents import ProjectContents
+from annotator.store.features.project_contents import ProjectContents
 from annotator.store.features.shards import write_shard
 from annotator.store.images import images
-from annotator.store.images.registration import register
+from annotator.store.images.registration import register_folder
 from annotator.store.labels import decisions
 from annotator.store.runs import runs
 
-SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
-DIMENSIONS, REGIONS = 1280, 9  # as the default backbone has them
-IN_HAND = 200  # images beyond those that get a label: a page holds up to 64, and leaves half of the last ones alone
+SAMPLE_FOLDER = Path(__file__).resolve().parents[3] / "sample_data"
+FEATURE_DIMENSIONS, REGIONS_PER_IMAGE = 1280, 9  # as the default backbone has them
+# images beyond those that get a label: a page holds up to 64, and leaves half of the last ones alone
+IMAGES_IN_HAND = 200
 HEATMAP_SIDE = 160
-SHARD = 5000  # images whose features are written at once
+IMAGES_PER_SHARD = 5000  # images whose features are written at once
 
 
 def write_sample_images(folder: Path, count: int) -> None:
@@ -37,9 +38,11 @@ def write_sample_images(folder: Path, count: int) -> None:
     Raises:
         AnnotatorError: The sample images are not there.
     """
-    samples = [path.read_bytes() for path in sorted((SAMPLE / "images").glob("*.jpg"))]
+    samples = [path.read_bytes() for path in sorted((SAMPLE_FOLDER / "images").glob("*.jpg"))]
     if not samples:
-        raise AnnotatorError(f"The sample images are not where they should be: {SAMPLE / 'images'}. Install again.")
+        raise AnnotatorError(
+            f"The sample images are not where they should be: {SAMPLE_FOLDER / 'images'}. Install again."
+        )
     folder.mkdir(parents=True)
     for number in range(count):
         sample, comment = samples[number % len(samples)], f"{number:07d}".encode()
@@ -66,10 +69,10 @@ def write_noise_images(
         (picture.resize(enlarged) if enlarged else picture).save(folder / f"{number:06d}{suffix}", quality=85)
 
 
-def new_project(folder: Path, class_count: int) -> Database:
+def make_empty_project(folder: Path, class_count: int) -> Database:
     """Make a project without decisions, of the images in folder/images."""
     db = Database(folder / "project", create=True)
-    register(db, folder / "images", sorted(path.name for path in (folder / "images").iterdir()))
+    register_folder(db, folder / "images", sorted(path.name for path in (folder / "images").iterdir()))
     classes.add_classes(db, [(f"class {number + 1}", "") for number in range(class_count)])
     return db
 
@@ -77,13 +80,13 @@ def new_project(folder: Path, class_count: int) -> Database:
 def make_project(folder: Path, image_count: int, class_count: int) -> Database:
     """Make a project of sample images with as many labels as the first training needs."""
     write_sample_images(folder / "images", image_count)
-    db = new_project(folder, class_count)
-    class_ids = _class_ids(db)
+    db = make_empty_project(folder, class_count)
+    class_ids = _load_class_ids(db)
     labels = [
         Decision(str(uuid.uuid4()), "label", "Somebody", "click", image_id, class_ids[number % len(class_ids)], 1)
-        for number, image_id in enumerate(images.in_working_order(db)[-FIRST_RUN_AT:].tolist())
+        for number, image_id in enumerate(images.load_ids_in_working_order(db)[-MIN_IMAGES_FOR_FIRST_RUN:].tolist())
     ]
-    decisions.decide(db, labels)
+    decisions.save(db, labels)
     return db
 
 
@@ -92,17 +95,17 @@ def save_features(db: Database, features: np.ndarray) -> None:
 
     Each region of an image gets the features of the image.
     """
-    image_ids = _image_ids(db)
-    for start in range(0, len(image_ids), SHARD):
-        rows = slice(start, start + SHARD)
-        regions = np.broadcast_to(features[rows, None], (len(image_ids[rows]), REGIONS, features.shape[1]))
-        contents = ProjectContents(db).hashes_of(image_ids[rows])
+    image_ids = _load_image_ids(db)
+    for start in range(0, len(image_ids), IMAGES_PER_SHARD):
+        rows = slice(start, start + IMAGES_PER_SHARD)
+        regions = np.broadcast_to(features[rows, None], (len(image_ids[rows]), REGIONS_PER_IMAGE, features.shape[1]))
+        contents = ProjectContents(db).load_hashes(image_ids[rows])
         write_shard(db.paths.features(DEFAULT_BACKBONE), image_ids[rows], contents, features[rows], regions)
 
 
 def save_noise_as_features(db: Database) -> None:
     """Save random features for every image: training on noise takes as long as on real features."""
-    noise = np.random.default_rng(0).normal(size=(len(_image_ids(db)), DIMENSIONS)).astype(np.float16)
+    noise = np.random.default_rng(0).normal(size=(len(_load_image_ids(db)), FEATURE_DIMENSIONS)).astype(np.float16)
     save_features(db, noise)
 
 
@@ -121,15 +124,15 @@ def publish_run(db: Database, probabilities: np.ndarray) -> int:
 
 def begin_run(db: Database) -> int:
     """Add a run that has seen every decision; its probabilities.npy, (images, classes) float16, is still missing."""
-    image_ids = _image_ids(db)
+    image_ids = _load_image_ids(db)
     run_id = runs.begin(
         db,
         method="an",
         parameters={},
         backbone=DEFAULT_BACKBONE,
-        class_ids=_class_ids(db),
+        class_ids=_load_class_ids(db),
         images=len(image_ids),
-        last_decision_id=decisions.newest_decision(db),
+        last_decision_id=decisions.get_newest_decision_id(db),
         threshold=0.5,
     )
     save_array(db.paths.run(run_id) / "image_ids.npy", image_ids)
@@ -140,13 +143,13 @@ def finish_run(db: Database, run_id: int) -> float:
     """Rank and publish a run whose probabilities are written; return the seconds that the rankings took."""
     from models.linear.training import Head  # torch is loaded only where a run is wanted
 
-    folder, class_ids = db.paths.run(run_id), _class_ids(db)
+    folder, class_ids = db.paths.run(run_id), _load_class_ids(db)
     image_ids, probabilities = (open_array(folder / f"{name}.npy") for name in ("image_ids", "probabilities"))
     started = time.perf_counter()
-    ranked = rankings.build(db, decisions.newest_decision(db), image_ids, np.array(class_ids), probabilities)
+    ranked = rankings.build(db, decisions.get_newest_decision_id(db), image_ids, np.array(class_ids), probabilities)
     rankings.save(folder, ranked)
     seconds = time.perf_counter() - started
-    Head(DIMENSIONS, len(class_ids)).save(folder / "head.safetensors")
+    Head(FEATURE_DIMENSIONS, len(class_ids)).save(folder / "head.safetensors")
     runs.publish(db, run_id, epochs=1, seconds=1.0, loss=[1.0])
     return seconds
 
@@ -159,7 +162,7 @@ def draw_heatmaps(db: Database, run_id: int, suggested: np.ndarray) -> None:
         run_id: The id of the run.
         suggested: (images, classes) bool, in the order of the ids of both.
     """
-    image_ids, class_ids = _image_ids(db).tolist(), _class_ids(db)
+    image_ids, class_ids = _load_image_ids(db).tolist(), _load_class_ids(db)
     down, across = np.mgrid[:HEATMAP_SIDE, :HEATMAP_SIDE]
     heat = np.exp(-((down - 60) ** 2 + (across - 90) ** 2) / 1500)
     pixels = np.stack([np.full_like(heat, 255), 200 * (1 - heat), np.zeros_like(heat), 220 * heat], axis=2)
@@ -173,9 +176,9 @@ def draw_heatmaps(db: Database, run_id: int, suggested: np.ndarray) -> None:
         path.write_bytes(content)
 
 
-def _image_ids(db: Database) -> np.ndarray:
+def _load_image_ids(db: Database) -> np.ndarray:
     return np.array([row["id"] for row in db.rows("SELECT id FROM image ORDER BY id")])
 
 
-def _class_ids(db: Database) -> list[int]:
-    return [class_.id for class_ in classes.all_classes(db)]
+def _load_class_ids(db: Database) -> list[int]:
+    return [class_.id for class_ in classes.load_active_classes(db)]

@@ -10,9 +10,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from annotator.benchmark.harness.processes import ADDRESS, close_input, free_port, listens, start, wait_for
+from annotator.benchmark.harness.child_processes import (
+    LOCAL_ADDRESS,
+    close_input,
+    free_port,
+    is_listening,
+    start_module,
+    wait_for,
+)
 
-QUIET = {
+QUIET_ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "OMP_NUM_THREADS": "1",
     "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",  # else a head waits 30 s for its own calls to end
@@ -20,14 +27,14 @@ QUIET = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.5",  # it waits so long before it sees that a training has ended
     "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "120",
 }
-TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # Ray reads it once a process
+TOKEN_ENVIRONMENT = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # Ray reads it once a process
 STORE_BYTES = 80_000_000
-OUTPUT, STARTED = "output", b"Ray runtime started"
-GRACE = 20.0  # seconds in which a machine ends its processes
+OUTPUT_FILE, STARTED_MESSAGE = "output", b"Ray runtime started"
+GRACE_SECONDS = 20.0  # in which a machine ends its processes
 
 
-HEAD = "--port={port} --ray-client-server-port={client} --include-dashboard=false --disable-usage-stats"
-MACHINE = "--address={head}:{port} --disable-usage-stats"
+HEAD_ARGUMENTS = "--port={port} --ray-client-server-port={client} --include-dashboard=false --disable-usage-stats"
+MACHINE_ARGUMENTS = "--address={head}:{port} --disable-usage-stats"
 """Words of `ray start` (--head), as docs/scale.md has them."""
 
 
@@ -51,38 +58,41 @@ class Cluster:
         self._folder = Path(tempfile.mkdtemp(prefix="ray"))  # short: it holds sockets, whose paths end after 107 bytes
         self._started: list[subprocess.Popen] = []
         self._port, client = free_port(), free_port()
-        self.client = f"ray://{ADDRESS}:{client}"
-        self.environment = QUIET | TOKEN | {"RAY_ADDRESS": f"{ADDRESS}:{self._port}"}
-        self._start(
-            "--head", *HEAD.format(port=self._port, client=client).split(), f"--temp-dir={self._folder}",
+        self.client = f"ray://{LOCAL_ADDRESS}:{client}"
+        self.environment = QUIET_ENVIRONMENT | TOKEN_ENVIRONMENT | {"RAY_ADDRESS": f"{LOCAL_ADDRESS}:{self._port}"}
+        self._start_node(
+            "--head", *HEAD_ARGUMENTS.format(port=self._port, client=client).split(), f"--temp-dir={self._folder}",
             cpus=cpus, path=path,
         )  # fmt: skip
-        wait_for(lambda: listens(self._port) and listens(client), "the head of the cluster")
+        wait_for(lambda: is_listening(self._port) and is_listening(client), "the head of the cluster")
 
-    def add(self, cpus: int = 1) -> subprocess.Popen:
+    def add_machine(self, cpus: int = 1) -> subprocess.Popen:
         """Start one more machine with these cores, and return once it has joined.
 
         If several start at the same time on one computer, one may hang.
         """
-        started = self._start(*MACHINE.format(head=ADDRESS, port=self._port).split(), cpus=cpus, path=None)
-        said = self._folder / OUTPUT
-        wait_for(lambda: said.read_bytes().count(STARTED) == len(self._started), "a machine of the cluster")
+        started = self._start_node(
+            *MACHINE_ARGUMENTS.format(head=LOCAL_ADDRESS, port=self._port).split(), cpus=cpus, path=None
+        )
+        said = self._folder / OUTPUT_FILE
+        wait_for(lambda: said.read_bytes().count(STARTED_MESSAGE) == len(self._started), "a machine of the cluster")
         return started
 
-    def workers(self, name: str = "Member") -> list[int]:
+    def list_workers(self, name: str = "NodeWorker") -> list[int]:
         """Return the processes that embed images now, or run another task of this name; needs Linux, for /proc."""
-        return self.processes(f"ray::{name}")
+        return self.list_processes(f"ray::{name}")
 
-    def processes(self, words: str) -> list[int]:
+    def list_processes(self, words: str) -> list[int]:
         """Return the cluster's processes with this text in their command line ("raylet", "gcs_server"); needs Linux."""
-        return [pid for pid in self._all() if words.encode() in _command_line(pid)]
+        return [pid for pid in self._list_own_processes() if words.encode() in _read_command_line(pid)]
 
-    def _all(self) -> list[int]:
+    def _list_own_processes(self) -> list[int]:
         mine = {started.pid for started in self._started}
         parents = {
-            pid: _parent(pid) for pid in [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+            pid: _read_parent(pid)
+            for pid in [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
         }
-        return [pid for pid in sorted(parents) if mine & set(_ancestors(pid, parents))]
+        return [pid for pid in sorted(parents) if mine & set(_list_ancestors(pid, parents))]
 
     def end(self) -> None:
         """End all processes of the cluster, and wait until they have ended."""
@@ -90,19 +100,19 @@ class Cluster:
             started.send_signal(signal.SIGTERM)
         for started in self._started:
             try:
-                started.wait(GRACE)
+                started.wait(GRACE_SECONDS)
             except subprocess.TimeoutExpired:
                 os.killpg(started.pid, signal.SIGKILL)
                 started.wait()
             close_input(started)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _start(self, *words: str, cpus: int, path: Path | None) -> subprocess.Popen:
-        options: dict[str, Any] = {"env": os.environ | QUIET | TOKEN, "cwd": self._folder}
+    def _start_node(self, *words: str, cpus: int, path: Path | None) -> subprocess.Popen:
+        options: dict[str, Any] = {"env": os.environ | QUIET_ENVIRONMENT | TOKEN_ENVIRONMENT, "cwd": self._folder}
         words = ("start", "--block", f"--num-cpus={cpus}", f"--object-store-memory={STORE_BYTES}", *words)
-        with (self._folder / OUTPUT).open("ab") as output:
+        with (self._folder / OUTPUT_FILE).open("ab") as output:
             if path is None:
-                started = start("ray.scripts.scripts", *words, output=output, **options)
+                started = start_module("ray.scripts.scripts", *words, output=output, **options)
             else:  # where the program may be too incomplete to end the process with this one
                 options["env"]["PYTHONPATH"] = str(path)
                 command = [sys.executable, "-m", "ray.scripts.scripts", *words]
@@ -111,21 +121,21 @@ class Cluster:
         return started
 
 
-def _command_line(pid: int) -> bytes:
+def _read_command_line(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
         return b""
 
 
-def _parent(pid: int) -> int:
+def _read_parent(pid: int) -> int:
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
         return 0
 
 
-def _ancestors(pid: int, parents: dict[int, int]) -> list[int]:
+def _list_ancestors(pid: int, parents: dict[int, int]) -> list[int]:
     above: list[int] = []
     while pid := parents.get(pid, 0):
         above.append(pid)

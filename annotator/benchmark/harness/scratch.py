@@ -9,14 +9,15 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-PREFIX = "annotator-bench-"
-LOCK = ".in-use"  # held by the process that the folder belongs to; the system lets go of it however that process ends
+FOLDER_PREFIX = "annotator-bench-"
+# held by the process that the folder belongs to; the system lets go of it however that process ends
+LOCK_FILE = ".in-use"
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield a new temporary folder, deleted at the end; first delete those of this user's killed benchmarks."""
-    _sweep(Path(tempfile.gettempdir()))
+    _delete_leftover_folders(Path(tempfile.gettempdir()))
     folder, lock = _take_folder()
     try:
         yield folder
@@ -28,22 +29,22 @@ def scratch_folder() -> Iterator[Path]:
 
 def _take_folder() -> tuple[Path, FileLock]:
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        lock = FileLock(folder / LOCK)
+        folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
+        lock = FileLock(folder / LOCK_FILE)
         lock.acquire()
-        if (folder / LOCK).exists():
+        if (folder / LOCK_FILE).exists():
             return folder, lock
         lock.release()  # another benchmark that has just begun took the folder for a leftover
 
 
-def _sweep(place: Path) -> None:
-    for folder in place.glob(f"{PREFIX}*"):
+def _delete_leftover_folders(place: Path) -> None:
+    for folder in place.glob(f"{FOLDER_PREFIX}*"):
         try:
             facts = folder.lstat()
             own = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
-            if folder.is_symlink() or not own or not (folder / LOCK).exists():
+            if folder.is_symlink() or not own or not (folder / LOCK_FILE).exists():
                 continue
-            with FileLock(folder / LOCK, timeout=0):
+            with FileLock(folder / LOCK_FILE, timeout=0):
                 shutil.rmtree(folder, ignore_errors=True)
             shutil.rmtree(folder, ignore_errors=True)
         except (OSError, Timeout):  # in use, or gone meanwhile

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from annotator.benchmark.harness.processes import say, wait_for
-from annotator.benchmark.interface.presses import KEYS, NAME
+from annotator.benchmark.harness.child_processes import print_progress, wait_for
+from annotator.benchmark.interface.presses import BENCH_ANNOTATOR, CLASS_KEYS
 from annotator.errors import AnnotatorError
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -18,9 +18,9 @@ from annotator.store.labels import decisions
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PAUSE = 0.020  # seconds between two keys
-RECENT = 10_000  # decisions looked back at, more than a burst can make
-STATES = {"y": 1, "n": -1}
+KEY_PAUSE_SECONDS = 0.020  # between two keys
+RECENT_DECISIONS = 10_000  # decisions looked back at, more than a burst can make
+KEY_STATES = {"y": 1, "n": -1}
 
 
 @dataclass(frozen=True)
@@ -29,64 +29,69 @@ class Burst:
 
     pressed: Sequence[Hashable]  # in the order of the presses
     decided: Sequence[Hashable]  # in the order of the store
-    apart: list[float]  # milliseconds between two presses, as the page saw them
+    pause_milliseconds: list[float]  # milliseconds between two presses, as the page saw them
 
     @property
-    def on_the_right_image(self) -> int:
+    def right_image_count(self) -> int:
         """The number of decisions with a press of that key on that image."""
         return sum((Counter(self.decided) & Counter(self.pressed)).values())
 
     @property
-    def doubled(self) -> int:
+    def doubled_count(self) -> int:
         """The number of decisions stored more often than they were pressed."""
         stored = Counter(self.decided)
         return sum(max(0, count - self.pressed.count(entry)) for entry, count in stored.items() if count > 1)
 
     @property
-    def lost(self) -> int:
+    def lost_count(self) -> int:
         """The number of presses without a decision; a press while the page had no picture counts as lost."""
-        return len(self.pressed) - self.on_the_right_image
+        return len(self.pressed) - self.right_image_count
 
-    def figures(self, name: str) -> dict[str, float]:
+    def build_figures(self, name: str) -> dict[str, float]:
         """Return name -> number; each name begins with `name`."""
         return {
             f"{name}_keys": len(self.pressed),
-            f"{name}_between_keys_p50_ms": round(statistics.median(self.apart), 1),
+            f"{name}_between_keys_p50_ms": round(statistics.median(self.pause_milliseconds), 1),
             f"{name}_decisions": len(self.decided),
-            f"{name}_on_the_right_image": self.on_the_right_image,
-            f"{name}_lost": self.lost,
-            f"{name}_doubled": self.doubled,
+            f"{name}_on_the_right_image": self.right_image_count,
+            f"{name}_lost": self.lost_count,
+            f"{name}_doubled": self.doubled_count,
         }
 
 
-def on_annotate(page: "Page", db: Database, keys: Sequence[str], pauses: Sequence[float] = ()) -> Burst:
+def press_class_keys(page: "Page", db: Database, keys: Sequence[str], pauses: Sequence[float] = ()) -> Burst:
     """Press keys of classes, each so many seconds after the one before."""
-    presses, rows = _burst(page, db, keys, pauses)
-    key_of = {class_.id: key for class_, key in zip(classes.all_classes(db), KEYS, strict=False)}
+    presses, rows = _press_burst(page, db, keys, pauses)
+    key_of = {class_.id: key for class_, key in zip(classes.load_active_classes(db), CLASS_KEYS, strict=False)}
     decided = [(row["image_id"], key_of[row["class_id"]]) for row in rows]
-    return Burst([(_number(press["before"]), press["key"]) for press in presses], decided, _apart(presses))
+    return Burst(
+        [(_parse_number(press["before"]), press["key"]) for press in presses], decided, _compute_pauses(presses)
+    )
 
 
-def on_grid(page: "Page", db: Database, count: int) -> Burst:
+def press_enter(page: "Page", db: Database, count: int) -> Burst:
     """Press Enter again and again; a decision is a whole grid, identified by its images."""
-    presses, rows = _burst(page, db, ["Enter"] * count)
+    presses, rows = _press_burst(page, db, ["Enter"] * count)
     grids: dict[str, list[int]] = {}
     for row in rows:
         grids.setdefault(row["batch"], []).append(row["image_id"])
     decided = [tuple(sorted(image_ids)) for image_ids in grids.values()]
     pressed = [tuple(sorted(map(int, (press["before"] or "").split()))) for press in presses]
-    return Burst(pressed, decided, _apart(presses))
+    return Burst(pressed, decided, _compute_pauses(presses))
 
 
-def on_review(page: "Page", db: Database, count: int) -> Burst:
+def press_answers(page: "Page", db: Database, count: int) -> Burst:
     """Accept and reject in turn; a decision is about the selected suggestion of the image on screen."""
-    presses, rows = _burst(page, db, ["yn"[number % 2] for number in range(count)])
+    presses, rows = _press_burst(page, db, ["yn"[number % 2] for number in range(count)])
     decided = [(row["image_id"], row["class_id"], row["state"]) for row in rows]
-    pressed = [(_number(press["before"]), _number(press["suggested"]), STATES[press["key"]]) for press in presses]
-    return Burst(pressed, decided, _apart(presses))
+    pressed = [
+        (_parse_number(press["before"]), _parse_number(press["suggested"]), KEY_STATES[press["key"]])
+        for press in presses
+    ]
+    return Burst(pressed, decided, _compute_pauses(presses))
 
 
-def _burst(
+def _press_burst(
     page: "Page", db: Database, keys: Sequence[str], pauses: Sequence[float] = ()
 ) -> tuple[list[dict], list[dict]]:
     """Return the presses as the page saw them, and the decisions stored for them."""
@@ -95,13 +100,13 @@ def _burst(
     page.wait_for_timeout(2000)  # a person's pause, in which the page fetches ahead
     # Earlier presses must have been saved, or they would count as the burst's.
     wait_until_nothing_waits(page)
-    before = {row["uuid"] for row in decisions.recent(db, NAME, RECENT)}
-    _press_at_a_beat(page, keys, pauses or [PAUSE] * len(keys))
+    before = {row["uuid"] for row in decisions.load_recent(db, BENCH_ANNOTATOR, RECENT_DECISIONS)}
+    _press_at_a_beat(page, keys, pauses or [KEY_PAUSE_SECONDS] * len(keys))
     wait_until_nothing_waits(page)
     time.sleep(1.0)  # in which a doubled decision would arrive
     presses = page.evaluate("first => benchmark.presses.slice(first)", first)
-    rows = [row for row in decisions.recent(db, NAME, RECENT) if row["uuid"] not in before]
-    say(f"{len(keys)} keys in a burst: {len(rows)} decisions")
+    rows = [row for row in decisions.load_recent(db, BENCH_ANNOTATOR, RECENT_DECISIONS) if row["uuid"] not in before]
+    print_progress(f"{len(keys)} keys in a burst: {len(rows)} decisions")
     return presses, rows
 
 
@@ -122,9 +127,9 @@ def _press_at_a_beat(page: "Page", keys: Sequence[str], pauses: Sequence[float])
         due += pause
 
 
-def _apart(presses: Sequence[dict]) -> list[float]:
+def _compute_pauses(presses: Sequence[dict]) -> list[float]:
     return [after["at"] - earlier["at"] for earlier, after in pairwise(presses)]
 
 
-def _number(text: str | None) -> int | None:
+def _parse_number(text: str | None) -> int | None:
     return int(text) if text else None

@@ -22,7 +22,7 @@ class Ground:
     browser: "Browser"
     keys: int
 
-    def room(self, name: str) -> Path:
+    def make_folder(self, name: str) -> Path:
         """Make a folder for one row."""
         folder = self.folder / name
         folder.mkdir()

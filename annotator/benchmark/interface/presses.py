@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotator.benchmark.harness.browser import let_in
-from annotator.benchmark.harness.processes import say
-from annotator.benchmark.interface.probe import PROBE
+from annotator.benchmark.harness.browser import sign_in_context
+from annotator.benchmark.harness.child_processes import print_progress
+from annotator.benchmark.interface.probe import PROBE_SCRIPT
 from annotator.errors import AnnotatorError
 
 if TYPE_CHECKING:
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 
 Press = Callable[["Page", int], None]
 
-NAME = "Bench"
-KEYS = "1234567890qwertyuiop"  # of the first twenty classes, on all pages
-OURS = ("annotate", "grid", "review", "gallery")
+BENCH_ANNOTATOR = "Bench"
+CLASS_KEYS = "1234567890qwertyuiop"  # of the first twenty classes, on all pages
+OUR_PAGES = ("annotate", "grid", "review", "gallery")
 PICTURE_FIRST = "floor_picture_first"
-FIRST = {"grid": ".tile img", "gallery": ".thumb img"}
-ROUNDS = 6
+FIRST_PICTURE_SELECTORS = {"grid": ".tile img", "gallery": ".thumb img"}
+TURN_ROUNDS = 6
 WARM_UP = 3  # presses at the start of a row that are not counted
-PAUSE = (0.06, 0.14)  # seconds between a painted image and the next press: no beat that could fall in step with frames
-PAUSE_OF_REPEATS = (0.36, 0.44)  # of the same key again: sooner, the pages take it for one that was pressed twice
-FRAME = 1000 / 60  # milliseconds
+# seconds between a painted image and the next press: no beat that could fall in step with frames
+PAUSE_SECONDS = (0.06, 0.14)
+REPEAT_PAUSE_SECONDS = (0.36, 0.44)  # of the same key again: sooner, the pages take it for one that was pressed twice
+FRAME_MILLISECONDS = 1000 / 60
 
 
 @contextmanager
-def opened(
-    browser: "Browser", addresses: dict[str, str], watch: str, project: Path, name: str = NAME
+def open_pages(
+    browser: "Browser", addresses: dict[str, str], watch: str, project: Path, name: str = BENCH_ANNOTATOR
 ) -> Iterator[dict[str, "Page"]]:
     """Open the pages side by side, and yield them once each shows `watch`: "picture", "grid", "gallery" or "heat".
 
@@ -51,22 +52,24 @@ def opened(
         for key, address in addresses.items():
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             stack.callback(context.close)
-            context.add_init_script(PROBE)
-            let_in(context, project, address, name)
+            context.add_init_script(PROBE_SCRIPT)
+            sign_in_context(context, project, address, name)
             pages[key] = context.new_page()
             pages[key].goto(address)
-            pages[key].locator(FIRST.get(watch, ".stage img[data-image]")).first.wait_for(timeout=60_000)
+            pages[key].locator(FIRST_PICTURE_SELECTORS.get(watch, ".stage img[data-image]")).first.wait_for(
+                timeout=60_000
+            )
             pages[key].evaluate("what => { benchmark.watch = what; }", watch)
             pages[key].evaluate("benchmark.ready()")
         yield pages
 
 
 @contextmanager
-def let_in_page(browser: "Browser", address: str, project: Path) -> Iterator["Page"]:
+def open_signed_in_page(browser: "Browser", address: str, project: Path) -> Iterator["Page"]:
     """Yield a page at this address, without waiting for anything on it."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     try:
-        let_in(context, project, address, NAME)
+        sign_in_context(context, project, address, BENCH_ANNOTATOR)
         page = context.new_page()
         page.goto(address)
         yield page
@@ -74,12 +77,12 @@ def let_in_page(browser: "Browser", address: str, project: Path) -> Iterator["Pa
         context.close()
 
 
-def in_turns(
+def press_in_turns(
     pages: dict[str, "Page"],
     press: Press,
     count: int,
     *,
-    pause: tuple[float, float] = PAUSE,
+    pause: tuple[float, float] = PAUSE_SECONDS,
     seed: int = 0,
     before_turn: Callable[[], object] = lambda: None,
 ) -> dict[str, list[float]]:
@@ -96,7 +99,7 @@ def in_turns(
     times: dict[str, list[float]] = {name: [] for name in pages}
     chance = random.Random(seed)
     numbers = {name: itertools.count() for name in pages}  # of all turns: the same key twice at once is no second press
-    shares = [count // ROUNDS + (number < count % ROUNDS) for number in range(ROUNDS)]
+    shares = [count // TURN_ROUNDS + (number < count % TURN_ROUNDS) for number in range(TURN_ROUNDS)]
     for turn, share in enumerate(shares):
         # The order alternates.
         for name in sorted(pages, reverse=bool(turn % 2)):
@@ -104,13 +107,13 @@ def in_turns(
             page = pages[name]
             page.bring_to_front()
             for _ in range(WARM_UP if turn == 0 else 0):
-                timed(page, press, next(numbers[name]), chance.uniform(*pause))
+                time_press(page, press, next(numbers[name]), chance.uniform(*pause))
             for _ in range(share):
-                times[name].append(timed(page, press, next(numbers[name]), chance.uniform(*pause)))
+                times[name].append(time_press(page, press, next(numbers[name]), chance.uniform(*pause)))
     return times
 
 
-def timed(page: "Page", press: Press, number: int, pause: float) -> float:
+def time_press(page: "Page", press: Press, number: int, pause: float) -> float:
     """Return the milliseconds from a press, after a pause in seconds, to the frame that shows its effect."""
     before = page.evaluate("benchmark.ready()")
     page.wait_for_timeout(1000 * pause)
@@ -118,12 +121,12 @@ def timed(page: "Page", press: Press, number: int, pause: float) -> float:
     return page.evaluate("number => benchmark.painted(number)", before)
 
 
-def class_key(page: "Page", number: int) -> None:
+def press_class_key(page: "Page", number: int) -> None:
     """Press the key of a class; `number` counts the presses on the page, so that the classes take turns."""
-    page.keyboard.press(KEYS[number % len(KEYS)])
+    page.keyboard.press(CLASS_KEYS[number % len(CLASS_KEYS)])
 
 
-def class_click(page: "Page", number: int) -> None:
+def click_class(page: "Page", number: int) -> None:
     """Click on the button of a class; `number` counts the clicks on the page, so that eight classes take turns."""
     # By position, and with the mouse there before it is pressed, as for a person.
     box = page.locator("button.class").nth(number % 8).bounding_box()
@@ -135,12 +138,12 @@ def class_click(page: "Page", number: int) -> None:
     page.mouse.up()
 
 
-def key(name: str) -> Press:
+def build_key_press(name: str) -> Press:
     """Return a press of the same key each time."""
     return lambda page, number: page.keyboard.press(name)
 
 
-def compared(row: str, times: Mapping[str, Sequence[float]], *, frames: bool = False) -> tuple[dict, dict]:
+def compare_times(row: str, times: Mapping[str, Sequence[float]], *, frames: bool = False) -> tuple[dict, dict]:
     """Return figures `<page>_<row>_<p50 or p95>_ms` and ratios of our page over each floor.
 
     Args:
@@ -153,10 +156,12 @@ def compared(row: str, times: Mapping[str, Sequence[float]], *, frames: bool = F
     for name, percent in (("p50", 50), ("p95", 95)):
         percentiles = {page: float(np.percentile(values, percent)) for page, values in times.items()}
         figures |= {f"{page}_{row}_{name}_ms": round(value, 2) for page, value in percentiles.items()}
-        ours = next(page for page in OURS if page in percentiles)
+        ours = next(page for page in OUR_PAGES if page in percentiles)
         value = percentiles.pop(ours)
         if frames:
-            figures[f"{ours}_{row}_{name}_frames"] = round(value / FRAME, 2)
+            figures[f"{ours}_{row}_{name}_frames"] = round(value / FRAME_MILLISECONDS, 2)
         ratios |= {f"{ours}_{row}_{name}_over_{page}": round(value / floor, 3) for page, floor in percentiles.items()}
-    say(f"{row}: " + ", ".join(f"{page} {np.percentile(values, 50):.1f} ms" for page, values in times.items()))
+    print_progress(
+        f"{row}: " + ", ".join(f"{page} {np.percentile(values, 50):.1f} ms" for page, values in times.items())
+    )
     return figures, ratios

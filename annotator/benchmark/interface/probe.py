@@ -6,7 +6,7 @@ heat map of another class.
 """
 
 # `watched` says what a page is looked at for; `shown` gives it as text, null while it is not there or not complete.
-PROBE = """(() => {
+PROBE_SCRIPT = """(() => {
   let root = null;
   const within = (node) => [...node.querySelectorAll("*")].map((one) => one.shadowRoot).filter(Boolean);
   const find = (node) => node.querySelector(".root") ?? within(node).map(find).find(Boolean);

@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from annotator.benchmark.first_named_class import RANDOM_NAMING, Naming
 from annotator.benchmark.methods.task import Choice, Task
 from annotator.benchmark.methods.trainers import Train
-from annotator.benchmark.naming import RANDOM, Naming
 from models.methods import METHODS
 
 Tasks = dict[tuple[float, Naming], list[Task]]
@@ -29,11 +29,11 @@ class Cell:
     share: float
     seed: int
     choice: Choice
-    naming: Naming = RANDOM
+    naming: Naming = RANDOM_NAMING
 
     @property
-    def what(self) -> dict[str, Any]:
-        """Return the parameters on which the result depends, as work.py stores them."""
+    def result_key(self) -> dict[str, Any]:
+        """Return the parameters on which the result depends, as finished_results.py stores them."""
         what = {"method": self.method, "share": self.share, "seed": self.seed, "choice": asdict(self.choice)}
         return what | ({} if self.naming.kind == "random" else {"clicks": self.naming.label})
 
@@ -42,7 +42,7 @@ class Cell:
         """Return whether the method learns from features alone, so that it can be trained away from the image files."""
         return METHODS[self.method].reads in ("features", "regions")
 
-    def said(self, result: dict) -> str:
+    def describe_result(self, result: dict) -> str:
         """Return a sentence on the result."""
         of = f"share {self.share:g}" + ("" if self.naming.kind == "random" else f", {self.naming.label}")
         if self.kind == "trial":
@@ -64,7 +64,7 @@ class Trainings:
     train: Train
     tasks: Tasks
 
-    def result(self, cell: Cell, state: Path) -> dict:
+    def compute_result(self, cell: Cell, state: Path) -> dict:
         """Train and return the figures of task.py; of a trial only those that choose it.
 
         Args:
@@ -84,4 +84,4 @@ class Trainings:
         result: dict[str, Any] = {"epoch": trained.epoch} | ({"val_map": trained.val_map} if task.validates else {})
         if trained.separations:
             result["separations"] = list(trained.separations)
-        return result if cell.kind == "trial" else result | task.figures(trained)
+        return result if cell.kind == "trial" else result | task.compute_figures(trained)

@@ -16,44 +16,50 @@ import torch
 from torch import nn
 
 from annotator.benchmark.datasets import DataSet
-from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods import data
-from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
-from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.epochs import Best, best_file, follow_training, state_file
+from annotator.benchmark.methods.finished_results import Work
 from annotator.benchmark.methods.task import Choice, Task, Trained
-from annotator.benchmark.methods.work import Work
 from annotator.store.pictures.decoding import open_rgb
-from models.backbones.pretrained import pretrained
-from models.finetune.linear_start import pooled_features
+from models.backbones.pretrained import load_pretrained
+from models.finetune.linear_start import compute_pooled_features
 from models.finetune.views import FeatureExamples, ImageExamples
-from models.finetune.whole_network import WholeNetwork, whole_network
+from models.finetune.whole_network import WholeNetwork, build_whole_network
 from models.methods import METHODS, make_method
-from models.methods.end_to_end import SETS, EndToEnd
-from models.trainers.base import Resume
+from models.methods.training_recipes import BENCHMARK_SETS, TrainingRecipe
+from models.trainers.base import ResumePoint
 from models.trainers.network import WholeNetworkTrainer
 
-EPOCHS = 25
-RATES = (1e-2, 1e-3, 1e-4, 1e-5)
-BATCHES = (8, 16)
+COLE_EPOCHS = 25
+LEARNING_RATES = (1e-2, 1e-3, 1e-4, 1e-5)
+BATCH_SIZES = (8, 16)
 
 
-def grid(fixed: Mapping[str, Any] | None = None) -> list[Choice]:
-    """Return the settings among which validation mAP decides; Choice.lr is a factor on the first of RATES.
+def make_grid(fixed: Mapping[str, Any] | None = None) -> list[Choice]:
+    """Return the settings among which validation mAP decides; Choice.lr is a factor on the first of LEARNING_RATES.
 
     Args:
         fixed: Constants of the method that every choice has; None: there are none.
     """
-    return [Choice(rate / RATES[0], batch=batch, parameters=dict(fixed or {})) for rate in RATES for batch in BATCHES]
+    return [
+        Choice(rate / LEARNING_RATES[0], batch=batch, parameters=dict(fixed or {}))
+        for rate in LEARNING_RATES
+        for batch in BATCH_SIZES
+    ]
 
 
-def settings_of(choice: Choice, epochs: int | None = None) -> EndToEnd:
+def make_linear_recipe(choice: Choice, epochs: int | None = None) -> TrainingRecipe:
     """Return the settings of one training.
 
     Args:
-        choice: One of `grid`.
+        choice: One of `make_grid`.
         epochs: The number of epochs; None: 25.
     """
-    return EndToEnd(choice.lr * RATES[0], choice.batch or BATCHES[-1], epochs or EPOCHS, drop_last=True)
+    return TrainingRecipe(
+        choice.lr * LEARNING_RATES[0], choice.batch or BATCH_SIZES[-1], epochs or COLE_EPOCHS, drop_last=True
+    )
 
 
 class FixedFeatures:
@@ -65,19 +71,20 @@ class FixedFeatures:
         Raises:
             ValueError: The backbone does not exist, or images (named) cannot be read.
         """
-        self.options, self.published = options, dataset.name if dataset.name in SETS else "voc"
-        paths = data.everything(dataset).paths
+        self.options, self.published_set = options, dataset.name if dataset.name in BENCHMARK_SETS else "voc"
+        paths = data.join_parts(dataset).paths
         work = Work(
-            options.work, {"data": data.fingerprint(dataset), "backbone": options.backbone, "size": options.size}
+            options.work,
+            {"data": data.compute_fingerprint(dataset), "backbone": options.backbone, "size": options.size},
         )
-        self.features = work.array("features-cole", lambda: _features(paths, options))
+        self.features = work.get_array("features-cole", lambda: _compute_features(paths, options))
 
     def train(self, name: str, choice: Choice, task: Task, seed: int, state: Path) -> Trained:
         """Train a linear classifier, and keep the epoch that is best on the validation images.
 
         Args:
             name: A name in models.methods.METHODS, of a method that reads features.
-            choice: One of `grid`, or the one that it chose.
+            choice: One of `make_grid`, or the one that it chose.
             task: The labels, and the images that are trained on and scored.
             seed: Decides the weights and the order of images.
             state: The path from which the files are named that let a long training go on (epochs.py).
@@ -86,7 +93,7 @@ class FixedFeatures:
             ValueError: A parameter does not exist, or a loss is not finite.
         """
         published = METHODS[name].published
-        constants = published[self.published].parameters if published else {}
+        constants = published[self.published_set].parameters if published else {}
         method = make_method(name, **(constants | choice.parameters))
         best = Best(best_file(state))
         with torch.random.fork_rng(devices=[]):
@@ -96,19 +103,19 @@ class FixedFeatures:
             method,
             WholeNetwork(nn.Identity(), classifier),
             lambda rows: FeatureExamples(self.features[rows], device=self.options.device),
-            task.training_labels(method.full_labels, method.known_absences),
-            settings_of(choice, self.options.epochs),
+            task.make_training_labels(method.full_labels, method.known_absences),
+            make_linear_recipe(choice, self.options.epochs),
             seed=seed,
-            resume=Resume(state_file(state), lambda: best.kept),
+            resume=ResumePoint(state_file(state), lambda: best.best_epoch),
         )
-        return follow(name, trainer, best, task)
+        return follow_training(name, trainer, best, task)
 
 
-def _features(paths: Sequence[Path], options: Options) -> np.ndarray:
+def _compute_features(paths: Sequence[Path], options: Options) -> np.ndarray:
     """Return (N, D) float32 of the images, each squashed to a square of options.size."""
-    say(f"computing features of {len(paths):,} images at {options.size} pixels with {options.network}")
-    source = replace(pretrained(options.network), input_size=options.size)
-    network = whole_network(source, 1, make_method("an")).to(options.device)
+    print_progress(f"computing features of {len(paths):,} images at {options.size} pixels with {options.network}")
+    source = replace(load_pretrained(options.network), input_size=options.size)
+    network = build_whole_network(source, 1, make_method("an")).to(options.device)
     examples = ImageExamples(
         paths,
         lambda path: open_rgb(path, at_least=(options.size, options.size)),
@@ -119,4 +126,4 @@ def _features(paths: Sequence[Path], options: Options) -> np.ndarray:
         device=options.device,
         keep_bytes=0,
     )
-    return pooled_features(network, examples, lambda: False, None).cpu().numpy()
+    return compute_pooled_features(network, examples, lambda: False, None).cpu().numpy()

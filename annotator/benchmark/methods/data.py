@@ -9,18 +9,18 @@ import numpy as np
 from annotator.benchmark import datasets
 from annotator.benchmark.boxes import read_boxes
 from annotator.benchmark.datasets import DataSet, Part
-from annotator.benchmark.datasets.clicks import clicks
-from annotator.benchmark.harness.processes import say
-from annotator.benchmark.harness.projects import SAMPLE
-from annotator.errors import AnnotatorError, several
-from annotator.store.pictures.files import escaped
-from annotator.worker.features.embed import Embedded, embed
-from models.backbones.networks import load_backbone
+from annotator.benchmark.datasets.clicks import draw_clicks
+from annotator.benchmark.harness.child_processes import print_progress
+from annotator.benchmark.harness.projects import SAMPLE_FOLDER
+from annotator.errors import AnnotatorError, combine_problems
+from annotator.store.pictures.files import escape_path
+from annotator.worker.features.embed import EmbeddedBatch, embed_images
+from models.backbones.frozen_backbone import load_backbone
 
-PARTS = ("train", "val", "test")
+PART_NAMES = ("train", "val", "test")
 
 
-def read(
+def read_dataset(
     images: Path | None,
     truth: Path | None,
     name: str | None,
@@ -53,21 +53,23 @@ def read(
     if name and root is None:
         raise AnnotatorError(f"--dataset {name} needs --root: the folder that holds the set.")
     if root is not None:
-        dataset = datasets.load(name, root)
+        dataset = datasets.load_dataset(name, root)
     else:
-        dataset = datasets.load("folder", images or SAMPLE / "images", truth or SAMPLE / "truth.csv")
+        dataset = datasets.load_dataset(
+            "folder", images or SAMPLE_FOLDER / "images", truth or SAMPLE_FOLDER / "truth.csv"
+        )
     for note in dataset.notes:
-        say(f"note: {note}")
-    empty = [name for name in PARTS if not getattr(dataset, name).truth.any()]
+        print_progress(f"note: {note}")
+    empty = [name for name in PART_NAMES if not getattr(dataset, name).truth.any()]
     if empty and split:
         raise AnnotatorError(f"No image shows anything in: {', '.join(empty)}. Nothing can be compared on this set.")
-    dataset = dataset if split else unsplit(dataset)
+    dataset = dataset if split else merge_parts(dataset)
     if root is None and (boxes or not images):
-        dataset = with_areas(dataset, images or SAMPLE / "images", boxes or SAMPLE / "boxes.csv")
+        dataset = add_areas(dataset, images or SAMPLE_FOLDER / "images", boxes or SAMPLE_FOLDER / "boxes.csv")
     return dataset
 
 
-def with_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
+def add_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
     """Return the set with the areas of the classes on its training images: the sum of each class's boxes, in pixels.
 
     A label without a box counts as a median one of its class, or of all classes if its class has no box; a note gives
@@ -76,7 +78,7 @@ def with_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
     Raises:
         AnnotatorError: The boxes do not fit the images and classes.
     """
-    names = [escaped(path.relative_to(folder).as_posix()) for path in everything(dataset).paths]
+    names = [escape_path(path.relative_to(folder).as_posix()) for path in join_parts(dataset).paths]
     areas = np.zeros((len(names), len(dataset.classes)))
     for cell, placed in read_boxes(boxes, names, dataset.classes).items():
         areas[cell] = sum((right - left) * (bottom - top) for left, top, right, bottom in placed)
@@ -91,7 +93,7 @@ def with_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
     return replace(dataset, areas=areas, notes=dataset.notes + (tuple(notes) if left else ()))
 
 
-def unsplit(dataset: DataSet) -> DataSet:
+def merge_parts(dataset: DataSet) -> DataSet:
     """Return a folder's set with all images as training images, as in a project.
 
     Raises:
@@ -99,21 +101,21 @@ def unsplit(dataset: DataSet) -> DataSet:
     """
     if dataset.official_rows is not None:
         raise AnnotatorError(f"{dataset.name} comes with its split; --no-split is for a folder of images.")
-    whole = everything(dataset)
+    whole = join_parts(dataset)
     none = whole.rows(np.zeros(0, np.int64))
-    return replace(dataset, train=whole, val=none, test=none, observed=clicks(whole.truth, 1.0, 0))
+    return replace(dataset, train=whole, val=none, test=none, observed=draw_clicks(whole.truth, 1.0, 0))
 
 
-def everything(dataset: DataSet) -> Part:
+def join_parts(dataset: DataSet) -> Part:
     """Return all images: training, validation and test, in this order."""
-    parts = [getattr(dataset, name) for name in PARTS]
+    parts = [getattr(dataset, name) for name in PART_NAMES]
     return Part(tuple(path for part in parts for path in part.paths), np.concatenate([part.truth for part in parts]))
 
 
-def fingerprint(dataset: DataSet) -> str:
+def compute_fingerprint(dataset: DataSet) -> str:
     """Return a short hash that changes when a file, its date, a label or a part does."""
     digest = hashlib.sha256()
-    for name in PARTS:
+    for name in PART_NAMES:
         part = getattr(dataset, name)
         digest.update(f"{name} {part.truth.shape}".encode() + np.packbits(part.truth).tobytes())
         for path in part.paths:
@@ -122,35 +124,35 @@ def fingerprint(dataset: DataSet) -> str:
     return digest.hexdigest()[:16]
 
 
-def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
+def embed_dataset(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
     """Return (N, 1 + R, D) float16 of all images, as a worker keeps them: pooled features, then those of the regions.
 
     Raises:
         AnnotatorError: Naming the images that cannot be read or embedded.
         ValueError: As load_backbone does.
     """
-    paths = everything(dataset).paths
-    say(f"embedding {len(paths):,} images with {backbone}")
-    batches = list(embed(paths, load_backbone(backbone, device), regions=True))
+    paths = join_parts(dataset).paths
+    print_progress(f"embedding {len(paths):,} images with {backbone}")
+    batches = list(embed_images(paths, load_backbone(backbone, device), regions=True))
     failures = [f"{paths[place]}: {reason}" for batch in batches for place, reason in batch.failures]
     if failures:
-        raise several(
+        raise combine_problems(
             f"{len(failures)} of {len(paths):,} images cannot be read. Repair them, or take them away:",
             failures,
-            shown=10,
+            max_listed=10,
         )
-    features = np.concatenate([_vectors(batch) for batch in batches])
+    features = np.concatenate([_join_vectors(batch) for batch in batches])
     strange = np.flatnonzero(~np.isfinite(features).all((1, 2)))
     if len(strange):
-        raise several(
+        raise combine_problems(
             f"{backbone} makes numbers that are not finite of {len(strange)} of {len(paths):,} images:",
             [str(paths[row]) for row in strange],
-            shown=10,
+            max_listed=10,
         )
     return features
 
 
-def _vectors(batch: Embedded) -> np.ndarray:
+def _join_vectors(batch: EmbeddedBatch) -> np.ndarray:
     """Return (n, 1 + R, D) float16: the pooled features of each image of a batch, then those of its regions."""
     assert batch.regions is not None, "embed() was asked for regions"
     return np.concatenate([batch.features[:, None].astype(np.float16), batch.regions], axis=1)

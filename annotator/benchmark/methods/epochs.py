@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods.task import Task, Trained
 from models.finetune import checkpoints
 from models.finetune.best_epoch import BestEpoch
@@ -26,7 +26,7 @@ def best_file(state: Path) -> Path:
     return state.with_name(f"{state.name}.best")
 
 
-def forget(state: Path) -> None:
+def delete_files(state: Path) -> None:
     """Delete the files of a training whose figures have been stored."""
     for path in (state_file(state), best_file(state)):
         path.unlink(missing_ok=True)
@@ -41,53 +41,57 @@ class Best:
         scores: Validation mAP in [0, 1] of each epoch: of its network, or of the averaged weights if that is higher.
         first: The place in `scores` of the first epoch of the stage.
         epoch: The number of the best epoch of the stage; 0 before there is any.
-        kept: Its weights, and what the method had learned then.
+        best_epoch: Its weights, and what the method had learned then.
     """
 
     def __init__(self, path: Path | None):
         """Read the scores of an earlier run from `path`, if it exists; None: keep them in memory only."""
         self.path = path
-        self.forget()
+        self.reset_scores()
         if path is not None and (state := checkpoints.load(path, {})):
             self.scores, self.first, self.epoch = state["scores"], state["first"], state["epoch"]
             self.separations = state["separations"]
-            self.kept = BestEpoch(state["weights"], state["learned"])
+            self.best_epoch = BestEpoch(state["weights"], state["learned"])
 
-    def forget(self) -> None:
+    def reset_scores(self) -> None:
         """Reset to the state before the first epoch."""
         self.scores: list[float] = []
         self.separations: list[float] = []
         self.first, self.epoch = 0, 0
-        self.kept: BestEpoch | None = None
+        self.best_epoch: BestEpoch | None = None
 
     @property
-    def value(self) -> float:
+    def best_score(self) -> float:
         """Return the highest score of the stage."""
         return max(self.scores[self.first :])
 
-    def score(self, trainer: Trainer, task: Task) -> float:
+    def score_epoch(self, trainer: Trainer, task: Task) -> float:
         """Score the finished epoch, and keep it if it is the best one of its stage (strictly, as in the papers)."""
         number = len(trainer.history)
         probabilities = {which: trainer.predict(task.val, which) for which in trainer.candidates()}
         scores = {which: task.val_map(predicted) for which, predicted in probabilities.items()}
         which = max(scores, key=lambda name: scores[name])
-        begins = self.kept is None or trainer.begins_stage(number)
-        if begins or scores[which] > self.value:
-            self.kept, self.epoch = BestEpoch(trainer.weights(which), trainer.learned()), number
+        begins = self.best_epoch is None or trainer.begins_stage(number)
+        if begins or scores[which] > self.best_score:
+            self.best_epoch, self.epoch = BestEpoch(trainer.copy_weights(which), trainer.copy_learned_tensors()), number
         if begins:
             self.first = len(self.scores)
         self.scores.append(scores[which])
-        if (separation := task.separation(probabilities[which])) is not None:
+        if (separation := task.measure_separation(probabilities[which])) is not None:
             self.separations.append(separation)
         if self.path is not None:
             state = {"identity": {}, "scores": self.scores, "first": self.first, "epoch": self.epoch}
             state["separations"] = self.separations
-            kept = {"weights": self.kept.weights, "learned": list(self.kept.learned)} if self.kept else {}
+            kept = (
+                {"weights": self.best_epoch.weights, "learned": list(self.best_epoch.learned)}
+                if self.best_epoch
+                else {}
+            )
             checkpoints.save(self.path, state | kept)
         return scores[which]
 
 
-def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
+def follow_training(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
     """Train to the end, or until the method's paper would stop, and return to the best epoch.
 
     Args:
@@ -102,17 +106,20 @@ def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
     """
     scored = bool(trainer.candidates()) and task.validates
     if len(best.scores) > len(trainer.history):  # of a training whose state is gone
-        best.forget()
+        best.reset_scores()
     if scored and len(best.scores) < len(trainer.history):  # killed between the end of an epoch and its score
-        best.score(trainer, task)
+        best.score_epoch(trainer, task)
     epochs = trainer.epochs()
     # Asked before every epoch: what was given up before a kill stays given up.
-    while not (trainer.long and trainer.method.gives_up(best.scores)) and (epoch := next(epochs, None)) is not None:
-        validation = f", validation mAP {100 * best.score(trainer, task):.1f}" if scored else ""
-        if trainer.long:
-            say(f"    {name}: epoch {epoch.number} of {epoch.of}, {epoch.seconds:.1f} s{validation}")
-    if best.kept is not None:
-        trainer.load(best.kept.weights)
-    val_map = best.value if scored else task.val_map(trainer.predict(task.val)) if task.validates else nan
+    while (
+        not (trainer.has_long_epochs and trainer.method.should_stop_early(best.scores))
+        and (epoch := next(epochs, None)) is not None
+    ):
+        validation = f", validation mAP {100 * best.score_epoch(trainer, task):.1f}" if scored else ""
+        if trainer.has_long_epochs:
+            print_progress(f"    {name}: epoch {epoch.number} of {epoch.total}, {epoch.seconds:.1f} s{validation}")
+    if best.best_epoch is not None:
+        trainer.load_weights(best.best_epoch.weights)
+    val_map = best.best_score if scored else task.val_map(trainer.predict(task.val)) if task.validates else nan
     seconds = float(np.mean([epoch.seconds for epoch in trainer.history]))
     return Trained(trainer.predict, best.epoch or len(trainer.history), val_map, seconds, tuple(best.separations))

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.task import Choice, Task
 from annotator.store.pictures.decoding import open_rgb
-from models.backbones.pretrained import pretrained
-from models.finetune.linear_start import linear_start, pooled_features
+from models.backbones.pretrained import load_pretrained
+from models.finetune.linear_start import compute_pooled_features, fit_linear_start
 from models.finetune.views import ImageExamples
-from models.finetune.whole_network import whole_network
+from models.finetune.whole_network import build_whole_network
 from models.methods import METHODS, make_method
-from models.methods.end_to_end import EndToEnd, shared_protocol
-from models.trainers.base import Resume
+from models.methods.training_recipes import TrainingRecipe, shared_protocol
+from models.trainers.base import ResumePoint
 from models.trainers.network import WholeNetworkTrainer
 
 LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
@@ -30,7 +30,7 @@ class Network:
         backbone: Any name of models.backbones.pretrained.
         size: The side of the network's square input, in pixels.
         device: "cpu", "cuda", ...
-        published: The data set whose settings are used: "voc", "coco", "nus" or "cub".
+        published_set: The data set whose settings are used: "voc", "coco", "nus" or "cub".
         epochs, batch: None: those of the method's paper.
         linear_init: Whether the classifier is first trained alone, on fixed features.
         precision: "fp32", "bf16" or "fp16"; None: that of the method's paper, of which a CPU computes "fp16" as "fp32".
@@ -39,22 +39,22 @@ class Network:
     backbone: str
     size: int
     device: str
-    published: str = "voc"
+    published_set: str = "voc"
     epochs: int | None = None
     batch: int | None = None
     linear_init: bool = False
     precision: str | None = None
 
     @classmethod
-    def build(cls, options: Options, published: str) -> "Network":
+    def build(cls, options: Options, published_set: str) -> "Network":
         """Return the network that the options of a comparison choose."""
         chosen = (options.epochs, options.batch, options.linear_init, options.precision)
-        return cls(options.network, options.size, options.device, published, *chosen)
+        return cls(options.network, options.size, options.device, published_set, *chosen)
 
 
-def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
+def make_network_recipe(name: str, choice: Choice, network: Network) -> TrainingRecipe:
     """Return the settings of the method's paper, or the shared ones if it has none, with the changes of the choices."""
-    published = (METHODS[name].published or shared_protocol())[network.published]
+    published = (METHODS[name].published or shared_protocol())[network.published_set]
     of_paper = "fp32" if torch.device(network.device).type == "cpu" else published.precision
     return replace(
         published,
@@ -67,8 +67,8 @@ def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
     )
 
 
-def whole_network_trainer(
-    name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, resume: Resume
+def build_network_trainer(
+    name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, resume: ResumePoint
 ) -> WholeNetworkTrainer:
     """Return a trainer of the whole network on the images with a label; a new one begins with a linear start if asked.
 
@@ -81,12 +81,12 @@ def whole_network_trainer(
         seed: The seed of the training.
         resume: The state from which the training continues after it was killed.
     """
-    settings = settings_of(name, choice, network)
+    settings = make_network_recipe(name, choice, network)
     method = make_method(name, **settings.parameters)
-    source = pretrained(network.backbone)
+    source = load_pretrained(network.backbone)
     plain = getattr(method, "plain_pixels", False)  # LAGC gives its network pixels in [0, 1]
 
-    def examples(rows: np.ndarray) -> ImageExamples:
+    def make_examples(rows: np.ndarray) -> ImageExamples:
         return ImageExamples(
             [paths[row] for row in rows],
             lambda path: open_rgb(path, at_least=(network.size, network.size)),
@@ -97,18 +97,20 @@ def whole_network_trainer(
             device=network.device,
         )
 
-    whole = whole_network(replace(source, input_size=network.size), task.truth.shape[1], method, seed)
-    labels = task.training_labels(method.full_labels, method.known_absences)
+    whole = build_whole_network(replace(source, input_size=network.size), task.truth.shape[1], method, seed)
+    labels = task.make_training_labels(method.full_labels, method.known_absences)
     # A method with a linear stage of its own (role+linear_init) needs no other.
     alone_first = network.linear_init and method.reads == "features" and settings.linear_lr is None
     learned = None
     if alone_first and not (resume.checkpoint and resume.checkpoint.exists()):
         pooled = None
         if task.validates:
-            pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: False, None).cpu()
-        learned = linear_start(
+            pooled = compute_pooled_features(
+                whole.to(network.device), make_examples(task.val), lambda: False, None
+            ).cpu()
+        learned = fit_linear_start(
             whole,
-            examples(labels.rows),
+            make_examples(labels.rows),
             labels.labels,
             make_method(name, **settings.parameters),
             epochs=LINEAR_EPOCHS,
@@ -117,5 +119,5 @@ def whole_network_trainer(
             every_class=task.empty_as_zero,
         )
     return WholeNetworkTrainer(
-        method, whole, examples, labels, settings, seed=seed, resume=resume, learned=learned or None
+        method, whole, make_examples, labels, settings, seed=seed, resume=resume, learned=learned or None
     )

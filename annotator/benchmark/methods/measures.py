@@ -7,10 +7,10 @@ import numpy as np
 from annotator.errors import did_you_mean
 from models.statistics.metrics import precision_and_recall_at, wasserstein_distance
 
-PLAIN = ("train_map", "wasserstein")
-AT = re.compile(r"(precision|recall)@([1-9][0-9]*)")
-KNOWN = (*PLAIN, "precision@K", "recall@K")
-NOTES = {
+PLAIN_MEASURES = ("train_map", "wasserstein")
+AT_K_PATTERN = re.compile(r"(precision|recall)@([1-9][0-9]*)")
+KNOWN_MEASURES = (*PLAIN_MEASURES, "precision@K", "recall@K")
+MEASURE_NOTES = {
     "train_map": "train_map: as test mAP, on the training images, against their whole truth.",
     "wasserstein": (
         "wasserstein: the Wasserstein distance between the probabilities of positives and of negatives among the cells "
@@ -24,18 +24,18 @@ NOTES = {
 }
 
 
-def unknown(names: tuple[str, ...]) -> list[str]:
+def find_unknown_measures(names: tuple[str, ...]) -> list[str]:
     """Return a sentence for every name that is no measure."""
-    wrong = [name for name in names if name not in PLAIN and not AT.fullmatch(name)]
-    return [f"no measure is called {name!r}. {did_you_mean(name, KNOWN)}" for name in wrong]
+    wrong = [name for name in names if name not in PLAIN_MEASURES and not AT_K_PATTERN.fullmatch(name)]
+    return [f"no measure is called {name!r}. {did_you_mean(name, KNOWN_MEASURES)}" for name in wrong]
 
 
-def notes(names: tuple[str, ...]) -> list[str]:
+def list_notes(names: tuple[str, ...]) -> list[str]:
     """Return a sentence for every kind of measure that is named."""
-    return [note for start, note in NOTES.items() if any(name.startswith(start) for name in names)]
+    return [note for start, note in MEASURE_NOTES.items() if any(name.startswith(start) for name in names)]
 
 
-def at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+def compute_at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Return those of the measures that look at the most probable classes of each image.
 
     Args:
@@ -43,14 +43,14 @@ def at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.ndarray) -
         probabilities: (n, C) of the test images.
         truth: (n, C) bool.
     """
-    matches = [match for name in names if (match := AT.fullmatch(name))]
+    matches = [match for name in names if (match := AT_K_PATTERN.fullmatch(name))]
     return {
         match.group(): precision_and_recall_at(probabilities, truth, int(match.group(2)))[match.group(1) == "recall"]
         for match in matches
     }
 
 
-def separation(probabilities: np.ndarray, truth: np.ndarray, observed: np.ndarray) -> float:
+def compute_separation(probabilities: np.ndarray, truth: np.ndarray, observed: np.ndarray) -> float:
     """Return the Wasserstein distance between unseen positives and negatives, in [0, 1]; nan if one kind is missing.
 
     Args:

@@ -10,41 +10,45 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods.cells import Cell, Trainings
-from annotator.cluster.connection import Use, connected
-from annotator.cluster.tasks import Machine, Tasks
+from annotator.cluster.connection import ClusterUse, connect_to_cluster
+from annotator.cluster.task_runner import Machine, TaskRunner
 from annotator.errors import AnnotatorError
 from models.linear.training import one_thread
 
 
-class OnCluster:
+class TrainingCluster:
     """The cluster that --on names, connected for the duration of the context; with "local" there is none."""
 
-    def __init__(self, on: str):
-        self._use = Use(
-            on, "annotator bench methods --on local", "What is finished is kept: the same command goes on from there."
+    def __init__(self, cluster: str):
+        self._use = ClusterUse(
+            cluster,
+            "annotator bench methods --on local",
+            "What is finished is kept: the same command goes on from there.",
         )
         self._connection = ExitStack()
         self._ray: Any = None
-        self._tasks: Tasks | None = None
+        self._tasks: TaskRunner | None = None
 
-    def __enter__(self) -> "OnCluster":
+    def __enter__(self) -> "TrainingCluster":
         """Connect to the cluster.
 
         Raises:
             AnnotatorError: The cluster cannot be used.
         """
-        if self._use.on != "local":
-            self._ray = self._connection.enter_context(connected(self._use))
+        if self._use.cluster != "local":
+            self._ray = self._connection.enter_context(connect_to_cluster(self._use))
         return self
 
     def __exit__(self, *error: object) -> None:
-        for sentence in self._tasks.left_out if self._tasks else ():
-            say(f"note: {sentence}")
+        for sentence in self._tasks.exclusion_sentences if self._tasks else ():
+            print_progress(f"note: {sentence}")
         self._connection.close()
 
-    def results(self, trainings: Trainings, cells: Sequence[Cell], places: Sequence[int]) -> Iterator[tuple[int, dict]]:
+    def iterate_results(
+        self, trainings: Trainings, cells: Sequence[Cell], places: Sequence[int]
+    ) -> Iterator[tuple[int, dict]]:
         """Yield the place of each of these cells and its result, as they finish.
 
         Args:
@@ -57,27 +61,27 @@ class OnCluster:
             ValueError: As a training does.
         """
 
-        def argument(place: int, machine: Machine) -> Cell:
+        def get_cell(place: int, machine: Machine) -> Cell:
             return cells[place]
 
         if self._tasks is None:
-            self._tasks = Tasks(self._ray, self._use, result_of, trainings)
-        with closing(self._tasks.results(places, argument)) as results:
+            self._tasks = TaskRunner(self._ray, self._use, run_training, trainings)
+        with closing(self._tasks.iterate_results(places, get_cell)) as results:
             for done in results:
                 if done is None:
                     continue
                 if done.error is not None:
-                    raise _in_words(cells[done.key], done.machine, done.error)
+                    raise _translate_error(cells[done.key], done.machine, done.error)
                 yield done.key, done.result
 
 
-def result_of(trainings: Trainings, cell: Cell) -> dict:
+def run_training(trainings: Trainings, cell: Cell) -> dict:
     """Return the result of a training; runs on a machine of the cluster."""
     with one_thread(), tempfile.TemporaryDirectory() as folder:
-        return trainings.result(cell, Path(folder) / "training")
+        return trainings.compute_result(cell, Path(folder) / "training")
 
 
-def _in_words(cell: Cell, machine: str, error: Exception) -> Exception:
+def _translate_error(cell: Cell, machine: str, error: Exception) -> Exception:
     cause = getattr(error, "cause", None)  # what the function raised
     if isinstance(cause, (ValueError, AnnotatorError)):
         return cause

@@ -1,21 +1,22 @@
 """What a comparison tells a training of its images: one positive each, more, absences, or the whole truth.
 
 The papers tell one positive an image. Their tables also have rows with every label, with all absences, and with one
-absence ("1 P, 1 N"); the draws of these are those of Cole et al. (models/protocol.py) for the sets of the papers.
+absence ("1 P, 1 N"); the draws of these are those of Cole et al. (models/single_positive_sampling.py) for the sets of
+the papers.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from annotator.benchmark.datasets.clicks import clicks, observed
-from annotator.benchmark.datasets.dataset import DataSet, whole_truth
-from annotator.benchmark.naming import RANDOM, Naming
+from annotator.benchmark.datasets.clicks import draw_clicks, draw_observed_labels
+from annotator.benchmark.datasets.dataset import DataSet, join_official_truth
+from annotator.benchmark.first_named_class import RANDOM_NAMING, Naming
 from models.labels import ABSENT, PRESENT, UNSEEN
-from models.protocol import ALL, SEED, single_positive
+from models.single_positive_sampling import ALL_LABELS, PUBLISHED_SEED, sample_single_positives
 
-LABELS = ("single", "full")
-VALIDATIONS = ("full", "observed", "none")
+LABEL_KINDS = ("single", "full")
+VALIDATION_KINDS = ("full", "observed", "none")
 
 
 @dataclass(frozen=True)
@@ -39,37 +40,41 @@ class Supervision:
     @property
     def hides(self) -> bool:
         """Return whether labels of training images stay hidden, so that finding them can be measured."""
-        return self.labels == "single" and (self.positives, self.negatives) != (ALL, ALL)
+        return self.labels == "single" and (self.positives, self.negatives) != (ALL_LABELS, ALL_LABELS)
 
 
-SINGLE = Supervision()
+SINGLE_POSITIVE = Supervision()
 
 
-def training_labels(
-    dataset: DataSet, share: float, seed: int, naming: Naming = RANDOM, supervision: Supervision = SINGLE
+def draw_training_labels(
+    dataset: DataSet,
+    share: float,
+    seed: int,
+    naming: Naming = RANDOM_NAMING,
+    supervision: Supervision = SINGLE_POSITIVE,
 ) -> np.ndarray:
     """Return the (n_train, C) int8 labels that training sees: 1 present, -1 absent, 0 unseen.
 
     Args:
         dataset: The set that the labels are for.
-        share: As in clicks.observed; with full labels, all images at 1, so those that show nothing too.
-        seed: As in clicks.observed.
-        naming: As in clicks.observed; further positives of an image are drawn at random.
+        share: As in clicks.draw_observed_labels; with full labels, all images at 1, so those that show nothing too.
+        seed: As in clicks.draw_observed_labels.
+        naming: As in clicks.draw_observed_labels; further positives of an image are drawn at random.
         supervision: How much is told.
 
     Raises:
-        AnnotatorError: As clicks.observed does.
+        AnnotatorError: As clicks.draw_observed_labels does.
     """
-    labels, truth = observed(dataset, share, seed, naming), dataset.train.truth
+    labels, truth = draw_observed_labels(dataset, share, seed, naming), dataset.train.truth
     if supervision.labels == "full":
         told = np.ones(len(truth), bool) if share == 1 else (labels != UNSEEN).any(1)
         return np.where(told[:, None], np.where(truth, PRESENT, ABSENT), UNSEEN).astype(np.int8)
     if (supervision.positives, supervision.negatives) == (1, 0):
         return labels
-    return with_more(dataset, labels, seed, naming, supervision.positives, supervision.negatives)
+    return add_true_labels(dataset, labels, seed, naming, supervision.positives, supervision.negatives)
 
 
-def with_more(
+def add_true_labels(
     dataset: DataSet, labels: np.ndarray, seed: int, naming: Naming, positives: int, negatives: int
 ) -> np.ndarray:
     """Return the labels with further true ones of the images that have any: in all so many of each kind.
@@ -84,35 +89,37 @@ def with_more(
     """
     truth, told = dataset.train.truth, (labels != UNSEEN).any(1)[:, None]
     if dataset.official_rows is not None and naming.kind == "random":
-        drawn = single_positive(whole_truth(dataset), positives, negatives, SEED + seed)[dataset.official_rows[0]]
+        drawn = sample_single_positives(join_official_truth(dataset), positives, negatives, PUBLISHED_SEED + seed)[
+            dataset.official_rows[0]
+        ]
         present, absent = drawn == PRESENT, drawn == ABSENT
     else:
         chance = np.random.default_rng([seed, 5])  # a stream of its own: the first positive stays the one named
         first = labels == PRESENT
-        present = _first(np.where(first, 1.0, chance.random(truth.shape)), truth, positives)
-        absent = _first(chance.random(truth.shape), ~truth, negatives)
+        present = _choose_highest(np.where(first, 1.0, chance.random(truth.shape)), truth, positives)
+        absent = _choose_highest(chance.random(truth.shape), ~truth, negatives)
     if positives == 1:
         present = labels == PRESENT  # those of a file, where the set brings them
     more = np.where(present, PRESENT, np.where(absent, ABSENT, UNSEEN))
     return np.where(told, np.where(labels == UNSEEN, more, labels), UNSEEN).astype(np.int8)
 
 
-def observed_in_validation(dataset: DataSet, seed: int, positives: int = 1) -> np.ndarray:
+def draw_validation_positives(dataset: DataSet, seed: int, positives: int = 1) -> np.ndarray:
     """Return (n_val, C) bool: the positives that validation images would have if they were training images."""
     if dataset.official_rows is not None:
-        drawn = single_positive(whole_truth(dataset), positives, 0, SEED + seed)
+        drawn = sample_single_positives(join_official_truth(dataset), positives, 0, PUBLISHED_SEED + seed)
         return drawn[dataset.official_rows[1]] == PRESENT
     truth = dataset.val.truth
-    labels = clicks(truth, 1.0, seed) if truth.any() else np.zeros(truth.shape, np.int8)
+    labels = draw_clicks(truth, 1.0, seed) if truth.any() else np.zeros(truth.shape, np.int8)
     if positives == 1:
         return labels == PRESENT
     chance = np.random.default_rng([seed, 6])
-    return _first(np.where(labels == PRESENT, 1.0, chance.random(truth.shape)), truth, positives)
+    return _choose_highest(np.where(labels == PRESENT, 1.0, chance.random(truth.shape)), truth, positives)
 
 
-def _first(keys: np.ndarray, eligible: np.ndarray, count: int) -> np.ndarray:
+def _choose_highest(keys: np.ndarray, eligible: np.ndarray, count: int) -> np.ndarray:
     """Return (n, C) bool: in each row the `count` eligible cells with the highest keys of [0, 1]; ALL: all of them."""
-    if count == ALL:
+    if count == ALL_LABELS:
         return eligible.copy()
     ranks = (-np.where(eligible, keys, -1.0)).argsort(1, kind="stable").argsort(1, kind="stable")
     return eligible & (ranks < count)

@@ -13,29 +13,29 @@ from typing import Any
 import numpy as np
 
 from annotator.benchmark.datasets.dataset import DataSet
-from annotator.benchmark.methods.measures import at_k, separation
+from annotator.benchmark.first_named_class import RANDOM_NAMING, Naming
+from annotator.benchmark.methods.measures import compute_at_k, compute_separation
 from annotator.benchmark.methods.supervision import (
-    SINGLE,
+    SINGLE_POSITIVE,
     Supervision,
-    observed_in_validation,
-    training_labels,
-    with_more,
+    add_true_labels,
+    draw_training_labels,
+    draw_validation_positives,
 )
-from annotator.benchmark.naming import RANDOM, Naming
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.statistics.metrics import (
+    count_honest_totals,
     expected_calibration_error,
     hidden_average_precision,
-    honest_totals,
     mean_average_precision,
     precision_at,
 )
 from models.trainers.base import TrainingLabels
 
-FIRST = 100  # suggestions that a person would look at in one sitting
-HIDDEN = ("hidden_ap", "hidden_map")  # what people get out of a method
-RARE = ("rare", "rare_honest")  # classes with fewer than ten marks; of these, with a total within a factor of 2
-FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{FIRST}", "ece", "seconds")
+SUGGESTIONS_PER_SITTING = 100  # suggestions that a person would look at in one sitting
+HIDDEN_FIGURES = ("hidden_ap", "hidden_map")  # what people get out of a method
+RARE_FIGURES = ("rare", "rare_honest")  # classes with fewer than ten marks; of these, with a total within a factor of 2
+REPORTED_FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{SUGGESTIONS_PER_SITTING}", "ece", "seconds")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Trained:
         epoch: The number of that epoch, from 1.
         val_map: Its mAP on the validation images, in [0, 1]; nan if there are none.
         seconds: The mean seconds of an epoch.
-        separations: measures.separation after each epoch; () where it is not measured.
+        separations: measures.compute_separation after each epoch; () where it is not measured.
     """
 
     probabilities: Callable[[np.ndarray], np.ndarray]
@@ -101,7 +101,7 @@ class Task:
     measures: tuple[str, ...] = ()
 
     @property
-    def labelled(self) -> np.ndarray:
+    def labeled_places(self) -> np.ndarray:
         """The (n,) places in `train` of the images that have a label, from which a method learns."""
         return np.flatnonzero((self.labels != UNSEEN).any(1))
 
@@ -110,7 +110,7 @@ class Task:
         """Return whether validation images choose the epoch."""
         return self.validate != "none" and len(self.val) > 0
 
-    def labels_for(self, full: bool, negatives: int = 0) -> np.ndarray:
+    def get_labels(self, full: bool, negatives: int = 0) -> np.ndarray:
         """Return the labels of the `labelled` images, (n, C) int8.
 
         Args:
@@ -118,12 +118,12 @@ class Task:
             negatives: The absences of an image that a method is told besides (Method.known_absences).
         """
         if full:
-            return np.where(self.truth[self.train[self.labelled]], PRESENT, ABSENT).astype(np.int8)
-        return self.with_absences.get(negatives, self.labels)[self.labelled]
+            return np.where(self.truth[self.train[self.labeled_places]], PRESENT, ABSENT).astype(np.int8)
+        return self.with_absences.get(negatives, self.labels)[self.labeled_places]
 
-    def training_labels(self, full: bool, negatives: int = 0) -> TrainingLabels:
-        """Return what a trainer is given: the labels of `labels_for`, and all training images as the pool."""
-        return TrainingLabels(self.train[self.labelled], self.labels_for(full, negatives), pool=self.train)
+    def make_training_labels(self, full: bool, negatives: int = 0) -> TrainingLabels:
+        """Return what a trainer is given: the labels of `get_labels`, and all training images as the pool."""
+        return TrainingLabels(self.train[self.labeled_places], self.get_labels(full, negatives), pool=self.train)
 
     def val_map(self, probabilities: np.ndarray) -> float:
         """Return the mean average precision on the validation images; probabilities are (len(val), C)."""
@@ -132,19 +132,19 @@ class Task:
             truth = self.val_observed
         return mean_average_precision(probabilities, truth, empty_as_zero=self.empty_as_zero)
 
-    def separation(self, probabilities: np.ndarray) -> float | None:
-        """Return measures.separation on the validation images, (len(val), C); None where it is not asked for."""
+    def measure_separation(self, probabilities: np.ndarray) -> float | None:
+        """Return measures.compute_separation on the validation images, (len(val), C); None if not requested."""
         if "wasserstein" not in self.measures or self.val_observed is None:
             return None
-        return separation(probabilities, self.truth[self.val], self.val_observed)
+        return compute_separation(probabilities, self.truth[self.val], self.val_observed)
 
-    def chance(self) -> float:
+    def compute_chance(self) -> float:
         """Return the average precision of a random order: the share of positives of the hidden cells; 0 without any."""
         hidden = self.truth[self.train][self.labels == UNSEEN]
         return float(hidden.mean()) if len(hidden) else 0.0
 
-    def figures(self, trained: Trained) -> dict[str, float]:
-        """Return all reported figures of a trained method, by the names in FIGURES and RARE.
+    def compute_figures(self, trained: Trained) -> dict[str, float]:
+        """Return all reported figures of a trained method, by the names in REPORTED_FIGURES and RARE_FIGURES.
 
         Those of test images are left out if there are none, those of hidden labels if nothing is hidden.
         """
@@ -153,29 +153,31 @@ class Task:
         on_test, on_hidden, measured = {}, {}, {}
         if unseen.any():
             hidden = hidden_average_precision(of_train, self.labels, truth)
-            on_hidden = dict(zip(RARE, honest_totals(of_train, self.labels, truth), strict=True)) | {
+            on_hidden = dict(zip(RARE_FIGURES, count_honest_totals(of_train, self.labels, truth), strict=True)) | {
                 "hidden_ap": hidden.cells,
                 "hidden_map": hidden.classes,
-                f"precision_{FIRST}": precision_at(of_train[unseen], truth[unseen], FIRST),
+                f"precision_{SUGGESTIONS_PER_SITTING}": precision_at(
+                    of_train[unseen], truth[unseen], SUGGESTIONS_PER_SITTING
+                ),
             }
         if "train_map" in self.measures:
             measured["train_map"] = mean_average_precision(of_train, truth, empty_as_zero=self.empty_as_zero)
         if "wasserstein" in self.measures:
-            measured["wasserstein"] = self.separation(trained.probabilities(self.val))
+            measured["wasserstein"] = self.measure_separation(trained.probabilities(self.val))
         if len(self.test):
             of_test, test_truth = trained.probabilities(self.test), self.truth[self.test]
             test_map = mean_average_precision(of_test, test_truth, empty_as_zero=self.empty_as_zero)
             on_test = {"test_map": test_map, "ece": expected_calibration_error(of_test, test_truth)}
-            measured |= at_k(self.measures, of_test, test_truth)
+            measured |= compute_at_k(self.measures, of_test, test_truth)
         return on_test | on_hidden | measured | {"seconds": trained.seconds}
 
 
-def task_of(
+def make_task(
     dataset: DataSet,
     share: float,
     seed: int,
-    naming: Naming = RANDOM,
-    supervision: Supervision = SINGLE,
+    naming: Naming = RANDOM_NAMING,
+    supervision: Supervision = SINGLE_POSITIVE,
     *,
     absences: Collection[int] = (),
     measures: tuple[str, ...] = (),
@@ -192,7 +194,7 @@ def task_of(
         naming: The way in which the labels are chosen.
         supervision: How much is told of an image.
         absences: The numbers of absences that single methods are told besides (Method.known_absences).
-        measures: The measures that are reported besides FIGURES.
+        measures: The measures that are reported besides REPORTED_FIGURES.
 
     Raises:
         AnnotatorError: The share amounts to no image.
@@ -203,9 +205,11 @@ def task_of(
     official = dataset.official_rows is not None
     published = official and share == 1 and naming.kind == "random"
     seed = 0 if published else seed
-    labels = training_labels(dataset, share, seed, naming, supervision)
+    labels = draw_training_labels(dataset, share, seed, naming, supervision)
     with_absences = {
-        count: with_more(dataset, labels, seed, naming, supervision.positives, count) for count in absences if count
+        count: add_true_labels(dataset, labels, seed, naming, supervision.positives, count)
+        for count in absences
+        if count
     }
     observes = len(val) > 0 and (supervision.validate == "observed" or "wasserstein" in measures)
     positives = supervision.positives
@@ -217,7 +221,7 @@ def task_of(
         labels=labels,
         empty_as_zero=official,
         with_absences=with_absences,
-        val_observed=observed_in_validation(dataset, seed, positives) if observes else None,
+        val_observed=draw_validation_positives(dataset, seed, positives) if observes else None,
         validate=supervision.validate,
         measures=measures,
     )

@@ -6,20 +6,20 @@ from pathlib import Path
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.methods import data
 from annotator.benchmark.methods.cole import FixedFeatures
-from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
-from annotator.benchmark.methods.finetune import Network, whole_network_trainer
-from annotator.benchmark.methods.images import ComparedImages
-from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.compared_images import ComparedImages
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.epochs import Best, best_file, follow_training, state_file
+from annotator.benchmark.methods.finetune import Network, build_network_trainer
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from models.methods import METHODS, make_method
-from models.methods.end_to_end import SETS
-from models.trainers import trainer_class
-from models.trainers.base import Images, Resume, Settings
+from models.methods.training_recipes import BENCHMARK_SETS
+from models.trainers import get_trainer_class
+from models.trainers.base import ResumePoint, TrainingInputs, TrainingSettings
 
 Train = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on what, seed, what its state is called
 
 
-def training_function(dataset: DataSet, options: Options) -> Train:
+def make_training_function(dataset: DataSet, options: Options) -> Train:
     """Return the function that trains a method as the options say.
 
     Raises:
@@ -27,8 +27,8 @@ def training_function(dataset: DataSet, options: Options) -> Train:
         AnnotatorError: An image cannot be read.
     """
     if options.regime == "finetune":
-        paths = data.everything(dataset).paths
-        network = Network.build(options, dataset.name if dataset.name in SETS else "voc")
+        paths = data.join_parts(dataset).paths
+        network = Network.build(options, dataset.name if dataset.name in BENCHMARK_SETS else "voc")
         return lambda name, choice, task, seed, state: train_network(name, choice, task, paths, network, seed, state)
     if options.protocol == "cole":
         return FixedFeatures(dataset, options).train
@@ -37,7 +37,7 @@ def training_function(dataset: DataSet, options: Options) -> Train:
 
 
 def train_on_frozen(
-    name: str, choice: Choice, task: Task, images: Images, options: Options, seed: int, state: Path
+    name: str, choice: Choice, task: Task, images: TrainingInputs, options: Options, seed: int, state: Path
 ) -> Trained:
     """Train on the images with a label; score the validation images after every epoch, and keep the best epoch.
 
@@ -56,22 +56,22 @@ def train_on_frozen(
         ValueError: Parameters do not exist or make no sense.
         AnnotatorError: An image cannot be read.
     """
-    method, trainer = make_method(name, **choice.parameters), trainer_class(METHODS[name].reads)
-    best = Best(best_file(state) if trainer.long else None)
+    method, trainer = make_method(name, **choice.parameters), get_trainer_class(METHODS[name].reads)
+    best = Best(best_file(state) if trainer.has_long_epochs else None)
     training = trainer(
         method,
         images,
-        task.training_labels(method.full_labels, method.known_absences),
-        settings=Settings(
+        task.make_training_labels(method.full_labels, method.known_absences),
+        settings=TrainingSettings(
             max(1, round(choice.epochs * (options.epochs or method.epochs))),
             choice.lr * method.lr,
-            choice.batch or options.batch or trainer.compared_batch,
+            choice.batch or options.batch or trainer.comparison_batch,
             every_class=task.empty_as_zero,
         ),
         seed=seed,
-        resume=Resume(state_file(state), lambda: best.kept),
+        resume=ResumePoint(state_file(state), lambda: best.best_epoch),
     )
-    return follow(name, training, best, task)
+    return follow_training(name, training, best, task)
 
 
 def train_network(
@@ -92,5 +92,5 @@ def train_network(
         ValueError: A parameter does not exist, an image (named) cannot be read, or a loss is not finite.
     """
     best = Best(best_file(state))
-    resume = Resume(state_file(state), lambda: best.kept)
-    return follow(name, whole_network_trainer(name, choice, task, paths, network, seed, resume), best, task)
+    resume = ResumePoint(state_file(state), lambda: best.best_epoch)
+    return follow_training(name, build_network_trainer(name, choice, task, paths, network, seed, resume), best, task)

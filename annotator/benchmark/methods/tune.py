@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from annotator.benchmark.methods import cole
-from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.task import Choice
 from models.methods import METHODS
 
 LR_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 EPOCH_FACTORS = (0.5, 1.0, 2.0, 4.0)
-BATCHES = (None, 8, 16)  # None: the method's own; 8 and 16 are the grid of Cole et al.
-STREAM = 20211106
+BATCH_SIZES = (None, 8, 16)  # None: the method's own; 8 and 16 are the grid of Cole et al.
+TUNING_SEED = 20211106
 
 
-def trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) -> list[Choice]:
+def draw_trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) -> list[Choice]:
     """Return the choices to try for a method, its own defaults first.
 
     Args:
@@ -37,37 +37,37 @@ def trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) -> li
     if budget < 1:
         raise ValueError(f"The budget is {budget} trials; there must be at least one, the method's own defaults.")
     # Two streams: how many constants a method has must not change which learning rates it is given.
-    shared, own = np.random.default_rng(STREAM), np.random.default_rng(STREAM + 1)
-    drawn = [Choice()] + [_drawn(METHODS[name].tunable, shared, own) for _ in range(budget - 1)]
+    shared, own = np.random.default_rng(TUNING_SEED), np.random.default_rng(TUNING_SEED + 1)
+    drawn = [Choice()] + [_draw_choice(METHODS[name].tunable, shared, own) for _ in range(budget - 1)]
     return [replace(choice, parameters=choice.parameters | dict(fixed or {})) for choice in drawn]
 
 
-def best_of(choices: Sequence[Choice], scores: Sequence[float]) -> tuple[Choice, list[float]]:
+def choose_best(choices: Sequence[Choice], scores: Sequence[float]) -> tuple[Choice, list[float]]:
     """Return the choice with the highest score (validation mAP; ties: the first), and the scores."""
     return choices[int(np.argmax(scores))], list(scores)
 
 
-def candidates(name: str, options: Options) -> list[Choice]:
+def list_candidates(name: str, options: Options) -> list[Choice]:
     """Return the choices among which validation mAP decides for a method; [] where there is none to make."""
     if options.protocol == "cole":
-        return cole.grid(options.parameters.get(name))
-    if options.trials < 2 or METHODS[name].as_it_is:
+        return cole.make_grid(options.parameters.get(name))
+    if options.trials < 2 or METHODS[name].skips_validation:
         return []
-    return trials(name, options.trials, options.parameters.get(name))
+    return draw_trials(name, options.trials, options.parameters.get(name))
 
 
-def space(options: Options) -> dict[str, list]:
+def describe_space(options: Options) -> dict[str, list]:
     """Return the values from which all methods' settings are drawn; each method's own `tunable` comes on top."""
     if options.protocol == "cole":
-        return {"lr": list(cole.RATES), "batches": list(cole.BATCHES)}
+        return {"lr": list(cole.LEARNING_RATES), "batches": list(cole.BATCH_SIZES)}
     if options.trials < 2:
         return {}
-    return {"lr_factors": list(LR_FACTORS), "epoch_factors": list(EPOCH_FACTORS), "batches": list(BATCHES)}
+    return {"lr_factors": list(LR_FACTORS), "epoch_factors": list(EPOCH_FACTORS), "batches": list(BATCH_SIZES)}
 
 
-def _drawn(tunable: dict[str, tuple], shared: np.random.Generator, own: np.random.Generator) -> Choice:
-    def one_of(values: tuple, chance: np.random.Generator) -> Any:
+def _draw_choice(tunable: dict[str, tuple], shared: np.random.Generator, own: np.random.Generator) -> Choice:
+    def pick_value(values: tuple, chance: np.random.Generator) -> Any:
         return values[int(chance.integers(len(values)))]
 
-    lr, epochs, batch = (one_of(values, shared) for values in (LR_FACTORS, EPOCH_FACTORS, BATCHES))
-    return Choice(lr, epochs, batch, {key: one_of(values, own) for key, values in sorted(tunable.items())})
+    lr, epochs, batch = (pick_value(values, shared) for values in (LR_FACTORS, EPOCH_FACTORS, BATCH_SIZES))
+    return Choice(lr, epochs, batch, {key: pick_value(values, own) for key, values in sorted(tunable.items())})

@@ -3,18 +3,18 @@
 import sys
 from pathlib import Path
 
-from annotator.benchmark.papers.report import commands
+from annotator.benchmark.papers.papers_report import format_commands
 
-BEGIN, END = "<!-- commands: begin -->\n", "<!-- commands: end -->\n"
+COMMANDS_BEGIN, COMMANDS_END = "<!-- commands: begin -->\n", "<!-- commands: end -->\n"
 
 
-def with_commands(page: str) -> str:
+def replace_commands(page: str) -> str:
     """Return the page with its list of commands written anew; the marks of its ends must be there."""
-    head, _, rest = page.partition(BEGIN)
-    _, _, foot = rest.partition(END)
-    return f"{head}{BEGIN}\n{commands()}\n{END}{foot}"
+    head, _, rest = page.partition(COMMANDS_BEGIN)
+    _, _, foot = rest.partition(COMMANDS_END)
+    return f"{head}{COMMANDS_BEGIN}\n{format_commands()}\n{COMMANDS_END}{foot}"
 
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    path.write_text(with_commands(path.read_text(encoding="utf-8")), encoding="utf-8")
+    path.write_text(replace_commands(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -17,16 +17,16 @@ from torch import nn
 
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.methods import cole, data
-from annotator.benchmark.methods.finetune import Network, settings_of, whole_network_trainer
-from annotator.benchmark.methods.options import Options
-from annotator.benchmark.methods.task import Choice, task_of
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.finetune import Network, build_network_trainer, make_network_recipe
+from annotator.benchmark.methods.task import Choice, make_task
 from models.methods import METHODS, make_method
-from models.methods.end_to_end import SETS
-from models.trainers.base import Resume
+from models.methods.training_recipes import BENCHMARK_SETS
+from models.trainers.base import ResumePoint
 
-BATCHES = 4  # that are timed, after as many that warm up
-STEPS = 50  # of a linear classifier that are timed, after as many that warm up
-WIDTH = 2048  # features of an image by ResNet-50, on which the papers train linear classifiers
+TIMED_BATCHES = 4  # that are timed, after as many that warm up
+TIMED_STEPS = 50  # of a linear classifier that are timed, after as many that warm up
+FEATURE_WIDTH = 2048  # features of an image by ResNet-50, on which the papers train linear classifiers
 
 
 @dataclass(frozen=True)
@@ -48,70 +48,76 @@ class Duration:
     def __init__(
         self,
         dataset: DataSet,
-        timed: Callable[[DataSet, str, Choice, Network], Pace] | None = None,
-        step: Callable[[DataSet, Options], float] | None = None,
+        time_network: Callable[[DataSet, str, Choice, Network], Pace] | None = None,
+        time_step: Callable[[DataSet, Options], float] | None = None,
     ):
         """Time nothing yet.
 
         Args:
             dataset: The data set.
-            timed: Returns the pace of a network; None: `pace`, which measures it.
-            step: Returns the seconds of a step of a linear classifier; None: `step_seconds`, which measures it.
+            time_network: Returns the pace of a network; None: `measure_pace`, which measures it.
+            time_step: Returns the seconds of a step of a linear classifier; None: `measure_step_seconds`, which
+                measures it.
         """
-        self._dataset, self._timed, self._step = dataset, timed or pace, step or step_seconds
-        self._images = {part: len(getattr(dataset, part)) for part in data.PARTS}
+        self._dataset, self._time_network, self._time_step = (
+            dataset,
+            time_network or measure_pace,
+            time_step or measure_step_seconds,
+        )
+        self._images = {part: len(getattr(dataset, part)) for part in data.PART_NAMES}
         self._paces: dict[tuple, Pace] = {}
         self._with_features: set[str] = set()
 
-    def seconds(self, options: Options) -> float:
+    def estimate_seconds(self, options: Options) -> float:
         """Return how long a comparison of one method takes.
 
         Args:
-            options: What Options.checked returned, for one share of labels: whole networks, or the linear protocol of
+            options: What Options.check_and_resolve returned, for one share of labels: whole networks, or the linear
+                protocol of
                 Cole et al.
 
         Raises:
             ValueError: The network cannot be built, or an image cannot be read.
         """
-        network = Network.build(options, self._dataset.name if self._dataset.name in SETS else "voc")
+        network = Network.build(options, self._dataset.name if self._dataset.name in BENCHMARK_SETS else "voc")
         if options.protocol == "cole":
-            return self._features(network) + self._classifiers(options)
-        return self._whole_networks(options, network)
+            return self._estimate_feature_seconds(network) + self._estimate_classifier_seconds(options)
+        return self._estimate_network_seconds(options, network)
 
-    def _whole_networks(self, options: Options, network: Network) -> float:
+    def _estimate_network_seconds(self, options: Options, network: Network) -> float:
         """Return the seconds of training a method end to end."""
         name = options.methods[0]
         choice = Choice(parameters=options.parameters.get(name, {}))
-        settings, speed = settings_of(name, choice, network), self._pace(name, choice, network)
-        trained = settings.epochs - _frozen_epochs(name, settings.parameters, settings.epochs)
+        settings, speed = make_network_recipe(name, choice, network), self._get_pace(name, choice, network)
+        trained = settings.epochs - _count_frozen_epochs(name, settings.parameters, settings.epochs)
         validated = self._images["val"] * settings.epochs if options.validate != "none" else 0
         predicted = validated + self._images["train"] + self._images["test"]
         return options.seeds * (trained * self._images["train"] / speed.train + predicted / speed.predict)
 
-    def _features(self, network: Network) -> float:
+    def _estimate_feature_seconds(self, network: Network) -> float:
         """Return the seconds until the features of all images are there, for the first comparison that needs them."""
         if network.backbone in self._with_features:
             return 0.0
         self._with_features.add(network.backbone)
-        return sum(self._images.values()) / self._pace("an", Choice(), network).predict
+        return sum(self._images.values()) / self._get_pace("an", Choice(), network).predict
 
-    def _classifiers(self, options: Options) -> float:
+    def _estimate_classifier_seconds(self, options: Options) -> float:
         """Return the seconds of trying all settings of the linear protocol, and of the runs with the best one."""
-        settings = [cole.settings_of(choice, options.epochs) for choice in cole.grid()]
+        settings = [cole.make_linear_recipe(choice, options.epochs) for choice in cole.make_grid()]
         steps = [one.epochs * ceil(self._images["train"] / one.batch) for one in settings]
-        return self._step(self._dataset, options) * (sum(steps) + options.seeds * max(steps))
+        return self._time_step(self._dataset, options) * (sum(steps) + options.seeds * max(steps))
 
-    def _pace(self, name: str, choice: Choice, network: Network) -> Pace:
+    def _get_pace(self, name: str, choice: Choice, network: Network) -> Pace:
         """Return the pace of a method's network; all methods but those with a network of their own share one."""
-        own_network, batch = METHODS[name].reads == "maps", settings_of(name, choice, network).batch
+        own_network, batch = METHODS[name].reads == "maps", make_network_recipe(name, choice, network).batch
         key = (own_network and name, batch, network.backbone, network.size, network.device)
         if key not in self._paces:
             timed = (name, choice) if own_network else ("an", Choice())
-            self._paces[key] = self._timed(self._dataset, *timed, replace(network, epochs=2, batch=batch))
+            self._paces[key] = self._time_network(self._dataset, *timed, replace(network, epochs=2, batch=batch))
         return self._paces[key]
 
 
-def pace(dataset: DataSet, name: str, choice: Choice, network: Network) -> Pace:
+def measure_pace(dataset: DataSet, name: str, choice: Choice, network: Network) -> Pace:
     """Train and predict a few batches of a set, and return how fast that was.
 
     Args:
@@ -123,22 +129,22 @@ def pace(dataset: DataSet, name: str, choice: Choice, network: Network) -> Pace:
     Raises:
         ValueError: As the training does.
     """
-    count = BATCHES * (network.batch or 1)
+    count = TIMED_BATCHES * (network.batch or 1)
     parts = {
         part: getattr(dataset, part).rows(np.flatnonzero(getattr(dataset, part).truth.any(1))[:count])
-        for part in data.PARTS
+        for part in data.PART_NAMES
     }
     few = replace(dataset, **parts, observed=np.zeros((0, 0), np.int8), official_rows=None, areas=None)
-    task = task_of(few, 1.0, 0)
-    trainer = whole_network_trainer(name, choice, task, data.everything(few).paths, network, 0, Resume())
+    task = make_task(few, 1.0, 0)
+    trainer = build_network_trainer(name, choice, task, data.join_parts(few).paths, network, 0, ResumePoint())
     seconds = [epoch.seconds for epoch in trainer.epochs()]
-    _wait(network.device)
+    _wait_for_device(network.device)
     started = time.perf_counter()
     trainer.predict(task.test)
     return Pace(len(task.train) / seconds[-1], len(task.test) / (time.perf_counter() - started))
 
 
-def step_seconds(dataset: DataSet, options: Options) -> float:
+def measure_step_seconds(dataset: DataSet, options: Options) -> float:
     """Train a linear classifier for some steps, and return the seconds of one.
 
     Features are zeros; the labels are those of the whole set, because some methods learn a number for each of them.
@@ -148,35 +154,37 @@ def step_seconds(dataset: DataSet, options: Options) -> float:
         options: Those of a comparison of one method.
     """
     (name,) = options.methods
-    method, batch = make_method(name, **options.parameters.get(name, {})), max(cole.BATCHES)
+    method, batch = make_method(name, **options.parameters.get(name, {})), max(cole.BATCH_SIZES)
     absences = method.known_absences
-    given = task_of(dataset, 1.0, 0, absences={absences}).training_labels(method.full_labels, absences)
+    given = make_task(dataset, 1.0, 0, absences={absences}).make_training_labels(method.full_labels, absences)
     labels = torch.from_numpy(given.labels).to(options.device)
-    classifier = nn.Linear(WIDTH, labels.shape[1]).to(options.device)
-    features, rows = torch.zeros(batch, WIDTH, device=options.device), torch.arange(batch) % len(labels)
+    classifier = nn.Linear(FEATURE_WIDTH, labels.shape[1]).to(options.device)
+    features, rows = torch.zeros(batch, FEATURE_WIDTH, device=options.device), torch.arange(batch) % len(labels)
     method.begin(labels, None, 1, torch.Generator())
     method.begin_epoch(1)
-    optimiser = torch.optim.Adam([{"params": list(classifier.parameters())}, *method.learned()], lr=cole.RATES[-1])
+    optimiser = torch.optim.Adam(
+        [{"params": list(classifier.parameters())}, *method.parameter_groups()], lr=cole.LEARNING_RATES[-1]
+    )
     started = 0.0
-    for step in range(2 * STEPS):
-        if step == STEPS:
-            _wait(options.device)
+    for step in range(2 * TIMED_STEPS):
+        if step == TIMED_STEPS:
+            _wait_for_device(options.device)
             started = time.perf_counter()
         optimiser.zero_grad()
         method.loss(classifier(features), rows.to(options.device)).backward()
         optimiser.step()
-    _wait(options.device)
-    return (time.perf_counter() - started) / STEPS
+    _wait_for_device(options.device)
+    return (time.perf_counter() - started) / TIMED_STEPS
 
 
-def _frozen_epochs(name: str, parameters: dict, epochs: int) -> int:
+def _count_frozen_epochs(name: str, parameters: dict, epochs: int) -> int:
     """Return in how many of its epochs a method trains the classifier alone."""
     method = make_method(name, **parameters)
     method.begin(torch.zeros(1, 1, dtype=torch.int8), None, epochs, torch.Generator())
     return sum(method.freezes_backbone(epoch) for epoch in range(1, epochs + 1))
 
 
-def _wait(device: str) -> None:
+def _wait_for_device(device: str) -> None:
     """Wait until the device has done all that it was given."""
     if device.startswith("cuda"):
         torch.cuda.synchronize(device)

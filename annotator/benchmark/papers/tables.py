@@ -11,13 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from annotator.benchmark.methods.measures import PLAIN
-from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.measures import PLAIN_MEASURES
 from annotator.errors import AnnotatorError, did_you_mean
-from models.protocol import ALL
+from models.single_positive_sampling import ALL_LABELS
 
-FILE = Path(__file__).with_name("tables.json")
-OPTION = {"changed": "--set", "shares": "--share", "strengths": "--salience"}  # all others have the name of their field
+TABLES_FILE = Path(__file__).with_name("tables.json")
+# all others have the name of their field
+OPTION_NAMES = {"changed": "--set", "shares": "--share", "strengths": "--salience"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class PaperCell:
     open: str
     note: str
 
-    def options(self, **others: Any) -> Options:
+    def make_options(self, **others: Any) -> Options:
         """Return the options of the comparison that repeats it.
 
         Args:
@@ -78,7 +79,7 @@ class PaperTable:
     seeds: int
     cells: tuple[PaperCell, ...]
 
-    def chosen(self, dataset: str, regime: str | None = None, rows: Collection[str] = ()) -> list[PaperCell]:
+    def select_cells(self, dataset: str, regime: str | None = None, rows: Collection[str] = ()) -> list[PaperCell]:
         """Return the figures of one data set, with an option of one regime and of some rows (empty: all).
 
         Raises:
@@ -102,20 +103,20 @@ class PaperTable:
 
 
 @cache
-def tables() -> dict[str, PaperTable]:
+def load_tables() -> dict[str, PaperTable]:
     """Return all tables by name."""
-    content = json.loads(FILE.read_text(encoding="utf-8"))
-    return {name: _table(name, table, content["regimes"]) for name, table in content["tables"].items()}
+    content = json.loads(TABLES_FILE.read_text(encoding="utf-8"))
+    return {name: _parse_table(name, table, content["regimes"]) for name, table in content["tables"].items()}
 
 
-def table_named(name: str) -> PaperTable:
+def get_table(name: str) -> PaperTable:
     """Return a table; raise AnnotatorError, listing those that exist, if none has this name."""
-    if name not in tables():
-        raise AnnotatorError(f"No table is called {name!r}. {did_you_mean(name, tables(), 99)}")
-    return tables()[name]
+    if name not in load_tables():
+        raise AnnotatorError(f"No table is called {name!r}. {did_you_mean(name, load_tables(), 99)}")
+    return load_tables()[name]
 
 
-def command(options: Options, dataset: str, root: str) -> str:
+def format_command(options: Options, dataset: str, root: str) -> str:
     """Return the command line that makes this comparison on a set of the papers, with all options not the default."""
     words = ["annotator", "bench", "methods", "--dataset", dataset, "--root", root]
     for field in fields(options):
@@ -123,7 +124,7 @@ def command(options: Options, dataset: str, root: str) -> str:
         default = field.default if field.default is not MISSING else None
         if value == default:
             continue
-        option = OPTION.get(field.name, f"--{field.name.replace('_', '-')}")
+        option = OPTION_NAMES.get(field.name, f"--{field.name.replace('_', '-')}")
         if field.name == "changed":
             words += [word for change in value for word in (option, change)]
         elif isinstance(value, bool):
@@ -131,22 +132,22 @@ def command(options: Options, dataset: str, root: str) -> str:
         elif isinstance(value, tuple):
             words += [option, ",".join(map(str, value))]
         else:
-            words += [option, "all" if value == ALL and field.name in ("positives", "negatives") else str(value)]
+            words += [option, "all" if value == ALL_LABELS and field.name in ("positives", "negatives") else str(value)]
     return shlex.join(words)
 
 
-def _table(name: str, content: dict[str, Any], regimes: dict[str, dict[str, Any]]) -> PaperTable:
+def _parse_table(name: str, content: dict[str, Any], regimes: dict[str, dict[str, Any]]) -> PaperTable:
     figure, seeds = content["figure"], content["seeds"]
-    always = {"seeds": seeds} | ({"measures": (figure,)} if figure in PLAIN else {})
+    always = {"seeds": seeds} | ({"measures": (figure,)} if figure in PLAIN_MEASURES else {})
     cells = []
     for row in content["rows"]:
         for (regime, dataset), printed in zip(content["columns"], row["figures"], strict=True):
             if printed is None and any(row["figures"]):  # no such cell in the paper
                 continue
-            own, reason = _of_regime(row.get("options"), regime), _of_regime(row.get("open", ""), regime) or ""
+            own, reason = _select_regime(row.get("options"), regime), _select_regime(row.get("open", ""), regime) or ""
             changes = None
             if own and "methods" in own and not reason:
-                changes = {key: _value(value) for key, value in (regimes[regime] | always | own).items()}
+                changes = {key: _to_option_value(value) for key, value in (regimes[regime] | always | own).items()}
             mean, spread = (*(printed or []), None, None)[:2]
             cells.append(
                 PaperCell(name, row["name"], regime, dataset, mean, spread, changes, reason, row.get("note", ""))
@@ -154,7 +155,7 @@ def _table(name: str, content: dict[str, Any], regimes: dict[str, dict[str, Any]
     return PaperTable(name, content["title"], content["paper"], figure, seeds, tuple(cells))
 
 
-def _of_regime(value: Any, regime: str) -> Any:
+def _select_regime(value: Any, regime: str) -> Any:
     """Return the part of a regime of what differs between regimes, else the value as it is; None: it has no such part.
 
     The fields of Options always have "methods", by which they differ from a dict of regimes.
@@ -164,5 +165,5 @@ def _of_regime(value: Any, regime: str) -> Any:
     return value
 
 
-def _value(value: Any) -> Any:
+def _to_option_value(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value

@@ -13,17 +13,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from annotator.benchmark.harness.processes import GRACE, close_input, say, start
+from annotator.benchmark.harness.child_processes import GRACE_SECONDS, close_input, print_progress, start_module
 from annotator.benchmark.harness.ray_cluster import Cluster
 from annotator.benchmark.harness.scratch import scratch_folder
-from annotator.benchmark.scale.files import write_photos
+from annotator.benchmark.scale.photo_files import write_photos
 from annotator.errors import AnnotatorError
-from annotator.exchange.setup import set_up
+from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
-from annotator.store.features.shards import placed_arrays, read_ids, shard_files
+from annotator.store.features.shards import list_shards, locate_arrays, read_ids
 from annotator.store.networks import configuration
 
-KILOBYTES = 50  # of a photo
+PHOTO_KILOBYTES = 50  # of a photo
 
 
 def measure(images: int = 20_000, workers: int = 3, kill_seconds: float = 20.0) -> dict[str, Any]:
@@ -47,18 +47,18 @@ def measure(images: int = 20_000, workers: int = 3, kill_seconds: float = 20.0) 
     if not Path("/proc/self/stat").exists():
         raise AnnotatorError("bench cluster finds the workers that it ends in /proc, which this system does not have.")
     with scratch_folder() as folder:
-        say(f"Writing {images:,} photos.")
-        write_photos(folder / "photos", images, KILOBYTES)
-        set_up(folder / "project", images_folder=folder / "photos")
+        print_progress(f"Writing {images:,} photos.")
+        write_photos(folder / "photos", images, PHOTO_KILOBYTES)
+        set_up_project(folder / "project", images_folder=folder / "photos")
         db = Database(folder / "project")
         figures: dict[str, float] = {"images": images, "workers": workers}
-        figures |= _embed(db, "local", images)
+        figures |= _measure_embedding(db, "local", images)
         cluster = Cluster(cpus=0)
         try:
             for _ in range(workers):
-                cluster.add()
-            figures |= _embed(db, "cluster", images, cluster)
-            figures |= _embed(db, "kills", images, cluster, kill_seconds)
+                cluster.add_machine()
+            figures |= _measure_embedding(db, "cluster", images, cluster)
+            figures |= _measure_embedding(db, "kills", images, cluster, kill_seconds)
         finally:
             cluster.end()
     ratios = {
@@ -68,20 +68,20 @@ def measure(images: int = 20_000, workers: int = 3, kill_seconds: float = 20.0) 
     return {"bench": "cluster", "figures": figures, "ratios": {name: round(ratio, 3) for name, ratio in ratios.items()}}
 
 
-def _embed(
+def _measure_embedding(
     db: Database, name: str, images: int, cluster: Cluster | None = None, kill_seconds: float = 0.0
 ) -> dict[str, float]:
     """Embed all images in a process of its own; return its figures, with `name` in their names; remove the features."""
-    say(f"Embedding: {name}.")
+    print_progress(f"Embedding: {name}.")
     kills = 0
     with tempfile.TemporaryFile() as errors:
-        process = start(
+        process = start_module(
             "annotator", "embed", db.paths.project, "--json", *(["--on", "ray"] if cluster else []),
             output=errors, results=subprocess.PIPE, env=os.environ | (cluster.environment if cluster else {}),
         )  # fmt: skip
         try:
             if cluster and kill_seconds:
-                kills = _kill(cluster, process, kill_seconds)
+                kills = _kill_workers(cluster, process, kill_seconds)
             assert process.stdout is not None
             said = process.stdout.read()
             if process.wait():
@@ -89,11 +89,11 @@ def _embed(
                 raise AnnotatorError(f"annotator embed failed ({name}):\n{errors.read()[-2000:].decode().strip()}")
         finally:
             process.terminate()
-            process.wait(GRACE)
+            process.wait(GRACE_SECONDS)
             close_input(process)
     result = json.loads(said.splitlines()[-1])
-    folder = db.paths.features(configuration.backbone(db))
-    times = Counter(itertools.chain.from_iterable(_ids(path) for path in shard_files(folder)))
+    folder = db.paths.features(configuration.get_backbone(db))
+    times = Counter(itertools.chain.from_iterable(_read_image_ids(path) for path in list_shards(folder)))
     shutil.rmtree(folder)
     figures: dict[str, float] = {
         f"{name}_seconds": result["seconds"],
@@ -103,16 +103,16 @@ def _embed(
     return figures | ({f"{name}_killed_workers": kills} if kill_seconds else {})
 
 
-def _kill(cluster: Cluster, process: subprocess.Popen, seconds: float) -> int:
+def _kill_workers(cluster: Cluster, process: subprocess.Popen, seconds: float) -> int:
     """Kill a worker every `seconds` while the process runs; return the number of kills."""
     kills, next_at = 0, time.monotonic() + seconds
     while process.poll() is None:
-        if time.monotonic() >= next_at and (workers := cluster.workers()):
+        if time.monotonic() >= next_at and (workers := cluster.list_workers()):
             os.kill(workers[kills % len(workers)], signal.SIGKILL)
             kills, next_at = kills + 1, next_at + seconds
         time.sleep(0.1)
     return kills
 
 
-def _ids(path: Path) -> list[int]:
-    return read_ids(path, placed_arrays(path)[0])[0].tolist()
+def _read_image_ids(path: Path) -> list[int]:
+    return read_ids(path, locate_arrays(path)[0])[0].tolist()

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.harness.bulk import BulkProject
-from annotator.benchmark.harness.processes import ADDRESS, serve_page
-from annotator.benchmark.scale.watched import watched
-from annotator.benchmark.store import NAME, WARM_UP, Client
+from annotator.benchmark.harness.child_processes import LOCAL_ADDRESS, serve_page
+from annotator.benchmark.scale.process_memory import watch_memory
+from annotator.benchmark.store import CLIENT_NAME, WARM_UP, Client
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
-from annotator.ui.access.access_keys import headers_for
+from annotator.ui.access.access_keys import build_request_headers
 
-KEY = ("decide", "annotate", "image")
-OTHERS = ("review", "grid_class", "gallery", "autopilot")
-FILES, LABELED = 200, 5000
+KEY_ROWS = ("decide", "annotate", "image")
+OTHER_ROWS = ("review", "grid_class", "gallery", "autopilot")
+MAX_PHOTO_FILES, MAX_LABELED_IMAGES = 200, 5000
 Figures = dict[str, float]
 
 
@@ -39,26 +39,31 @@ def measure_page(project: Path, classes: int, has_photos: bool, requests: int = 
     """
     db = Database(project)
     count = db.value("SELECT count(*) FROM image")
-    labeled = [row[0] for row in db.tuples("SELECT DISTINCT image_id FROM label LIMIT ?", [LABELED])]
-    bulk = BulkProject(db, list(range(1, min(FILES, count) + 1)), labeled, 0.0)
+    labeled = [row[0] for row in db.tuples("SELECT DISTINCT image_id FROM label LIMIT ?", [MAX_LABELED_IMAGES])]
+    bulk = BulkProject(db, list(range(1, min(MAX_PHOTO_FILES, count) + 1)), labeled, 0.0)
     started = time.perf_counter()
-    with serve_page(db) as page, watched(page.pid) as memory:
-        connection = http.client.HTTPConnection(ADDRESS, page.port, timeout=120)
-        client = Client(bulk, count, classes, connection, headers_for(project, page.address, NAME), page.pid)
-        _ask_page(connection, client.headers)
-        client.ask("annotate")
+    with serve_page(db) as page, watch_memory(page.pid) as memory:
+        connection = http.client.HTTPConnection(LOCAL_ADDRESS, page.port, timeout=120)
+        client = Client(
+            bulk, count, classes, connection, build_request_headers(project, page.address, CLIENT_NAME), page.pid
+        )
+        _request_page(connection, client.headers)
+        client.time_request("annotate")
         figures = {"seconds": time.perf_counter() - started}
-        key = [row for row in KEY if has_photos or row != "image"]
-        first = {f"first_{row}_ms": client.ask(row)[0] for row in OTHERS}
-        times = {row: [client.ask(row)[0] for _ in range(requests + WARM_UP)][WARM_UP:] for row in (*key, *OTHERS)}
+        key = [row for row in KEY_ROWS if has_photos or row != "image"]
+        first = {f"first_{row}_ms": client.time_request(row)[0] for row in OTHER_ROWS}
+        times = {
+            row: [client.time_request(row)[0] for _ in range(requests + WARM_UP)][WARM_UP:]
+            for row in (*key, *OTHER_ROWS)
+        }
         connection.close()
     times["key"] = np.sum([times[row] for row in key], axis=0).tolist()
     for row, taken in times.items():
         figures |= {f"{row}_p{part}_ms": float(np.percentile(taken, part)) for part in (50, 95)}
-    return figures | first | memory.figures("page")
+    return figures | first | memory.build_figures("page")
 
 
-def _ask_page(connection: http.client.HTTPConnection, headers: dict[str, str]) -> None:
+def _request_page(connection: http.client.HTTPConnection, headers: dict[str, str]) -> None:
     connection.request("GET", "/", headers={name: value for name, value in headers.items() if name != "content-type"})
     answer = connection.getresponse()
     content = answer.read()

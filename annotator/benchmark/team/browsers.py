@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from annotator.benchmark.faults.people import Sent
-from annotator.benchmark.harness.browser import chromium
+from annotator.benchmark.faults.simulated_pages import SentDecisions
+from annotator.benchmark.harness.browser import open_chromium
 from annotator.benchmark.interface import presses
-from annotator.benchmark.interface.probe import PROBE
+from annotator.benchmark.interface.probe import PROBE_SCRIPT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Response
@@ -25,7 +25,7 @@ class Visitor(threading.Thread):
         milliseconds: A list of the times from each key to the frame with the next image.
     """
 
-    def __init__(self, number: int, address: str, cookie: tuple[str, str], every: float, sent: Sent):
+    def __init__(self, number: int, address: str, cookie: tuple[str, str], every: float, sent: SentDecisions):
         super().__init__(name=f"visitor {number}", daemon=True)
         self._number, self._address, self._cookie, self._every = number, address, cookie, every
         self._sent, self._ending = sent, threading.Event()
@@ -48,27 +48,27 @@ class Visitor(threading.Thread):
 
     def _work(self) -> None:
         chance = random.Random(self._number)
-        with chromium() as browser:
+        with open_chromium() as browser:
             context = browser.new_context(viewport={"width": 1280, "height": 800})
-            context.add_init_script(PROBE)
+            context.add_init_script(PROBE_SCRIPT)
             context.add_cookies([{"name": self._cookie[0], "value": self._cookie[1], "url": self._address}])
             page = context.new_page()
-            page.on("response", self._heard)
+            page.on("response", self._record_response)
             page.goto(f"{self._address}/annotate")
             page.locator(".stage img[data-image]").first.wait_for(timeout=120_000)
             page.evaluate("what => { benchmark.watch = what; }", "picture")
             page.evaluate("benchmark.ready()")
             for number in range(presses.WARM_UP):
-                presses.timed(page, presses.class_key, number, self._every)
+                presses.time_press(page, presses.press_class_key, number, self._every)
             self.ready.set()
             while not self._ending.is_set():
                 began = time.monotonic()
                 pause = self._every * chance.uniform(0.5, 1.5)
-                self.milliseconds.append(presses.timed(page, presses.class_key, chance.randrange(8), pause))
+                self.milliseconds.append(presses.time_press(page, presses.press_class_key, chance.randrange(8), pause))
                 self._ending.wait(max(0.0, began + pause - time.monotonic()))
             page.get_by_text("All saved", exact=True).wait_for(timeout=60_000)
 
-    def _heard(self, response: "Response") -> None:
+    def _record_response(self, response: "Response") -> None:
         """Record a request that stores decisions, and its answer."""
         if not response.url.endswith("/api/decisions"):
             return

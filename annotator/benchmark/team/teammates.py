@@ -16,18 +16,18 @@ from typing import Any
 
 from typing_extensions import override
 
-from annotator.benchmark.faults.hands import WHOLE, Hands
-from annotator.benchmark.faults.people import Sent, cells_of
+from annotator.benchmark.faults.hands import WHOLE_IMAGE_CLASS, Hands
+from annotator.benchmark.faults.simulated_pages import SentDecisions, list_grid_cells
 
-AHEAD, LOW = 32, 16  # images that are held, and how few are left when more are asked for
-RENEW = 8.0  # seconds between two renewals of the leases (item_queue.js)
-TILES = 12  # of a grid
-AGAIN = 0.02  # share of the saved decisions that are sent once more
-PATIENCE = 60.0  # seconds until a request is given up
+IMAGES_AHEAD, MIN_IMAGES_IN_HAND = 32, 16  # images that are held, and how few are left when more are asked for
+LEASE_RENEWAL_SECONDS = 8.0  # between two renewals of the leases (item_queue.js)
+TILES_PER_GRID = 12  # of a grid
+RESENT_SHARE = 0.02  # share of the saved decisions that are sent once more
+PATIENCE_SECONDS = 60.0  # until a request is given up
 
 
 @dataclass
-class Measured:
+class RequestFigures:
     """The measurements of all teammates.
 
     Attributes:
@@ -59,12 +59,12 @@ class Teammate(threading.Thread):
         headers: dict[str, str],
         classes: list[int],
         every: float,
-        sent: Sent,
+        sent: SentDecisions,
         hands: Hands,
     ):
         super().__init__(name=f"teammate {number}", daemon=True)
         self.annotator = annotator
-        self.holder, self.measured = f"teammate-{number}-{uuid.uuid4().hex[:8]}", Measured()
+        self.holder, self.request_figures = f"teammate-{number}-{uuid.uuid4().hex[:8]}", RequestFigures()
         self._port, self._headers, self._classes, self._every = port, headers, classes, every
         self._sent, self._hands = sent, hands
         self._chance = random.Random(number)
@@ -90,43 +90,43 @@ class Teammate(threading.Thread):
         try:
             at = time.monotonic() + self._chance.uniform(0, self._every)
             while not self._ending.wait(max(0.0, at - time.monotonic())):
-                cells = self._step()
+                cells = self._take_step()
                 at = max(at + cells * self._every * self._chance.uniform(0.5, 1.5), time.monotonic())
             while self._waiting and not self._gone.is_set():
-                self._send()
+                self._send_decisions()
         except Exception as error:  # of this benchmark itself: reported at the end
             self.trouble = error
 
-    def _step(self) -> int:
+    def _take_step(self) -> int:
         """Make one decision; return the number of its cells."""
-        if len(self._hand) < LOW or time.monotonic() - self.asked_at > RENEW:
-            self._fetch()
+        if len(self._hand) < MIN_IMAGES_IN_HAND or time.monotonic() - self.asked_at > LEASE_RENEWAL_SECONDS:
+            self._fetch_images()
         if not self._hand:
-            self.measured.without_work += 1
+            self.request_figures.without_work += 1
             return 1
         image, class_id = self._hand.pop(0), self._chance.choice(self._classes)
-        self._decide(action="label", image=image, source="click", state=1, **{"class": class_id})
+        self._save_decision(action="label", image=image, source="click", state=1, **{"class": class_id})
         return 1
 
-    def _decide(self, **entry: Any) -> None:
+    def _save_decision(self, **entry: Any) -> None:
         milliseconds = round(1000 * self._every)
         entry |= {"uuid": str(uuid.uuid4()), "annotator": self.annotator, "milliseconds": milliseconds}
         self._waiting[entry["uuid"]] = self._sent.entries[entry["uuid"]] = entry
-        self._send()
+        self._send_decisions()
 
-    def _fetch(self) -> None:
+    def _fetch_images(self) -> None:
         self.asked_at = time.monotonic()
-        self._hands.keep(self.holder, [(image, WHOLE) for image in self._hand])
-        want = AHEAD - len(self._hand) if len(self._hand) < LOW else 0
+        self._hands.keep_cells(self.holder, [(image, WHOLE_IMAGE_CLASS) for image in self._hand])
+        want = IMAGES_AHEAD - len(self._hand) if len(self._hand) < MIN_IMAGES_IN_HAND else 0
         body = {"mode": "annotate", "holder": self.holder, "have": self._hand, "want": want}
-        answer = self._ask("work", "POST", "/api/work", body)
+        answer = self._send_request("work", "POST", "/api/work", body)
         for item in json.loads(answer)["items"] if answer else []:
-            self._hands.take(self.holder, [(item["id"], WHOLE)])
+            self._hands.take_cells(self.holder, [(item["id"], WHOLE_IMAGE_CLASS)])
             self._hand.append(item["id"])
-            self._ask("picture", "GET", f"/api/image/{item['id']}", None)
+            self._send_request("picture", "GET", f"/api/image/{item['id']}", None)
 
-    def _send(self) -> None:
-        answer = self._ask("decision", "POST", "/api/decisions", {"decisions": list(self._waiting.values())})
+    def _send_decisions(self) -> None:
+        answer = self._send_request("decision", "POST", "/api/decisions", {"decisions": list(self._waiting.values())})
         if not answer:
             self._ending.wait(0.2)
             return
@@ -134,32 +134,32 @@ class Teammate(threading.Thread):
         for uuid_ in said["saved"]:
             self._sent.acknowledged.add(uuid_)
             entry = self._waiting.pop(uuid_, None)
-            if entry and self._chance.random() < AGAIN:
+            if entry and self._chance.random() < RESENT_SHARE:
                 self._waiting[uuid_] = entry
         for uuid_, reason in said["refused"].items():
             self._waiting.pop(uuid_, None)
             self._sent.refused[uuid_] = reason
 
-    def _ask(self, what: str, method: str, path: str, body: dict[str, Any] | None) -> bytes | None:
+    def _send_request(self, kind: str, method: str, path: str, body: dict[str, Any] | None) -> bytes | None:
         """Send a request and return the body of its answer; None for another status than 200, or without an answer."""
         began = time.perf_counter()
         is_reused = self._connection is not None
         try:
             if self._connection is None:
-                self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
+                self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
             self._connection.request(method, path, None if body is None else json.dumps(body), self._headers)
             answer = self._connection.getresponse()
             content = answer.read()
         except (OSError, http.client.HTTPException):
             self._connection = None
             if is_reused:  # the server closes connections that were idle for five seconds; browsers open another, too
-                return self._ask(what, method, path, body)
-            self.measured.unanswered += 1
+                return self._send_request(kind, method, path, body)
+            self.request_figures.unanswered += 1
             return None
         if answer.status != 200:
-            self.measured.statuses[answer.status] += 1
+            self.request_figures.statuses[answer.status] += 1
             return None
-        self.measured.seconds[what].append(time.perf_counter() - began)
+        self.request_figures.seconds[kind].append(time.perf_counter() - began)
         return content
 
 
@@ -168,21 +168,21 @@ class GridTeammate(Teammate):
 
     _grid: dict[str, Any] | None = None
 
-    def _step(self) -> int:
+    def _take_step(self) -> int:
         if self._grid:
             cells = [[*cell, self._chance.choice((1, -1)), tile["probability"]]
-                     for cell, tile in zip(cells_of(self._grid), self._grid["tiles"], strict=True)]  # fmt: skip
-            self._decide(action="batch", source="grid", cells=cells, run=self._grid["run"])
+                     for cell, tile in zip(list_grid_cells(self._grid), self._grid["tiles"], strict=True)]  # fmt: skip
+            self._save_decision(action="batch", source="grid", cells=cells, run=self._grid["run"])
         self.asked_at = time.monotonic()
-        self._hands.keep(self.holder, ())
-        body = {"holder": self.holder, "have": [], "class": None, "size": TILES, "want": 1}
-        answer = self._ask("work", "POST", "/api/grid", body)
+        self._hands.keep_cells(self.holder, ())
+        body = {"holder": self.holder, "have": [], "class": None, "size": TILES_PER_GRID, "want": 1}
+        answer = self._send_request("work", "POST", "/api/grid", body)
         grids = json.loads(answer)["items"] if answer else []
         self._grid = grids[0] if grids else None
         if self._grid is None:
-            self.measured.without_work += 1
+            self.request_figures.without_work += 1
             return 1
-        self._hands.take(self.holder, cells_of(self._grid))
+        self._hands.take_cells(self.holder, list_grid_cells(self._grid))
         for tile in self._grid["tiles"]:
-            self._ask("picture", "GET", f"/api/image/{tile['id']}", None)
+            self._send_request("picture", "GET", f"/api/image/{tile['id']}", None)
         return len(self._grid["tiles"])

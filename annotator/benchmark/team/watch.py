@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-MB = 1 << 20
-SETTLING = 1 / 3  # the share of the time at the start that is left out of the slope: caches fill
+BYTES_PER_MEGABYTE = 1 << 20
+SETTLING_SHARE = 1 / 3  # the share of the time at the start that is left out of the slope: caches fill
 
 
-class Watch:
+class ServerWatch:
     """A thread that samples one process every second until `end`."""
 
     def __init__(self, pid: int):
         self._pid, self._ending = pid, threading.Event()
         self._moments: list[tuple[float, float]] = []  # seconds, MB
-        self._began, self._busy_before = time.monotonic(), _busy(pid)
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._began, self._busy_before = time.monotonic(), _read_busy_seconds(pid)
+        self._thread = threading.Thread(target=self._sample_memory, daemon=True)
         self._thread.start()
 
     def end(self) -> dict[str, float]:
@@ -26,25 +26,25 @@ class Watch:
         self._ending.set()
         self._thread.join()
         seconds, megabytes = np.array(self._moments).T
-        late = seconds >= seconds[0] + SETTLING * (seconds[-1] - seconds[0])
+        late = seconds >= seconds[0] + SETTLING_SHARE * (seconds[-1] - seconds[0])
         slope = np.polyfit(seconds[late], megabytes[late], 1)[0] if late.sum() > 2 else float("nan")
         return {
             "server_memory_first_mb": float(megabytes[0]),
             "server_memory_last_mb": float(megabytes[-1]),
             "server_memory_most_mb": float(megabytes.max()),
             "server_memory_growth_mb_a_minute": float(60 * slope),
-            "server_processors": (_busy(self._pid) - self._busy_before) / (time.monotonic() - self._began),
+            "server_processors": (_read_busy_seconds(self._pid) - self._busy_before) / (time.monotonic() - self._began),
         }
 
-    def _run(self) -> None:
+    def _sample_memory(self) -> None:
         while True:
             pages = int(Path(f"/proc/{self._pid}/statm").read_text().split()[1])
-            self._moments.append((time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE") / MB))
+            self._moments.append((time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE") / BYTES_PER_MEGABYTE))
             if self._ending.wait(1.0):
                 return
 
 
-def _busy(pid: int) -> float:
+def _read_busy_seconds(pid: int) -> float:
     """Return the processor seconds that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-SIDE, LARGE = 480, 160  # pixels of an image; of a thing when it is drawn
-SMALLEST, LARGEST = 28, 52  # pixels of a thing in an image
-CLUTTER = 8  # lines and blobs on an image
-QUALITY = 88
+IMAGE_SIDE_PIXELS, DRAWN_SIDE_PIXELS = 480, 160  # pixels of an image; of a thing when it is drawn
+MIN_THING_PIXELS, MAX_THING_PIXELS = 28, 52  # pixels of a thing in an image
+CLUTTER_SHAPES = 8  # lines and blobs on an image
+JPEG_QUALITY = 88
 Shape = tuple[str, tuple[float, ...], int]  # kind, coordinates in [0, 1], which colour
 
 FROM_ABOVE: dict[str, tuple[Shape, ...]] = {
@@ -49,12 +49,12 @@ FROM_ABOVE: dict[str, tuple[Shape, ...]] = {
     ),
 }
 
-STAR = (
+STAR_POINTS = (
     0.5, 0.02, 0.62, 0.38, 0.98, 0.38, 0.69, 0.6, 0.8, 0.95,
     0.5, 0.74, 0.2, 0.95, 0.31, 0.6, 0.02, 0.38, 0.38, 0.38,
 )  # fmt: skip
 ON_A_TABLE: dict[str, tuple[Shape, ...]] = {
-    "star": (("polygon", STAR, 0),),
+    "star": (("polygon", STAR_POINTS, 0),),
     "heart": (
         ("oval", (0.08, 0.12, 0.52, 0.56), 0),
         ("oval", (0.48, 0.12, 0.92, 0.56), 0),
@@ -96,14 +96,14 @@ ON_A_TABLE: dict[str, tuple[Shape, ...]] = {
     ),
 }
 
-COLLECTIONS = {"from_above": FROM_ABOVE, "on_a_table": ON_A_TABLE}
+SMALL_OBJECT_COLLECTIONS = {"from_above": FROM_ABOVE, "on_a_table": ON_A_TABLE}
 
 
 def draw_collection(folder: Path, name: str, images: int) -> None:
-    """Draw a collection of COLLECTIONS: folder/images/0000.jpg, ..., and folder/truth.csv (image,labels)."""
+    """Draw one of SMALL_OBJECT_COLLECTIONS: folder/images/0000.jpg, ..., and folder/truth.csv (image,labels)."""
     (folder / "images").mkdir(parents=True)
-    things = COLLECTIONS[name]
-    seed = sorted(COLLECTIONS).index(name)
+    things = SMALL_OBJECT_COLLECTIONS[name]
+    seed = sorted(SMALL_OBJECT_COLLECTIONS).index(name)
     with (folder / "truth.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["image", "labels"])
@@ -115,21 +115,26 @@ def draw_collection(folder: Path, name: str, images: int) -> None:
             for thing in shown:
                 for _ in range(int(rng.integers(1, 4))):
                     put_thing(image, things[thing], rng)
-            image.save(folder / "images" / f"{number:04d}.jpg", quality=QUALITY)
+            image.save(folder / "images" / f"{number:04d}.jpg", quality=JPEG_QUALITY)
             rows.writerow([f"{number:04d}.jpg", "|".join(shown)])
 
 
-def draw_ground(rng: np.random.Generator, clutter: int = CLUTTER) -> Image.Image:
+def draw_ground(rng: np.random.Generator, clutter: int = CLUTTER_SHAPES) -> Image.Image:
     """Draw noise of two scales in muted colours, with `clutter` lines and blobs."""
     colour = rng.uniform(50, 190, 3)
-    pixels = np.zeros((SIDE, SIDE, 3))
+    pixels = np.zeros((IMAGE_SIDE_PIXELS, IMAGE_SIDE_PIXELS, 3))
     for places, size in ((6, 18.0), (60, 7.0)):
         noise = (rng.normal(0, size, (places, places, 3)) + 128).clip(0, 255).astype(np.uint8)
-        pixels += np.asarray(Image.fromarray(noise).resize((SIDE, SIDE), Image.Resampling.BICUBIC), float) - 128
+        pixels += (
+            np.asarray(
+                Image.fromarray(noise).resize((IMAGE_SIDE_PIXELS, IMAGE_SIDE_PIXELS), Image.Resampling.BICUBIC), float
+            )
+            - 128
+        )
     image = Image.fromarray((pixels + colour).clip(0, 255).astype(np.uint8))
     draw = ImageDraw.Draw(image)
     for _ in range(clutter):
-        x, y = rng.uniform(0, SIDE, 2)
+        x, y = rng.uniform(0, IMAGE_SIDE_PIXELS, 2)
         across, down = rng.uniform(-90, 90, 2)
         fill = tuple(int(value) for value in rng.integers(30, 225, 3))
         if rng.random() < 0.5:
@@ -143,22 +148,22 @@ def put_thing(
     image: Image.Image,
     shapes: tuple[Shape, ...],
     rng: np.random.Generator,
-    sides: tuple[int, int] = (SMALLEST, LARGEST),
+    sides: tuple[int, int] = (MIN_THING_PIXELS, MAX_THING_PIXELS),
 ) -> None:
     """Draw one thing at a random place; `sides` are its smallest and its largest possible side, in pixels."""
     body = tuple(int(value) for value in rng.integers(20, 236, 3))
     light = tuple(int(value) for value in rng.integers(215, 256, 3))
-    colours = [body, light, (25, 25, 30), tuple(value // 2 for value in body), (70, 170, 215), (60, 140, 80)]
-    thing = Image.new("RGBA", (LARGE, LARGE))
+    colors = [body, light, (25, 25, 30), tuple(value // 2 for value in body), (70, 170, 215), (60, 140, 80)]
+    thing = Image.new("RGBA", (DRAWN_SIDE_PIXELS, DRAWN_SIDE_PIXELS))
     draw = ImageDraw.Draw(thing)
     for kind, at, colour in shapes:
-        places, fill = [value * LARGE for value in at], colours[colour]
+        places, fill = [value * DRAWN_SIDE_PIXELS for value in at], colors[colour]
         if kind == "box":
             draw.rectangle(places, fill)
         elif kind == "oval":
             draw.ellipse(places, fill)
         elif kind == "ring":
-            draw.ellipse(places, outline=fill, width=LARGE // 7)
+            draw.ellipse(places, outline=fill, width=DRAWN_SIDE_PIXELS // 7)
         elif kind == "half":
             draw.pieslice(places, 180, 360, fill)
         else:
@@ -166,5 +171,5 @@ def put_thing(
     size = int(rng.integers(sides[0], sides[1] + 1))
     turned = thing.rotate(float(rng.uniform(0, 360)), Image.Resampling.BICUBIC, expand=True)
     small = turned.resize((size, size), Image.Resampling.LANCZOS)
-    x, y = (int(value) for value in rng.integers(0, SIDE - size, 2))
+    x, y = (int(value) for value in rng.integers(0, IMAGE_SIDE_PIXELS - size, 2))
     image.paste(small, (x, y), small)

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed as bench
-from annotator.cli.options import AsJson, examples
+from annotator.cli.bench import speed
+from annotator.cli.options import AsJson, format_examples
 from annotator.cli.printing import print_table
 from annotator.errors import AnnotatorError
 
@@ -18,7 +18,7 @@ commands = typer.Typer(rich_markup_mode=None)
 
 @commands.command(
     "finish",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench finish --work finish --markdown finish.md --plot finish.png",
         "annotator bench finish --sets few,rare --persons perfect --tools autopilot,form",
         "annotator bench finish --images photos --truth truth.csv --seeds 3 --json",
@@ -62,19 +62,19 @@ def bench_finish(
     truth. docs/finish-benchmark.md has the protocol and how a tool of yours enters. Ends with status 1 when a tool
     breaks the protocol.
     """
-    from annotator.benchmark.finish import report
-    from annotator.benchmark.finish.measure import Options, measure
-    from annotator.benchmark.finish.plot import draw
-    from annotator.benchmark.methods.plot import check_ending
+    from annotator.benchmark.finish import finish_report
+    from annotator.benchmark.finish.finish_measurement import Options, measure_tools
+    from annotator.benchmark.finish.recall_plot import draw_recall_curves
+    from annotator.benchmark.methods.comparison_plot import check_ending
 
     if plot:
         check_ending(plot)
     if markdown and not markdown.resolve().parent.is_dir():
         raise AnnotatorError(f"{markdown} cannot be written: there is no folder {markdown.resolve().parent}.")
     options = Options(
-        sets=bench.names(sets),
-        tools=bench.names(tools),
-        persons=bench.names(persons),
+        sets=speed.split_names(sets),
+        tools=speed.split_names(tools),
+        persons=speed.split_names(persons),
         images=images,
         truth=truth,
         classes=tool or (),
@@ -84,26 +84,26 @@ def bench_finish(
         times=times,
         recall=recall,
         precision=precision,
-        within=within,
+        timeout_seconds=within,
         work=work,
     )
-    result = bench.run_benchmark(measure, options, f"annotator {shlex.join(sys.argv[1:])}")
+    result = speed.run_benchmark(measure_tools, options, f"annotator {shlex.join(sys.argv[1:])}")
     if plot:
-        draw(result, plot)
+        draw_recall_curves(result, plot)
     if markdown:
-        markdown.write_text(report.markdown(result), encoding="utf-8")
+        markdown.write_text(finish_report.format_markdown(result), encoding="utf-8")
     if as_json:
         print(json.dumps(result))
     else:
-        print("\n".join(report.about(result)))
-        for title, rows in report.tables(result):
+        print("\n".join(finish_report.describe_protocol(result)))
+        for title, rows in finish_report.iterate_tables(result):
             print(f"\n{title}")
-            print_table(report.HEADINGS, rows)
+            print_table(finish_report.RUN_HEADINGS, rows)
         print()
-        print_table(report.TOTALS, report.totals(result))
-        print("\n".join(["", report.NOTE, *report.sentences(result)]))
+        print_table(finish_report.TOTALS_HEADINGS, finish_report.format_totals(result))
+        print("\n".join(["", finish_report.FINISH_NOTE, *finish_report.list_sentences(result)]))
     failed = [row for row in result["rows"] if row["why"]]
     for row in failed:
-        print(f"FAILED {report.row_title(row)}: {row['why']}", file=sys.stderr)
+        print(f"FAILED {finish_report.format_row_title(row)}: {row['why']}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)

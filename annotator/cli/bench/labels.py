@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed as bench
-from annotator.cli.options import AsJson, examples
+from annotator.cli.bench import speed
+from annotator.cli.options import AsJson, format_examples
 from annotator.cli.printing import print_bench, print_table
 from annotator.errors import AnnotatorError
 
@@ -17,7 +17,8 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
-    "acceptance", epilog=examples("annotator bench acceptance", "annotator bench acceptance --projects 100 --json")
+    "acceptance",
+    epilog=format_examples("annotator bench acceptance", "annotator bench acceptance --projects 100 --json"),
 )
 def bench_acceptance(
     projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
@@ -31,7 +32,7 @@ def bench_acceptance(
 
 @commands.command(
     "certificate",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench certificate",
         "annotator bench certificate --projects 100 --json",
         "annotator bench certificate --groups --projects 200",
@@ -43,14 +44,14 @@ def bench_certificate(
     as_json: AsJson = False,
 ) -> None:
     """Measure how often the certificate's 95 % intervals contain the truth, in synthetic projects of every kind."""
-    from annotator.benchmark import certificate, certified_groups
+    from annotator.benchmark import certificate_coverage, certified_groups
 
-    print_bench((certified_groups if groups else certificate).measure(projects), as_json)
+    print_bench((certified_groups if groups else certificate_coverage).measure(projects), as_json)
 
 
 @commands.command(
     "collections",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench collections",
         "annotator bench collections --sets photos,scenes --plot leads.png --markdown leads.md",
         "annotator bench collections --settings 12 --seeds 1 --json",
@@ -88,45 +89,51 @@ def bench_collections(
     With --settings N, constants of auto are drawn at random, and every collection is judged by those that were best on
     the others.
     """
-    from annotator.benchmark.collections import report
-    from annotator.benchmark.collections.measure import RIVALS, SAMPLE_DATA, measure
-    from annotator.benchmark.collections.plot import draw
-    from annotator.benchmark.collections.recipes import COLLECTIONS
-    from annotator.benchmark.methods.options import Options
-    from annotator.benchmark.methods.plot import check_ending
+    from annotator.benchmark.collections import collections_report
+    from annotator.benchmark.collections.collections_comparison import RIVAL_METHODS, SAMPLE_DATA, measure_collections
+    from annotator.benchmark.collections.leads_plot import draw_leads
+    from annotator.benchmark.collections.recipes import COLLECTION_NAMES
+    from annotator.benchmark.methods.comparison_options import Options
+    from annotator.benchmark.methods.comparison_plot import check_ending
 
     if plot:
         check_ending(plot)
-    result = bench.run_benchmark(
-        measure,
-        [Path(name) for name in bench.names(sets)],
-        made=bench.names(made) or (SAMPLE_DATA, *COLLECTIONS),
+    result = speed.run_benchmark(
+        measure_collections,
+        [Path(name) for name in speed.split_names(sets)],
+        made=speed.split_names(made) or (SAMPLE_DATA, *COLLECTION_NAMES),
         images=images,
         most=most,
         settings=settings,
         options=Options(
-            bench.names(methods) or RIVALS, shares=bench.numbers(share), seeds=seeds, backbone=backbone, work=work
+            speed.split_names(methods) or RIVAL_METHODS,
+            shares=speed.parse_numbers(share),
+            seeds=seeds,
+            backbone=backbone,
+            work=work,
         ),
         command=f"annotator {shlex.join(sys.argv[1:])}",
     )
     if plot:
-        draw(result, plot)
+        draw_leads(result, plot)
     if markdown:
-        markdown.write_text(report.markdown(result), encoding="utf-8")
+        markdown.write_text(collections_report.format_markdown(result), encoding="utf-8")
     if as_json:
         print(json.dumps(result))
         return
-    print("\n".join(report.about(result)))
-    print_table(report.headings(result), report.rows(result))
-    print_table(*report.methods(result))
+    print("\n".join(collections_report.describe_collections(result)))
+    print_table(collections_report.list_headings(result), collections_report.format_rows(result))
+    print_table(*collections_report.format_methods(result))
     if settings > 1:
-        print_table(*report.settings(result))
-    print("\n".join([*report.outcome(result), report.NOTE]))
+        print_table(*collections_report.format_settings(result))
+    print("\n".join([*collections_report.describe_outcome(result), collections_report.COLLECTIONS_NOTE]))
 
 
 @commands.command(
     "differing",
-    epilog=examples("annotator bench differing", "annotator bench differing --ways first,probable --seeds 2 --json"),
+    epilog=format_examples(
+        "annotator bench differing", "annotator bench differing --ways first,probable --seeds 2 --json"
+    ),
 )
 def bench_differing(
     images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
@@ -136,15 +143,15 @@ def bench_differing(
     as_json: AsJson = False,
 ) -> None:
     """Train on answers of people who err: those they differ on left out, taken, weighed by who errs, or settled."""
-    from annotator.benchmark.differing import WAYS, measure
+    from annotator.benchmark.disagreement_teaching import TEACHING_WAYS, measure
 
-    result = bench.run_benchmark(measure, images, truth, seeds=seeds, ways=bench.names(ways) or WAYS)
+    result = speed.run_benchmark(measure, images, truth, seeds=seeds, ways=speed.split_names(ways) or TEACHING_WAYS)
     print_bench(result, as_json)
 
 
 @commands.command(
     "effort",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench effort",
         "annotator bench effort --images photos --truth truth.csv --policies form,autopilot --json",
         "annotator bench effort --images photos --truth truth.csv --plot effort.png",
@@ -182,30 +189,38 @@ def bench_effort(
     as_json: AsJson = False,
 ) -> None:
     """Labels gained for human effort: simulated people work in different ways, on the real engine and store."""
-    from annotator.benchmark.effort import report, report_by_times
+    from annotator.benchmark.effort import effort_report, report_by_times
     from annotator.benchmark.effort.by_times import measure_by_times
-    from annotator.benchmark.effort.measure import measure
-    from annotator.benchmark.effort.plot import draw
+    from annotator.benchmark.effort.effort_measurement import measure_effort
+    from annotator.benchmark.effort.effort_plot import draw_curves
     from annotator.benchmark.effort.time_sets import read_time_sets
-    from annotator.benchmark.methods.plot import check_ending
+    from annotator.benchmark.methods.comparison_plot import check_ending
 
     if plot:
         check_ending(plot)
     if times and (plot or all_noisy):
         raise AnnotatorError("With --times one perfect person plays, under each set; leave out --plot and --all-noisy.")
     shared = {"seed": seed, "seeds": seeds, "jobs": jobs, "most": most, "work": work, "backbone": backbone}
-    shared["policies"] = bench.names(policies)
+    shared["policies"] = speed.split_names(policies)
     if times:
-        result = bench.run_benchmark(measure_by_times, read_time_sets(times), images, truth, **shared)
-        head, tables, foot = [report.about(result)], report_by_times.tables(result), report_by_times.foot(result)
+        result = speed.run_benchmark(measure_by_times, read_time_sets(times), images, truth, **shared)
+        head, tables, foot = (
+            [effort_report.describe_effort(result)],
+            report_by_times.make_tables(result),
+            report_by_times.make_footnotes(result),
+        )
     else:
-        result = bench.run_benchmark(measure, images, truth, noisy=noisy, all_noisy=all_noisy, **shared)
-        head, tables, foot = [report.about(result)], report.tables(result), [report.NOTE]
+        result = speed.run_benchmark(measure_effort, images, truth, noisy=noisy, all_noisy=all_noisy, **shared)
+        head, tables, foot = (
+            [effort_report.describe_effort(result)],
+            effort_report.make_tables(result),
+            [effort_report.EFFORT_NOTE],
+        )
     if plot:
-        draw(result, plot)
+        draw_curves(result, plot)
     if markdown:
         command = f"annotator {shlex.join(sys.argv[1:])}"
-        markdown.write_text(report.markdown(command, [*head, *foot], tables), encoding="utf-8")
+        markdown.write_text(effort_report.format_markdown(command, [*head, *foot], tables), encoding="utf-8")
     if as_json:
         print(json.dumps(result))
         return
@@ -218,7 +233,7 @@ def bench_effort(
 
 @commands.command(
     "events",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench events",
         "annotator bench events --images photos --truth truth.csv --events 300 --json",
     ),
@@ -235,18 +250,18 @@ def bench_events(
     as_json: AsJson = False,
 ) -> None:
     """Measure what events save: a set like those of camera traps is made of photos, and labeled with and without."""
-    from annotator.benchmark.events.measure import measure
+    from annotator.benchmark.events.event_savings import measure
     from annotator.benchmark.events.scenes import Recipe
 
     recipe = Recipe(events=events, frames=frames, seed=seed)
     print_bench(
-        bench.run_benchmark(measure, images, truth, recipe=recipe, noisy=noisy, seeds=seeds, keep=work), as_json
+        speed.run_benchmark(measure, images, truth, recipe=recipe, noisy=noisy, seeds=seeds, keep=work), as_json
     )
 
 
 @commands.command(
     "relations",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench relations",
         "annotator bench relations --images photos --truth truth.csv --seeds 3 --jobs 2 --json",
     ),
@@ -260,14 +275,14 @@ def bench_relations(
     as_json: AsJson = False,
 ) -> None:
     """Measure what relations of classes save: a tree of three levels and two exclusive groups, declared and not."""
-    from annotator.benchmark.relations import measure
+    from annotator.benchmark.relation_savings import measure
 
-    print_bench(bench.run_benchmark(measure, images, truth, seeds=seeds, jobs=jobs, most=most), as_json)
+    print_bench(speed.run_benchmark(measure, images, truth, seeds=seeds, jobs=jobs, most=most), as_json)
 
 
 @commands.command(
     "heatmaps",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench heatmaps",
         "annotator bench heatmaps --images photos --truth truth.csv --boxes boxes.csv --labels 50,200 --json",
     ),
@@ -283,14 +298,14 @@ def bench_heatmaps(
     from annotator.benchmark.heatmaps import measure
 
     print_bench(
-        bench.run_benchmark(
-            measure, images, truth, boxes, labels=[int(number) for number in bench.numbers(labels, "--labels")]
+        speed.run_benchmark(
+            measure, images, truth, boxes, labels=[int(number) for number in speed.parse_numbers(labels, "--labels")]
         ),
         as_json,
     )
 
 
-@commands.command("pace", epilog=examples("annotator bench pace", "annotator bench pace --people 20 --json"))
+@commands.command("pace", epilog=format_examples("annotator bench pace", "annotator bench pace --people 20 --json"))
 def bench_pace(
     people: Annotated[int, typer.Option(help="Made-up people of each kind.", min=10)] = 100,
     as_json: AsJson = False,

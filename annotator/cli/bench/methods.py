@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed as bench
-from annotator.cli.options import AsJson, examples
+from annotator.cli.bench import speed
+from annotator.cli.options import AsJson, format_examples
 from annotator.cli.printing import print_table
 from annotator.errors import AnnotatorError
 
@@ -18,7 +18,7 @@ commands = typer.Typer(rich_markup_mode=None)
 
 @commands.command(
     "methods",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench methods",
         "annotator bench methods --images photos --truth truth.csv --share 0.05,0.2,1.0 --trials 20 --plot methods.png",
         "annotator bench methods --no-split --share 0.5 --methods an,em_apl,gr,auto",
@@ -122,18 +122,18 @@ def bench_methods(
     A share of the training images has one positive label each; validation and test images are fully labeled. Clicks
     that are not random are compared with random ones in the same run.
     """
-    from annotator.benchmark.methods import report
-    from annotator.benchmark.methods.measure import measure
-    from annotator.benchmark.methods.options import Options
-    from annotator.benchmark.methods.plot import check_ending, draw
-    from annotator.cluster.connection import check
+    from annotator.benchmark.methods import methods_report
+    from annotator.benchmark.methods.comparison_options import Options
+    from annotator.benchmark.methods.comparison_plot import check_ending, draw_comparison
+    from annotator.benchmark.methods.methods_comparison import measure_methods
+    from annotator.cluster.connection import check_cluster_option
 
     if plot:
         check_ending(plot)
     options = Options(
-        methods=bench.names(methods),
+        methods=speed.split_names(methods),
         regime=regime,
-        shares=bench.numbers(share),
+        shares=speed.parse_numbers(share),
         seeds=seeds,
         trials=trials,
         backbone=backbone,
@@ -145,32 +145,32 @@ def bench_methods(
         work=work,
         no_split=no_split,
         on=on,
-        clicks=bench.names(clicks),
-        strengths=bench.numbers(salience, "--salience"),
+        clicks=speed.split_names(clicks),
+        strengths=speed.parse_numbers(salience, "--salience"),
         precision=precision,
         protocol=protocol,
         changed=tuple(changed or ()),
         labels=labels,
-        positives=_count(positives, "--positives"),
-        negatives=_count(negatives, "--negatives"),
+        positives=_parse_label_count(positives, "--positives"),
+        negatives=_parse_label_count(negatives, "--negatives"),
         validate=validate,
-        measures=bench.names(measures),
+        measures=speed.split_names(measures),
     )
-    check(on)
+    check_cluster_option(on)
     command = f"annotator {shlex.join(sys.argv[1:])}"
-    result = bench.run_benchmark(
-        measure, images, truth, boxes=boxes, dataset=dataset, root=root, options=options, command=command
+    result = speed.run_benchmark(
+        measure_methods, images, truth, boxes=boxes, dataset=dataset, root=root, options=options, command=command
     )
     if plot:
-        draw(result, plot)
+        draw_comparison(result, plot)
     if markdown:
-        markdown.write_text(report.markdown(result), encoding="utf-8")
-    print(json.dumps(result) if as_json else report.text(result))
+        markdown.write_text(methods_report.format_markdown(result), encoding="utf-8")
+    print(json.dumps(result) if as_json else methods_report.format_text(result))
 
 
 @commands.command(
     "papers",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench papers",
         "annotator bench papers --table cole-2 --dataset voc --root VOCdevkit --plan",
         "annotator bench papers --table gr-3 --dataset voc --root VOCdevkit --markdown gr-3.md",
@@ -207,11 +207,15 @@ def bench_papers(
     Every row is a comparison of its own; the same command goes on after the last finished run. Rows that cannot be
     repeated yet are listed as open. docs/papers.md has the command of each row. Ends with status 1 if a training fails.
     """
-    from annotator.benchmark.papers import report
-    from annotator.benchmark.papers.measure import measure
+    from annotator.benchmark.papers import papers_report
+    from annotator.benchmark.papers.table_repetition import repeat_table
 
     if table is None:
-        print(json.dumps(report.listed()) if as_json else "\n".join(map(report.listed_line, report.listed())))
+        print(
+            json.dumps(papers_report.list_tables())
+            if as_json
+            else "\n".join(map(papers_report.format_table_line, papers_report.list_tables()))
+        )
         return
     if dataset is None or root is None:
         raise AnnotatorError(
@@ -221,8 +225,8 @@ def bench_papers(
         raise AnnotatorError(f"{markdown} cannot be written: there is no folder {markdown.resolve().parent}.")
     given = {"seeds": seeds, "epochs": epochs, "size": size, "batch": batch, "backbone": backbone}
     changes = {name: value for name, value in given.items() if value is not None} | {"device": device, "work": work}
-    result = bench.run_benchmark(
-        measure,
+    result = speed.run_benchmark(
+        repeat_table,
         table,
         dataset,
         root,
@@ -233,13 +237,13 @@ def bench_papers(
         command_line=f"annotator {shlex.join(sys.argv[1:])}",
     )
     if markdown:
-        markdown.write_text(report.markdown(result), encoding="utf-8")
+        markdown.write_text(papers_report.format_markdown(result), encoding="utf-8")
     if as_json:
         print(json.dumps(result))
     else:
-        print("\n".join(report.about(result)))
-        print_table(report.headings(result), report.rows(result))
-        print("\n".join(report.remarks(result)))
+        print("\n".join(papers_report.describe_table(result)))
+        print_table(papers_report.get_headings(result), papers_report.format_rows(result))
+        print("\n".join(papers_report.list_remarks(result)))
     failed = [cells for cells in result["rows"] if cells.get("failed")]
     for cells in failed:
         print(f"FAILED {cells['row']} ({cells['regime']}): {cells['failed']}", file=sys.stderr)
@@ -247,7 +251,7 @@ def bench_papers(
         raise typer.Exit(1)
 
 
-def _count(text: str, option: str) -> int:
+def _parse_label_count(text: str, option: str) -> int:
     """Return the number of labels in the text of an option, -1 for all. Raises AnnotatorError for anything else."""
     if text == "all":
         return -1

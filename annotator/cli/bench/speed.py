@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, examples
-from annotator.cli.printing import print_bench, print_table, progress
-from annotator.errors import AnnotatorError, several
+from annotator.cli.options import AsJson, format_examples
+from annotator.cli.printing import print_bench, print_table, show_progress
+from annotator.errors import AnnotatorError, combine_problems
 from annotator.settings import DEFAULT_BACKBONE
 
-LEAST_IMAGES = 1000  # of `bench scale`: a training of fewer is over at once
+MIN_IMAGES = 1000  # of `bench scale`: a training of fewer is over at once
 
 commands = typer.Typer(
     help="Benchmarks: measure speed and quality on this machine.",
@@ -33,7 +33,7 @@ def _bench() -> None:
 
 @commands.command(
     "interface",
-    epilog=examples("annotator bench interface", "annotator bench interface --rows key,grid --keys 20 --json"),
+    epilog=format_examples("annotator bench interface", "annotator bench interface --rows key,grid --keys 20 --json"),
 )
 def bench_interface(
     keys: Annotated[int, typer.Option(help="Key presses per row and page.", min=10)] = 60,
@@ -43,10 +43,12 @@ def bench_interface(
     """Time from key or click to the next image, grid or heat map on screen, in Chromium, compared with a bare page."""
     from annotator.benchmark.interface import measure
 
-    print_bench(measure(keys=keys, rows=names(rows)), as_json)
+    print_bench(measure(keys=keys, rows=split_names(rows)), as_json)
 
 
-@commands.command("store", epilog=examples("annotator bench store", "annotator bench store --images 100000 --json"))
+@commands.command(
+    "store", epilog=format_examples("annotator bench store", "annotator bench store --images 100000 --json")
+)
 def bench_store(
     images: Annotated[int, typer.Option(help="Images in the large synthetic project.", min=1000)] = 1_000_000,
     classes: Annotated[int, typer.Option(help="Classes in both projects.", min=3)] = 100,
@@ -60,7 +62,7 @@ def bench_store(
 
 @commands.command(
     "scale",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench scale",
         "annotator bench scale --images 250000,500000,1000000 --classes 100 --work scale --json",
         "annotator bench scale --images 20000 --kilobytes 100 --steps register",
@@ -82,12 +84,12 @@ def bench_scale(
     The steps are register, embed, train, rank, page, decide, status and export. The files are tiny unless --kilobytes
     says more; features are made up, so embed is writing them only. A size that the disk cannot hold is refused at once.
     """
-    from annotator.benchmark.scale import report
-    from annotator.benchmark.scale.measure import measure
+    from annotator.benchmark.scale import scale_report
+    from annotator.benchmark.scale.scale_measurement import measure
 
     try:
         result = run_benchmark(
-            measure, whole_numbers(images), classes, kilobytes=kilobytes, steps=names(steps), work=work
+            measure, parse_image_counts(images), classes, kilobytes=kilobytes, steps=split_names(steps), work=work
         )
     except KeyboardInterrupt:
         raise AnnotatorError(
@@ -96,24 +98,27 @@ def bench_scale(
     if as_json:
         print(json.dumps(result))
         return
-    print(report.about(result))
-    for headings, rows in report.tables(result):
+    print(scale_report.describe_set(result))
+    for headings, rows in scale_report.build_tables(result):
         print_table(headings, rows)
-    print(report.NOTE + (report.GROWTH if result["growth"] else ""))
+    print(scale_report.REPORT_NOTE + (scale_report.GROWTH_NOTE if result["growth"] else ""))
 
 
-@commands.command("classifier", epilog=examples("annotator bench classifier", "annotator bench classifier --json"))
+@commands.command(
+    "classifier", epilog=format_examples("annotator bench classifier", "annotator bench classifier --json")
+)
 def bench_classifier(
     rounds: Annotated[int, typer.Option(help="Timings of each.", min=1)] = 5, as_json: AsJson = False
 ) -> None:
     """Images a second of a classifier that was taken home, in onnxruntime, compared with the same model in torch."""
-    from annotator.benchmark.classifier import measure
+    from annotator.benchmark.classifier_speed import measure
 
     print_bench(run_benchmark(measure, rounds), as_json)
 
 
 @commands.command(
-    "cluster", epilog=examples("annotator bench cluster", "annotator bench cluster --images 5000 --workers 2 --json")
+    "cluster",
+    epilog=format_examples("annotator bench cluster", "annotator bench cluster --images 5000 --workers 2 --json"),
 )
 def bench_cluster(
     images: Annotated[int, typer.Option(help="Made-up images.", min=1)] = 20_000,
@@ -129,7 +134,7 @@ def bench_cluster(
 
 @commands.command(
     "data",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench data",
         "annotator bench data --images 1000000 --formats csv,coco --json",
         "annotator bench data --absent 77   (every pair is answered)",
@@ -148,12 +153,12 @@ def bench_data(
     The images are made-up names without files; only labels are measured. Ends with status 1 when a label does not come
     back as it was.
     """
-    from annotator.benchmark.data import report
-    from annotator.benchmark.data.measure import measure
+    from annotator.benchmark.data import formats_report
+    from annotator.benchmark.data.formats_measurement import measure_formats
 
     try:
-        with progress("bench data") as show:
-            result = measure(images, classes, names(formats), present=present, absent=absent, show=show)
+        with show_progress("bench data") as show:
+            result = measure_formats(images, classes, split_names(formats), present=present, absent=absent, show=show)
     except KeyboardInterrupt:
         raise AnnotatorError(
             "Interrupted: nothing is reported, and what was made for it is gone. The same command begins anew; "
@@ -162,9 +167,9 @@ def bench_data(
     if as_json:
         print(json.dumps(result))
     else:
-        print(report.about(result))
-        print_table(report.HEADINGS, report.rows(result))
-        print(report.NOTE)
+        print(formats_report.describe_sizes(result))
+        print_table(formats_report.FORMATS_HEADINGS, formats_report.format_rows(result))
+        print(formats_report.FORMATS_NOTE)
     for sentence in result["wrong"]:
         print(f"WRONG {sentence}", file=sys.stderr)
     if result["wrong"]:
@@ -173,7 +178,9 @@ def bench_data(
 
 @commands.command(
     "embedding",
-    epilog=examples("annotator bench embedding", "annotator bench embedding --backbone efficientnet_lite0 --json"),
+    epilog=format_examples(
+        "annotator bench embedding", "annotator bench embedding --backbone efficientnet_lite0 --json"
+    ),
 )
 def bench_embedding(
     images: Annotated[Path | None, typer.Option(help="Folder of photos [default: sample_data].")] = None,
@@ -181,14 +188,14 @@ def bench_embedding(
     as_json: AsJson = False,
 ) -> None:
     """Images analyzed per second, compared with the bare forward pass and with a simple loop."""
-    from annotator.benchmark.embedding import measure
+    from annotator.benchmark.embedding_speed import measure
 
     print_bench(run_benchmark(measure, images, backbone=backbone), as_json)
 
 
 @commands.command(
     "freshness",
-    epilog=examples("annotator bench freshness", "annotator bench freshness --images 100000 --runs 1 --json"),
+    epilog=format_examples("annotator bench freshness", "annotator bench freshness --images 100000 --runs 1 --json"),
 )
 def bench_freshness(
     images: Annotated[int, typer.Option(help="Images in the synthetic project.", min=100)] = 10_000,
@@ -205,7 +212,7 @@ def bench_freshness(
 
 @commands.command(
     "faults",
-    epilog=examples(
+    epilog=format_examples(
         "annotator bench faults",
         "annotator bench faults --kills 250 --seed 1..4 --work faults --json",
         "annotator bench faults --kills 0 --command-kills 20 --json",
@@ -233,14 +240,14 @@ def bench_faults(
     Then kill merges, backups, restores, exports, upgrades and adapting before each of their steps and at any moment.
     Ends with status 1 when a guarantee was broken.
     """
-    from annotator.benchmark.faults import interrupted
-    from annotator.benchmark.faults.measure import measure
+    from annotator.benchmark.faults.command_kills import measure as measure_command_kills
+    from annotator.benchmark.faults.fault_measurement import measure
 
     result = {"bench": "faults", "figures": {}, "ratios": {}, "broken": []}
     if kills and not during:
-        result = measure(kills, seconds, seeds(seed), people, work)
+        result = measure(kills, seconds, parse_seeds(seed), people, work)
     if command_kills:
-        more = interrupted.measure(command_kills, seeds(seed), during or (), work)
+        more = measure_command_kills(command_kills, parse_seeds(seed), during or (), work)
         result["figures"] |= more["figures"]
         result["broken"] += more["broken"]
     print_bench(result, as_json)
@@ -252,7 +259,7 @@ def bench_faults(
 
 @commands.command(
     "team",
-    epilog=examples("annotator bench team", "annotator bench team --people 200 --every 5 --minutes 3 --json"),
+    epilog=format_examples("annotator bench team", "annotator bench team --people 200 --every 5 --minutes 3 --json"),
 )
 def bench_team(
     people: Annotated[int, typer.Option(help="People at work at once.", min=1, max=1000)] = 50,
@@ -269,7 +276,7 @@ def bench_team(
 
     Ends with status 1 when a decision was lost, doubled or moved, or something was in two hands.
     """
-    from annotator.benchmark.team.measure import measure
+    from annotator.benchmark.team.team_measurement import measure
 
     result = run_benchmark(measure, people, every, minutes, browsers, images)
     print_bench(result, as_json)
@@ -286,7 +293,7 @@ def bench_team(
         raise typer.Exit(1)
 
 
-def seeds(text: str) -> range:
+def parse_seeds(text: str) -> range:
     """Return the seeds in the text of `--seed`: 3, or 1..4. Raises AnnotatorError for anything else."""
     first, dots, last = text.partition("..")
     try:
@@ -298,33 +305,35 @@ def seeds(text: str) -> range:
     return span
 
 
-def whole_numbers(text: str) -> tuple[int, ...]:
+def parse_image_counts(text: str) -> tuple[int, ...]:
     """Return the numbers in the text of `--images`, each at least 1,000. Raises AnnotatorError for anything else."""
-    words = names(text)
-    if not words or not all(word.isascii() and word.isdigit() and int(word) >= LEAST_IMAGES for word in words):
+    words = split_names(text)
+    if not words or not all(word.isascii() and word.isdigit() and int(word) >= MIN_IMAGES for word in words):
         raise AnnotatorError(
-            f"--images takes whole numbers of at least {LEAST_IMAGES:,} with commas between them, such as "
-            f"250000,500000, not {text!r}."
+            f"--images takes whole numbers of at least {MIN_IMAGES:,} with commas between them, such as 250000,500000, "
+            f"not {text!r}."
         )
     return tuple(map(int, words))
 
 
-def names(text: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
     """Return the words between commas."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def numbers(text: str, option: str = "--share") -> tuple[float, ...]:
+def parse_numbers(text: str, option: str = "--share") -> tuple[float, ...]:
     """Return the numbers between commas. Raises AnnotatorError naming every word that is no number."""
     wrong = []
     values = []
-    for word in names(text):
+    for word in split_names(text):
         try:
             values.append(float(word))
         except ValueError:
             wrong.append(f"{word!r} is not a number")
     if wrong:
-        raise several(f"{option} takes numbers with commas between them, such as 0.05,0.2,1.0, not {text!r}:", wrong)
+        raise combine_problems(
+            f"{option} takes numbers with commas between them, such as 0.05,0.2,1.0, not {text!r}:", wrong
+        )
     return tuple(values)
 
 

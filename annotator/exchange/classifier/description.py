@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from annotator.errors import AnnotatorError, several
+from annotator.errors import AnnotatorError, combine_problems
 
-KEY = "annotator.classifier"  # of the ONNX metadata
+METADATA_KEY = "annotator.classifier"  # of the ONNX metadata
 VERSION = 1
-MOST_TEXT, MOST_CLASSES, LARGEST_SIDE = 20_000_000, 100_000, 4096  # characters, classes, pixels
-RESAMPLING = ("bilinear", "bicubic")
+MAX_TEXT_CHARS, MAX_CLASSES, MAX_SIDE_PIXELS = 20_000_000, 100_000, 4096  # characters, classes, pixels
+INTERPOLATIONS = ("bilinear", "bicubic")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Description:
     Attributes:
         classes: In the order of its outputs.
         size: Pixels, the side of the square to which images are resized.
-        interpolation: One of RESAMPLING.
+        interpolation: One of INTERPOLATIONS.
         network: The name of the network.
         licence: Of the network's weights; "" where it is not known.
         expected_error: The share of wrong answers that the thresholds were chosen for.
@@ -74,8 +74,10 @@ def parse_description(text: str, place: str) -> Description:
     Raises:
         AnnotatorError: It is no such description, or of a later version; every fault is named.
     """
-    if len(text) > MOST_TEXT:
-        raise AnnotatorError(f"{place} describes itself with {len(text):,} characters; at most {MOST_TEXT:,} are read.")
+    if len(text) > MAX_TEXT_CHARS:
+        raise AnnotatorError(
+            f"{place} describes itself with {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are read."
+        )
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -88,34 +90,34 @@ def parse_description(text: str, place: str) -> Description:
             f"{place} is of version {version}, and this program reads up to {VERSION}. Install a newer annotator, or "
             "make the file again with this one."
         )
-    if faults := _faults(found):
-        raise several(f"{place} is no classifier that can be used:", faults)
+    if faults := _find_faults(found):
+        raise combine_problems(f"{place} is no classifier that can be used:", faults)
     known: dict[str, Any] = {one.name: found[one.name] for one in fields(Description) if one.name in found}
-    known["classes"] = tuple(KnownClass(**{name: one.get(name) for name in _OF_CLASS}) for one in found["classes"])
+    known["classes"] = tuple(KnownClass(**{name: one.get(name) for name in _CLASS_FIELDS}) for one in found["classes"])
     return Description(**known)
 
 
-_OF_CLASS = tuple(one.name for one in fields(KnownClass))
+_CLASS_FIELDS = tuple(one.name for one in fields(KnownClass))
 
 
-def _faults(found: dict[str, Any]) -> list[str]:
+def _find_faults(found: dict[str, Any]) -> list[str]:
     """Return what is wrong with a description, in sentences."""
     faults = []
     if found.get("version") != VERSION:
         faults.append(f"its version is {found.get('version')!r}, not {VERSION}")
     size = found.get("size")
-    if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST_SIDE:
-        faults.append(f"its images are {size!r} pixels wide; 1 to {LARGEST_SIDE} are possible")
-    if found.get("interpolation") not in RESAMPLING:
-        faults.append(f"it resizes images by {found.get('interpolation')!r}, not by {' or '.join(RESAMPLING)}")
+    if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= MAX_SIDE_PIXELS:
+        faults.append(f"its images are {size!r} pixels wide; 1 to {MAX_SIDE_PIXELS} are possible")
+    if found.get("interpolation") not in INTERPOLATIONS:
+        faults.append(f"it resizes images by {found.get('interpolation')!r}, not by {' or '.join(INTERPOLATIONS)}")
     faults += [f"its {name} is no text" for name in ("network", "licence") if not isinstance(found.get(name), str)]
     if not isinstance(found.get("facts"), dict):
         faults.append("its facts are no JSON object")
     if not _is_probability(found.get("expected_error")):
         faults.append(f"its expected error is {found.get('expected_error')!r}")
     classes = found.get("classes")
-    if not isinstance(classes, list) or not 1 <= len(classes) <= MOST_CLASSES:
-        return [*faults, f"it has no list of 1 to {MOST_CLASSES:,} classes"]
+    if not isinstance(classes, list) or not 1 <= len(classes) <= MAX_CLASSES:
+        return [*faults, f"it has no list of 1 to {MAX_CLASSES:,} classes"]
     wrong = [number for number, one in enumerate(classes) if not _is_class(one)]
     if wrong:
         faults.append(f"{len(wrong):,} of its classes have no name, or a threshold that is no probability")

@@ -7,16 +7,29 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, DiskFull
 
-MOST_FILES = 200_000  # a zip lists all its files in memory, and again in the program that unpacks it
-CHUNK = 1 << 20  # bytes
-PACKED = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif", ".heic", ".tif", ".tiff", ".tar", ".zip", ".parquet"}
+MAX_ZIP_FILES = 200_000  # a zip lists all its files in memory, and again in the program that unpacks it
+CHUNK_BYTES = 1 << 20
+COMPRESSED_SUFFIXES = {
+    ".jpg",
+    ".jpeg",
+    ".png",
+    ".webp",
+    ".gif",
+    ".avif",
+    ".heic",
+    ".tif",
+    ".tiff",
+    ".tar",
+    ".zip",
+    ".parquet",
+}
 """Endings of files that do not become smaller."""
-TOO_MANY = (
-    f"The export has more than {MOST_FILES:,} files, too many for a zip. Write it to a folder on the server instead."
+TOO_MANY_FILES_MESSAGE = (
+    f"The export has more than {MAX_ZIP_FILES:,} files, too many for a zip. Write it to a folder on the server instead."
 )
 
 
-def pack(folder: Path, target: Path, progress: Callable[[int, int], None]) -> int:
+def zip_folder(folder: Path, target: Path, progress: Callable[[int, int], None]) -> int:
     """Write all files of a folder to a new zip, under names relative to the folder; return its size in bytes.
 
     Args:
@@ -28,20 +41,20 @@ def pack(folder: Path, target: Path, progress: Callable[[int, int], None]) -> in
     Links to files are packed as the files that they lead to. Raises DiskFull, and AnnotatorError for too many files.
     """
     files: list[Path] = []
-    for path in _files_below(folder):
+    for path in _list_files(folder):
         files.append(path)
-        if len(files) > MOST_FILES:
-            raise AnnotatorError(TOO_MANY)
+        if len(files) > MAX_ZIP_FILES:
+            raise AnnotatorError(TOO_MANY_FILES_MESSAGE)
     total = done = 0
     try:
         total = sum(path.stat().st_size for path in files)
         with zipfile.ZipFile(target, "x") as archive:
             for path in files:
                 info = zipfile.ZipInfo.from_file(path, path.relative_to(folder), strict_timestamps=False)
-                is_packed = path.suffix.lower() in PACKED
+                is_packed = path.suffix.lower() in COMPRESSED_SUFFIXES
                 info.compress_type = zipfile.ZIP_STORED if is_packed else zipfile.ZIP_DEFLATED
                 with path.open("rb") as source, archive.open(info, "w") as out:
-                    while chunk := source.read(CHUNK):
+                    while chunk := source.read(CHUNK_BYTES):
                         out.write(chunk)
                         done += len(chunk)
                         progress(done, total)
@@ -57,7 +70,7 @@ def pack(folder: Path, target: Path, progress: Callable[[int, int], None]) -> in
         raise
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
+def _list_files(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):

@@ -11,17 +11,17 @@ from typing import Any
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.exports.thresholds import Limits
+from annotator.exchange.formats.export_view import TableColumns
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.view import Columns
-from annotator.quality.differing import LABEL, WAYS
+from annotator.quality.disagreement_resolution import KEEP_LABEL, RESOLUTIONS
 from annotator.records import SOURCES, STATES
 
 UNKNOWN_CHOICES = ("keep", "absent", "model")
 IMAGE_CHOICES = ("none", "link", "copy", "resize")
-EXISTING = "existing"
-SIMILAR = "similar"
+EXISTING_SPLITS = "existing"
+SPLIT_BY_SIMILARITY = "similar"
 _COLUMN = re.compile(r"((?:\\[\\=]|[^=])*)(=?)(.*)", re.DOTALL)  # of --columns: column=name
-SMALLEST, LARGEST = 16, 16384  # pixels of the longer side of a resized image
+MIN_PIXELS, MAX_PIXELS = 16, 16384  # pixels of the longer side of a resized image
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Choices:
     states: tuple[str, ...] = ()
     annotators: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    differing: str = LABEL
+    differing: str = KEEP_LABEL
     auto_accepted: bool = True
     accepted_precision: float = 0.0
     accepted_confidence: float = 0.0
@@ -79,7 +79,7 @@ class Choices:
     images: str = ""
     pixels: int = 1024
     raw: bool = False
-    columns: Columns = field(default_factory=Columns)
+    columns: TableColumns = field(default_factory=TableColumns)
     pseudonyms: bool = False
     license: str = ""
     cite: str = ""
@@ -97,25 +97,25 @@ class Choices:
         sentences = self.limits.problems()
         if self.unknown not in UNKNOWN_CHOICES:
             sentences.append(f"--unknown cannot be {self.unknown!r}. {did_you_mean(self.unknown, UNKNOWN_CHOICES)}")
-        sentences += _unknown_words("--state", self.states, STATES)
-        sentences += _unknown_words("--source", self.sources, SOURCES)
-        if self.differing not in WAYS:
-            sentences.append(f"--differing cannot be {self.differing!r}. {did_you_mean(self.differing, WAYS)}")
+        sentences += _find_unknown_words("--state", self.states, STATES)
+        sentences += _find_unknown_words("--source", self.sources, SOURCES)
+        if self.differing not in RESOLUTIONS:
+            sentences.append(f"--differing cannot be {self.differing!r}. {did_you_mean(self.differing, RESOLUTIONS)}")
         for name in ("accepted_precision", "accepted_confidence"):
             value = getattr(self, name)
             if not 0 <= value <= 1:
                 sentences.append(f"--{name.replace('_', '-')} {value:g} is no share: it must lie between 0 and 1.")
         if self.images and self.images not in IMAGE_CHOICES:
             sentences.append(f"--images cannot be {self.images!r}. {did_you_mean(self.images, IMAGE_CHOICES)}")
-        if not SMALLEST <= self.pixels <= LARGEST:
-            sentences.append(f"--pixels {self.pixels} must lie between {SMALLEST} and {LARGEST}.")
+        if not MIN_PIXELS <= self.pixels <= MAX_PIXELS:
+            sentences.append(f"--pixels {self.pixels} must lie between {MIN_PIXELS} and {MAX_PIXELS}.")
         try:
-            shares(self.splits)
+            parse_split_shares(self.splits)
         except AnnotatorError as error:
             sentences.append(str(error))
         if self.split_by and not self.splits:
             sentences.append("--split-by needs --splits.")
-        if self.split_by and is_existing(self.splits):
+        if self.split_by and uses_existing_splits(self.splits):
             sentences.append("--split-by cannot be used with splits that exist already.")
         return sentences
 
@@ -140,16 +140,16 @@ class Choices:
         Returns:
             A sentence for each problem; [] when there is none.
         """
-        sentences = _unknown_words("--class", self.classes, classes) + _unknown_words(
+        sentences = _find_unknown_words("--class", self.classes, classes) + _find_unknown_words(
             "--annotator", self.annotators, annotators
         )
         if len(set(self.classes)) < len(self.classes):
             sentences.append("--class names a class twice.")
-        attribute = existing_attribute(self.splits)
+        attribute = find_split_attribute(self.splits)
         if attribute and attribute not in names:
-            sentences.append(f"No image has the attribute {attribute!r} to take splits from. {_there_is(names)}")
-        if self.split_by not in ("", "folder", SIMILAR, *names):
-            sentences.append(f"--split-by {self.split_by!r}: no image has such an attribute. {_there_is(names)}")
+            sentences.append(f"No image has the attribute {attribute!r} to take splits from. {_list_attributes(names)}")
+        if self.split_by not in ("", "folder", SPLIT_BY_SIMILARITY, *names):
+            sentences.append(f"--split-by {self.split_by!r}: no image has such an attribute. {_list_attributes(names)}")
         return sentences
 
     def as_json(self) -> dict[str, Any]:
@@ -175,22 +175,22 @@ class Choices:
         if "columns" in values:
             columns = values["columns"]
             pairs = tuple((name, written) for name, written in columns["chosen"])
-            values["columns"] = Columns(columns["long"], pairs, columns["seconds"])
+            values["columns"] = TableColumns(columns["long"], pairs, columns["seconds"])
         return cls(**values)
 
 
-def is_existing(splits: str) -> bool:
+def uses_existing_splits(splits: str) -> bool:
     """Return whether `splits` names splits that the images already have."""
-    return splits.partition(":")[0] == EXISTING
+    return splits.partition(":")[0] == EXISTING_SPLITS
 
 
-def existing_attribute(splits: str) -> str:
+def find_split_attribute(splits: str) -> str:
     """Return the attribute that holds the split of each image; "" for splits that the export makes."""
     word, _, name = splits.partition(":")
-    return (name or "split") if word == EXISTING else ""
+    return (name or "split") if word == EXISTING_SPLITS else ""
 
 
-def shares(splits: str) -> dict[str, float]:
+def parse_split_shares(splits: str) -> dict[str, float]:
     """Return the share of each split that the export makes.
 
     Args:
@@ -202,7 +202,7 @@ def shares(splits: str) -> dict[str, float]:
     Raises:
         AnnotatorError: The text cannot be read, or its shares do not sum to 1.
     """
-    if not splits or is_existing(splits):
+    if not splits or uses_existing_splits(splits):
         return {}
     result: dict[str, float] = {}
     for part in splits.split(","):
@@ -222,7 +222,7 @@ def shares(splits: str) -> dict[str, float]:
     return result
 
 
-def columns_of(text: str) -> tuple[tuple[str, str], ...]:
+def parse_columns(text: str) -> tuple[tuple[str, str], ...]:
     r"""Return the columns that a text such as "image=file,fox" names.
 
     Args:
@@ -252,10 +252,10 @@ def _is_folder_name(name: str) -> bool:
     return name.replace("-", "").replace("_", "").isalnum() and len(name) <= 50
 
 
-def _unknown_words(option: str, words: Sequence[str], known: Iterable[str]) -> list[str]:
+def _find_unknown_words(option: str, words: Sequence[str], known: Iterable[str]) -> list[str]:
     known = list(known)
     return [f"{option} {word!r} is not there. {did_you_mean(word, known)}" for word in words if word not in known]
 
 
-def _there_is(names: Sequence[str]) -> str:
+def _list_attributes(names: Sequence[str]) -> str:
     return f"There is: {', '.join(names)}." if names else "Images have no attributes yet."

@@ -18,46 +18,48 @@ import numpy as np
 from annotator import __version__
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import DataSet
-from annotator.quality.certificate import TARGET, Certificate, Row, certificate
-from annotator.quality.evidence import IF_RIGHT, Interval, count_in_words, share_in_words
+from annotator.humanize import format_count
+from annotator.quality.certification import DEFAULT_TARGET_RECALL, Certificate, CertificateRow, compute_certificate
+from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, Interval, describe_count, describe_share
 from annotator.records import Run
-from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.networks import configuration
 from annotator.store.runs import runs
 
-Text = Callable[[str], str]
+TextEscaper = Callable[[str], str]
 _MARKUP = re.compile(r"[\\`*|]|(?<=\])(?=[(\[:])|(?<=!)(?=\[)")
 
-MISSING_NAMED = 20  # missing images named in the Markdown card; the JSON card names all
-FILES_NAMED = 50  # files named in the card of a folder
+MAX_MISSING_NAMED = 20  # missing images named in the Markdown card; the JSON card names all
+MAX_FILES_NAMED = 50  # files named in the card of a folder
 
-ASSUMED = (
+ASSUMPTIONS = (
     "Answers of people are assumed to be right. Where an audit asked about answered pairs again, the share of answers "
     "that changed lowers the precision of all classes equally.",
     "Recall that allows for mistakes, where it is given, rests on images that several people answered without knowing "
     "of each other. It does not see what everybody overlooks.",
     "Pairs on which two people disagree count as right or wrong, whichever makes the interval wider.",
 )
-BLIND = "People who answered an audit saw neither predictions nor earlier answers."
-LIMITS = (
+BLIND_AUDIT_SENTENCE = "People who answered an audit saw neither predictions nor earlier answers."
+LIMITATIONS = (
     "The certificate covers answers of people and auto-accepted ones. Pairs that the export fills in (as assumed, "
     "or by the model at a threshold) are not part of it.",
     "It covers these images only, not images outside the project or images that could not be read.",
 )
-CONFIDENCE = "Each interval has a confidence of 95 %; that all of them hold at once is less likely."
-DRAWN = (
+CONFIDENCE_SENTENCE = "Each interval has a confidence of 95 %; that all of them hold at once is less likely."
+SAMPLING_SENTENCE = (
     "For each class, the unanswered pairs were divided into strata{by}, and from each stratum a simple random sample "
     "was drawn without replacement{accepted}. Labels that were given afterwards are credited to the stratum of their "
     "pair."
 )
-NOT_DRAWN = "No answer of an audit counts here: no random sample says how complete and how correct the labels are."
+NO_SAMPLE_SENTENCE = (
+    "No answer of an audit counts here: no random sample says how complete and how correct the labels are."
+)
 
 
 @dataclass(frozen=True)
-class Quality:
+class QualityFacts:
     """The facts of a card besides the labels; read in the transaction that reads the data set.
 
     Attributes:
@@ -73,24 +75,24 @@ class Quality:
     examples: dict[int, str]
 
 
-def quality(db: Database) -> Quality:
+def load_quality(db: Database) -> QualityFacts:
     """Return the certificate, the current run, the configuration and the example images of a project."""
-    return Quality(
-        certificate(db),
-        runs.current_run(db),
-        configuration.method(db),
-        configuration.parameters(db),
-        configuration.backbone(db),
-        {key: image.sha256 for key, image in images.images(db, _examples(db)).items()},
+    return QualityFacts(
+        compute_certificate(db),
+        runs.load_current_run(db),
+        configuration.get_method(db),
+        configuration.get_parameters(db),
+        configuration.get_backbone(db),
+        {key: image.sha256 for key, image in images.load_images(db, _list_example_ids(db)).items()},
     )
 
 
-def _examples(db: Database) -> set[int]:
-    return {image_id for class_ in classes.all_classes(db) for image_id in class_.examples}
+def _list_example_ids(db: Database) -> set[int]:
+    return {image_id for class_ in classes.load_active_classes(db) for image_id in class_.examples}
 
 
-def card(
-    data: DataSet, quality: Quality, files: list[str], choices: Choices, tag: str = "", lost: Sequence[str] = ()
+def build_card(
+    data: DataSet, quality: QualityFacts, files: list[str], choices: Choices, tag: str = "", lost: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return the card as one JSON value.
 
@@ -114,7 +116,7 @@ def card(
         "images": view.images,
         "images_missing": [{"image": name, "reason": reason} for name, reason in tallies.missing],
         "choices": choices.as_json(),
-        "choices_in_words": list(data.said),
+        "choices_in_words": list(data.sentences),
         "lost": list(lost),
         "unknown_cells": choices.unknown,
         "filled_in_by_model": data.fill and asdict(data.fill) | {"in_words": data.fill.sentences()},
@@ -133,7 +135,7 @@ def card(
                     {"state": state, "source": source, "cells": many}
                     for state, source, many in tallies.counts_of_class(column)
                 ],
-                "certificate": _certified(row_of_class[class_.id]),
+                "certificate": _select_certificate_fields(row_of_class[class_.id]),
             }
             for column, class_ in enumerate(view.classes)
         ],
@@ -143,7 +145,7 @@ def card(
         ],
         "answers": [
             {"annotator": annotator, "source": source, "month": month, "cells": many}
-            for (annotator, source, month), many in _by_month(data)
+            for (annotator, source, month), many in _count_by_month(data)
         ],
         "imported_answers_come_from": [
             {"annotator": annotator, "source": source, "cells": many}
@@ -152,10 +154,10 @@ def card(
         "model": {"method": quality.method, "parameters": quality.parameters, "backbone": quality.backbone}
         | ({"run": run.id, "version": run.version, "images_trained_on": run.images} if run else {"run": None}),
         "certificate": {
-            "overall": _certified(certified.overall),
+            "overall": _select_certificate_fields(certified.overall),
             "confidence": 0.95,
             "stopping_rule": certified.sentence(),
-            "target": TARGET,
+            "target": DEFAULT_TARGET_RECALL,
             "relabels": asdict(certified.relabels),
             "compared": certified.compared,
             "lacks": certified.lacks,
@@ -166,24 +168,24 @@ def card(
         }
         | ({} if certified.events is None else {"events": certified.events, "in_events": certified.in_events()}),
         "audits": [audit.as_json() for audit in certified.audits],
-        "how_audits_are_drawn": drawn_in_words(certified),
-        "assumed": [*ASSUMED, *([BLIND] if certified.audits else [])],
-        "limits": [*LIMITS, *([CONFIDENCE] if _has_intervals(certified) else [])],
+        "how_audits_are_drawn": describe_sampling(certified),
+        "assumed": [*ASSUMPTIONS, *([BLIND_AUDIT_SENTENCE] if certified.audits else [])],
+        "limits": [*LIMITATIONS, *([CONFIDENCE_SENTENCE] if _has_intervals(certified) else [])],
     }
 
 
-def drawn_in_words(certified: Certificate) -> str:
+def describe_sampling(certified: Certificate) -> str:
     """Return sentences about the random samples drawn for the certificate, and only about those that were drawn."""
     if not certified.audits:
         waiting = certified.overall.waiting
         return (
-            f"{NOT_DRAWN} {counted(waiting, 'drawn pair waits', 'drawn pairs wait')} for answers."
+            f"{NO_SAMPLE_SENTENCE} {format_count(waiting, 'drawn pair waits', 'drawn pairs wait')} for answers."
             if waiting
-            else NOT_DRAWN
+            else NO_SAMPLE_SENTENCE
         )
     with_run = sum(audit.run_id is not None for audit in certified.audits)
     where = "" if with_run == len(certified.audits) else " where there was a model"
-    return DRAWN.format(
+    return SAMPLING_SENTENCE.format(
         by=f" by the model's probability{where}" if with_run else "",
         accepted="; auto-accepted pairs are strata of their own"
         if certified.overall.accepted
@@ -197,7 +199,7 @@ def _has_intervals(certified: Certificate) -> bool:
     return bool(certified.audits or certified.compared)
 
 
-def _by_month(data: DataSet) -> list[tuple[tuple[str, str, str], int]]:
+def _count_by_month(data: DataSet) -> list[tuple[tuple[str, str, str], int]]:
     """Return ((annotator, source, "2026-11"), cells) pairs, in the order of the months."""
     view = data.view
     return sorted(
@@ -216,19 +218,19 @@ def paths(target: Path, is_folder: bool = False) -> list[Path]:
     return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
 
 
-def _missing(rows: list[dict[str, Any]], text: Text) -> list[str]:
+def _format_missing(rows: list[dict[str, Any]], text: TextEscaper) -> list[str]:
     if not rows:
         return []
-    names = ", ".join(text(row["image"]) for row in rows[:MISSING_NAMED])
-    rest = f" and {len(rows) - MISSING_NAMED:,} more" if len(rows) > MISSING_NAMED else ""
+    names = ", ".join(text(row["image"]) for row in rows[:MAX_MISSING_NAMED])
+    rest = f" and {len(rows) - MAX_MISSING_NAMED:,} more" if len(rows) > MAX_MISSING_NAMED else ""
     return [
-        f"{counted(len(rows), 'image is', 'images are')} missing: the files are gone or unreadable. Their labels are "
-        f"in the data set. Missing: {names}{rest}.",
+        f"{format_count(len(rows), 'image is', 'images are')} missing: the files are gone or unreadable. Their labels "
+        f"are in the data set. Missing: {names}{rest}.",
         "",
     ]
 
 
-def markdown(card: dict[str, Any], text: Text | None = None) -> str:
+def format_markdown(card: dict[str, Any], text: TextEscaper | None = None) -> str:
     """Return a card made by `card` as Markdown.
 
     Args:
@@ -236,7 +238,7 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
         text: Escapes names and other texts of people for the program that renders the card; None: for Markdown in
             general.
     """
-    text = text or _safe
+    text = text or _escape_markdown
     certified, model = card["certificate"], card["model"]
     run = f"run {model['run']}, version {model['version']}" if model["run"] else "no run yet"
     sources: Counter[tuple[str, str]] = Counter()
@@ -246,30 +248,30 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
     lines = [
         f"# Data card of {', '.join(text(name) for name in card['files'])}",
         "",
-        f"{counted(card['images'], 'image')}, {counted(len(card['classes']), 'class', 'classes')}. "
-        f"Made {card['made_at']} with {card['made_with']}. Suggestions by the method "
-        f"`{model['method']}` on `{model['backbone']}` ({run}).",
+        f"{format_count(card['images'], 'image')}, {format_count(len(card['classes']), 'class', 'classes')}. Made "
+        f"{card['made_at']} with {card['made_with']}. Suggestions by the method `{model['method']}` on "
+        f"`{model['backbone']}` ({run}).",
         "",
-        *_missing(card["images_missing"], text),
-        *_terms(card, text),
-        *_chosen(card, text),
+        *_format_missing(card["images_missing"], text),
+        *_format_terms(card, text),
+        *_format_choices(card, text),
         "## Where the labels came from",
         "",
         "| answer | from | count |",
         "|---|---|---:|",
         *(f"| {state} | {text(source)} | {cells:,} |" for (state, source), cells in sources.most_common()),
         "",
-        *_ruled_out(certified["ruled_out"], text),
-        *_answers(card["answers"], text),
-        *_origins(card["imported_answers_come_from"], text),
-        *_filled(card["filled_in_by_model"], text),
-        *_splits(card, text),
-        *_together(card["co_occurrence"], text),
+        *_format_ruled_out(certified["ruled_out"], text),
+        *_format_answers(card["answers"], text),
+        *_format_origins(card["imported_answers_come_from"], text),
+        *_format_filled_cells(card["filled_in_by_model"], text),
+        *_format_splits(card, text),
+        *_format_co_occurrence(card["co_occurrence"], text),
         "## How complete and how correct they are",
         "",
-        f"{certified['stopping_rule']}. {_figures(card)}:",
+        f"{certified['stopping_rule']}. {_figures_heading(card)}:",
         "",
-        *_by_class(card, text),
+        *_format_class_table(card, text),
         "",
         *([certified["in_events"], ""] if "in_events" in certified else []),
         *(f"* {text(sentence)}" for sentence in certified["lacks"]),
@@ -279,7 +281,7 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
         card["how_audits_are_drawn"],
         "",
         *(
-            f"* Audit {audit['id']}: {counted(audit['cells'], 'pair')}"
+            f"* Audit {audit['id']}: {format_count(audit['cells'], 'pair')}"
             f"{' of whole events' * ('by_event' in audit)}, sampled "
             f"{time.strftime('%Y-%m-%d', time.gmtime(audit['drawn_at']))}."
             for audit in card["audits"]
@@ -296,7 +298,7 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _figures(card: dict[str, Any]) -> str:
+def _figures_heading(card: dict[str, Any]) -> str:
     """Return the words that introduce the table of figures."""
     if card["audits"] or card["certificate"]["compared"]:
         return "Estimates with 95 % intervals"
@@ -305,14 +307,14 @@ def _figures(card: dict[str, Any]) -> str:
     return "Every pair has an answer and no audit has checked them. Figures if people's answers are right"
 
 
-def _terms(card: dict[str, Any], text: Text) -> list[str]:
+def _format_terms(card: dict[str, Any], text: TextEscaper) -> list[str]:
     """Return a list with the version, the license and the citation, as far as they were given."""
     given = [("Version", card["tag"]), ("License", card["license"]), ("Cite as", card["cite"])]
     lines = [f"* {name}: {text(value)}" for name, value in given if value]
     return [*lines, ""] if lines else []
 
 
-def _chosen(card: dict[str, Any], text: Text) -> list[str]:
+def _format_choices(card: dict[str, Any], text: TextEscaper) -> list[str]:
     sentences = [*card["choices_in_words"], *card["lost"]]
     choices = [f"* `{name}`: {text(json.dumps(value, ensure_ascii=False))}" for name, value in card["choices"].items()]
     if not choices and not sentences:
@@ -320,11 +322,11 @@ def _chosen(card: dict[str, Any], text: Text) -> list[str]:
     return ["## What was chosen", "", *choices, *(f"* {text(sentence)}" for sentence in sentences), ""]
 
 
-def _ruled_out(sentences: list[str], text: Text) -> list[str]:
+def _format_ruled_out(sentences: list[str], text: TextEscaper) -> list[str]:
     return [*(f"* {text(sentence)}" for sentence in sentences), ""] if sentences else []
 
 
-def _answers(answers: list[dict[str, Any]], text: Text) -> list[str]:
+def _format_answers(answers: list[dict[str, Any]], text: TextEscaper) -> list[str]:
     if not answers:
         return []
     return [
@@ -340,7 +342,7 @@ def _answers(answers: list[dict[str, Any]], text: Text) -> list[str]:
     ]
 
 
-def _origins(origins: list[dict[str, Any]], text: Text) -> list[str]:
+def _format_origins(origins: list[dict[str, Any]], text: TextEscaper) -> list[str]:
     if not origins:
         return []
     return [
@@ -353,7 +355,7 @@ def _origins(origins: list[dict[str, Any]], text: Text) -> list[str]:
     ]
 
 
-def _splits(card: dict[str, Any], text: Text) -> list[str]:
+def _format_splits(card: dict[str, Any], text: TextEscaper) -> list[str]:
     """Return a table with the images of each split, and its positives of each class."""
     splits = card["splits"]
     if not splits:
@@ -364,20 +366,20 @@ def _splits(card: dict[str, Any], text: Text) -> list[str]:
         "",
         f"| class | {' | '.join(text(name) for name in names)} |",
         f"|---|{'---:|' * len(names)}",
-        _row("**images**", [split["images"] for split in splits]),
+        _format_row("**images**", [split["images"] for split in splits]),
         *(
-            _row(text(name), [split["present"][name] for split in splits])
+            _format_row(text(name), [split["present"][name] for split in splits])
             for name in (class_["name"] for class_ in card["classes"])
         ),
         "",
     ]
 
 
-def _row(name: str, counts: list[int]) -> str:
+def _format_row(name: str, counts: list[int]) -> str:
     return f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |"
 
 
-def _together(pairs: list[dict[str, Any]], text: Text) -> list[str]:
+def _format_co_occurrence(pairs: list[dict[str, Any]], text: TextEscaper) -> list[str]:
     if not pairs:
         return []
     return [
@@ -390,7 +392,7 @@ def _together(pairs: list[dict[str, Any]], text: Text) -> list[str]:
     ]
 
 
-def _filled(fill: dict[str, Any] | None, text: Text) -> list[str]:
+def _format_filled_cells(fill: dict[str, Any] | None, text: TextEscaper) -> list[str]:
     """Return the section about cells that `--unknown model` filled in, with a table of the thresholds."""
     if fill is None:
         return []
@@ -402,49 +404,49 @@ def _filled(fill: dict[str, Any] | None, text: Text) -> list[str]:
         "| class | present from | count | expected wrong | absent up to | count | expected wrong | unanswered |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
         *(
-            f"| {text(row['name'])} "
-            f"| {_limit(row['present_from'])} | {row['present']:,} | {row['wrong_present']:,.1f} "
-            f"| {_limit(row['absent_to'])} | {row['absent']:,} | {row['wrong_absent']:,.1f} | {row['unknown']:,} |"
+            f"| {text(row['name'])} | {_format_threshold(row['present_from'])} | {row['present']:,} | "
+            f"{row['wrong_present']:,.1f} | {_format_threshold(row['absent_to'])} | {row['absent']:,} | "
+            f"{row['wrong_absent']:,.1f} | {row['unknown']:,} |"
             for row in fill["classes"]
         ),
         "",
     ]
 
 
-def _limit(threshold: float | None) -> str:
+def _format_threshold(threshold: float | None) -> str:
     return "never" if threshold is None else f"{threshold:g}"
 
 
-def _safe(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Return the text on one line and escaped, so that it cannot end a table cell or make HTML, an image or a link."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("<", "&lt;")
 
 
-def _certified(row: Row) -> dict[str, Any]:
+def _select_certificate_fields(row: CertificateRow) -> dict[str, Any]:
     keys = ("people", "accepted", "unknown", "audited", "recall", "recall_allowing", "precision", "missing", "seconds")
     return {name: value for name, value in row.as_json().items() if name in (*keys, "events")}
 
 
-def _by_class(card: dict[str, Any], text: Text) -> list[str]:
+def _format_class_table(card: dict[str, Any], text: TextEscaper) -> list[str]:
     """Return the table of the certificate, without columns that would have no figure."""
     kinds = ["recall", *(["recall_allowing"] if card["certificate"]["compared"] else []), "precision"]
-    names = {"recall": f"recall {IF_RIGHT}", "recall_allowing": "allowing for mistakes"}
+    names = {"recall": f"recall {IF_ANSWERS_ARE_RIGHT}", "recall_allowing": "allowing for mistakes"}
     titles = (names.get(kind, kind) for kind in kinds)
     return [
         f"| class | labeled | auto-accepted | {' | '.join(titles)} | missing | audited |",
         f"|---|---:|---:|{'---|' * len(kinds)}---|---:|",
-        *(_line(text(class_["name"]), class_["certificate"], kinds) for class_ in card["classes"]),
-        _line("**all classes**", card["certificate"]["overall"], kinds),
+        *(_format_class_row(text(class_["name"]), class_["certificate"], kinds) for class_ in card["classes"]),
+        _format_class_row("**all classes**", card["certificate"]["overall"], kinds),
     ]
 
 
-def _line(name: str, row: dict[str, Any], kinds: list[str]) -> str:
-    *shares, missing = (_interval(row[kind]) for kind in (*kinds, "missing"))
+def _format_class_row(name: str, row: dict[str, Any], kinds: list[str]) -> str:
+    *shares, missing = (_parse_interval(row[kind]) for kind in (*kinds, "missing"))
     people, accepted = f"{row['people']:,}", f"{row['accepted']:,}"
-    figures = (*map(share_in_words, shares), count_in_words(missing), f"{row['audited']:,}")
+    figures = (*map(describe_share, shares), describe_count(missing), f"{row['audited']:,}")
     return f"| {' | '.join((name, people, accepted, *figures))} |"
 
 
-def _interval(json: dict[str, Any]) -> Interval:
+def _parse_interval(json: dict[str, Any]) -> Interval:
     """Return the Interval of which `json` is the Interval.as_json."""
     return Interval(json["estimate"], json["low"] or 0.0, json["high"] or 0.0, json.get("reason", ""))

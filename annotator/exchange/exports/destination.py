@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from annotator.settings import Paths
-from annotator.store.database.read_only import may_write
-from annotator.store.pictures.files import content_of
+from annotator.store.database.read_only import can_write
+from annotator.store.pictures.files import compute_sha256
 
-OF_A_DOWNLOAD = re.compile(r"[0-9a-f]{32}")  # the names of the folders in Paths.downloads
-SEAL = "sealed_with"
-LARGEST_CARD = 64 * 1024 * 1024  # bytes; a larger file is not from an export
+DOWNLOAD_FOLDER_NAME = re.compile(r"[0-9a-f]{32}")  # the names of the folders in Paths.downloads
+SEAL_KEY = "sealed_with"
+MAX_CARD_BYTES = 64 * 1024 * 1024  # bytes; a larger file is not from an export
 
 
-class Listing:
+class FileDigest:
     """A count of files, and a digest of their names, sizes and modification times that ignores their order."""
 
     def __init__(self, count: int = 0, digest: int = 0):
@@ -41,7 +41,7 @@ class Listing:
         return {"count": self.count, "digest": f"{self._digest:064x}"}
 
 
-def problems_of_folder(target: Path, cards: list[Path]) -> list[str]:
+def find_folder_problems(target: Path, cards: list[Path]) -> list[str]:
     """Return why an export cannot become this folder; [] if it is missing, empty, or an export that nobody changed.
 
     Args:
@@ -53,7 +53,7 @@ def problems_of_folder(target: Path, cards: list[Path]) -> list[str]:
         return sentences
     if target.is_symlink() or not target.is_dir():
         return [f"{target} is not a folder. Name a new one."]
-    names = list(_files_below(target))
+    names = list(_list_files(target))
     if names and not _is_unchanged(target, names, cards):
         return [
             f"{target} holds other things, or was changed since an export wrote it. Name a new folder, or empty it."
@@ -61,7 +61,7 @@ def problems_of_folder(target: Path, cards: list[Path]) -> list[str]:
     return []
 
 
-def _files_below(folder: Path) -> Iterator[str]:
+def _list_files(folder: Path) -> Iterator[str]:
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if Path(place, name).is_symlink()]
         for name in [*files, *links]:
@@ -69,29 +69,29 @@ def _files_below(folder: Path) -> Iterator[str]:
 
 
 def _is_unchanged(folder: Path, names: list[str], cards: list[Path]) -> bool:
-    card = _sealed_card(cards[-1])
+    card = _read_sealed_card(cards[-1])
     if not card:
         return False
-    written, listing = card["written"], Listing()
+    written, listing = card["written"], FileDigest()
     try:
         for name in names:
             if folder / name == cards[-1]:
                 continue
             if name not in written:
                 listing.add(name, folder / name)
-            elif content_of(folder / name) != written[name]:
+            elif compute_sha256(folder / name) != written[name]:
                 return False
     except OSError:
         return False
-    return written.keys() <= set(names) and listing.as_json() == card.get("others", Listing().as_json())
+    return written.keys() <= set(names) and listing.as_json() == card.get("others", FileDigest().as_json())
 
 
-def problems_of_file(path: Path, target: Path, overwrite: bool) -> list[str]:
+def find_file_problems(path: Path, target: Path, overwrite: bool) -> list[str]:
     """Return why a further file of an export to `target` cannot be written; [] if it can."""
-    return problems([path, target.with_name(f"{target.stem}.card.json")], overwrite)
+    return find_problems([path, target.with_name(f"{target.stem}.card.json")], overwrite)
 
 
-def problems(paths: list[Path], overwrite: bool) -> list[str]:
+def find_problems(paths: list[Path], overwrite: bool) -> list[str]:
     """Return why the files of one export, the last of which is its JSON card, cannot be written; [] if they can.
 
     Args:
@@ -100,7 +100,7 @@ def problems(paths: list[Path], overwrite: bool) -> list[str]:
     """
     folder = paths[0].parent
     sentences = _folder_problems(folder)
-    known = _written_before(paths[-1])
+    known = _read_written_files(paths[-1])
     others: list[Path] = []
     for path in paths if not sentences else ():
         try:
@@ -113,8 +113,8 @@ def problems(paths: list[Path], overwrite: bool) -> list[str]:
         if stat.S_ISDIR(mode):
             sentences.append(f"{path} is a folder. Name a file in it, for example {path / 'labels.csv'}")
         elif not stat.S_ISREG(mode):
-            sentences.append(f"{path} is {_kind(mode)}, not a file. Name another one.")
-        elif not overwrite and not (known if path == paths[-1] else _sha256(path) == known.get(path.name)):
+            sentences.append(f"{path} is {_describe_file_type(mode)}, not a file. Name another one.")
+        elif not overwrite and not (known if path == paths[-1] else _hash_file(path) == known.get(path.name)):
             others.append(path)
     if others:
         listed = ", ".join(str(path) for path in others)
@@ -125,13 +125,15 @@ def problems(paths: list[Path], overwrite: bool) -> list[str]:
     return sentences
 
 
-def is_of_a_download(paths: Paths, folder: Path) -> bool:
+def is_download_folder(paths: Paths, folder: Path) -> bool:
     """Return whether a folder is one that was made for a single download, or lies in one."""
     parts = folder.relative_to(paths.downloads).parts if folder.is_relative_to(paths.downloads) else ()
-    return bool(parts and OF_A_DOWNLOAD.fullmatch(parts[0]))
+    return bool(parts and DOWNLOAD_FOLDER_NAME.fullmatch(parts[0]))
 
 
-def sealed(card: dict[str, Any], path: Path, written: dict[str, str], others: Listing | None = None) -> dict[str, Any]:
+def seal_card(
+    card: dict[str, Any], path: Path, written: dict[str, str], others: FileDigest | None = None
+) -> dict[str, Any]:
     """Return the card with the list of files that were written (name -> sha256) and its seal, to be written to `path`.
 
     Args:
@@ -143,17 +145,17 @@ def sealed(card: dict[str, Any], path: Path, written: dict[str, str], others: Li
     In an export to files, the files of an earlier export with the same card (labels.csv and labels.jsonl) stay listed.
     """
     if others is None:
-        complete = card | {"written": _written_before(path) | written}
+        complete = card | {"written": _read_written_files(path) | written}
     else:
         complete = card | {"written": written, "others": others.as_json()}
-    return complete | {SEAL: _seal(complete)}
+    return complete | {SEAL_KEY: _compute_seal(complete)}
 
 
 def _folder_problems(folder: Path) -> list[str]:
     place = folder.resolve()
     project = next((parent for parent in (place, *place.parents) if os.path.lexists(Paths(parent).database)), None)
     exports = Paths(project).exports if project else place
-    if project and not place.is_relative_to(exports) and not is_of_a_download(Paths(project), place):
+    if project and not place.is_relative_to(exports) and not is_download_folder(Paths(project), place):
         return [
             f"{folder} is in the project {project}: an export could overwrite what is kept there. Name a place outside "
             f"it, or {exports}"
@@ -162,41 +164,41 @@ def _folder_problems(folder: Path) -> list[str]:
         place = project  # the exports folder is made when it is written to
     if not place.is_dir():
         return [f"There is no folder {folder} to write to. Make it first."]
-    if not may_write(place):
+    if not can_write(place):
         return [f"The folder {folder} may not be written. Check its rights."]
     return []
 
 
-def _written_before(card: Path) -> dict[str, str]:
+def _read_written_files(card: Path) -> dict[str, str]:
     """Return name -> sha256 of the files that a JSON card lists; {} unless an export wrote it and nobody changed it."""
-    content = _sealed_card(card)
+    content = _read_sealed_card(card)
     return content["written"] if content else {}
 
 
-def _sealed_card(card: Path) -> dict[str, Any]:
+def _read_sealed_card(card: Path) -> dict[str, Any]:
     """Return a JSON card without its seal; {} unless an export wrote it and nobody changed it."""
     try:
-        if not stat.S_ISREG(card.lstat().st_mode) or card.lstat().st_size > LARGEST_CARD:
+        if not stat.S_ISREG(card.lstat().st_mode) or card.lstat().st_size > MAX_CARD_BYTES:
             return {}
         content = json.loads(card.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    if not isinstance(content, dict) or content.pop(SEAL, None) != _seal(content):
+    if not isinstance(content, dict) or content.pop(SEAL_KEY, None) != _compute_seal(content):
         return {}
     return content
 
 
-def _seal(card: dict[str, Any]) -> str:
+def _compute_seal(card: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(card, sort_keys=True).encode()).hexdigest()
 
 
-def _sha256(path: Path) -> str | None:
+def _hash_file(path: Path) -> str | None:
     try:
-        return content_of(path)
+        return compute_sha256(path)
     except OSError:
         return None
 
 
-def _kind(mode: int) -> str:
+def _describe_file_type(mode: int) -> str:
     kinds = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
     return kinds.get(stat.S_IFMT(mode), "a device")

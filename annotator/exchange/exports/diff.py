@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from annotator.exchange.formats.view import STATE_WORDS
-from annotator.indexing import positions
-from annotator.shares import counted
+from annotator.exchange.formats.export_view import STATE_WORDS
+from annotator.humanize import format_count
+from annotator.indexing import find_positions
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels.tagged_exports import TaggedCells
 
-EXAMPLES = 3  # image names shown for each kind of change
-ROWS_AT_ONCE = 4096
-WORDS = tuple(word or "unknown" for word in STATE_WORDS)
+MAX_EXAMPLES = 3  # image names shown for each kind of change
+IMAGES_PER_BATCH = 4096
+STATE_NAMES = tuple(word or "unknown" for word in STATE_WORDS)
 
 Change = tuple[int, int, int, int]
-"""Image id, class id, and the places in WORDS of its state before and after."""
+"""Image id, class id, and the places in STATE_NAMES of its state before and after."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class Diff:
         pairs = sum(change.pairs for change in self.changes)
         sentences = [
             f"Images: {self.images_added:,} added, {self.images_removed:,} removed, {self.images_in_both:,} in both.",
-            f"{counted(pairs, 'pair')} of {counted(self.images_changed, 'image')} changed.",
+            f"{format_count(pairs, 'pair')} of {format_count(self.images_changed, 'image')} changed.",
         ]
         for what, names in (("added", self.classes_added), ("removed", self.classes_removed)):
             if names:
-                sentences.append(f"{counted(len(names), 'class', 'classes')} {what}: {', '.join(names)}.")
+                sentences.append(f"{format_count(len(names), 'class', 'classes')} {what}: {', '.join(names)}.")
         sentences += [f"Class {before!r} is called {after!r} now." for before, after in self.renamed]
         for change in self.changes:
             such = f" (such as {', '.join(change.examples)})"
@@ -71,7 +71,7 @@ class Diff:
         return sentences
 
 
-def compare(
+def compare_exports(
     db: Database, before: TaggedCells, after: TaggedCells, on_change: Callable[[str, str, str, str], None] | None = None
 ) -> Diff:
     """Return the differences between two exports of one project.
@@ -88,17 +88,17 @@ def compare(
     pairs: Counter[tuple[int, int, int]] = Counter()
     examples: dict[tuple[int, int, int], list[int]] = {}
     changed = 0
-    for changes in _changes(before, after, in_both, shared):
-        names = _names(db, changes) if on_change else {}
+    for changes in _find_changes(before, after, in_both, shared):
+        names = _load_image_names(db, changes) if on_change else {}
         changed += len({image_id for image_id, *_ in changes})
         for image_id, *kind_ in changes:
             kind = (kind_[0], kind_[1], kind_[2])
             pairs[kind] += 1
-            if pairs[kind] <= EXAMPLES:
+            if pairs[kind] <= MAX_EXAMPLES:
                 examples.setdefault(kind, []).append(image_id)
             if on_change:
-                on_change(names[image_id], new[kind[0]], WORDS[kind[1]], WORDS[kind[2]])
-    shown = _names(db, [(image_id, 0, 0, 0) for ids in examples.values() for image_id in ids])
+                on_change(names[image_id], new[kind[0]], STATE_NAMES[kind[1]], STATE_NAMES[kind[2]])
+    shown = _load_image_names(db, [(image_id, 0, 0, 0) for ids in examples.values() for image_id in ids])
     return Diff(
         images_added=len(after.image_ids) - len(in_both),
         images_removed=len(before.image_ids) - len(in_both),
@@ -109,25 +109,29 @@ def compare(
         renamed=[(old[class_id], new[class_id]) for class_id in shared if old[class_id] != new[class_id]],
         changes=[
             ClassChange(
-                new[kind[0]], WORDS[kind[1]], WORDS[kind[2]], count, [shown[image_id] for image_id in examples[kind]]
+                new[kind[0]],
+                STATE_NAMES[kind[1]],
+                STATE_NAMES[kind[2]],
+                count,
+                [shown[image_id] for image_id in examples[kind]],
             )
             for kind, count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
         ],
     )
 
 
-def _changes(
+def _find_changes(
     before: TaggedCells, after: TaggedCells, in_both: np.ndarray, shared: Sequence[int]
 ) -> Iterator[list[Change]]:
-    """Yield lists of the changed pairs, for ROWS_AT_ONCE images at a time."""
+    """Yield lists of the changed pairs, for IMAGES_PER_BATCH images at a time."""
     columns = [
         [place for class_id in shared for place, (other, _) in enumerate(cells.classes) if other == class_id]
         for cells in (before, after)
     ]
-    for start in range(0, len(in_both), ROWS_AT_ONCE):
-        ids = in_both[start : start + ROWS_AT_ONCE]
+    for start in range(0, len(in_both), IMAGES_PER_BATCH):
+        ids = in_both[start : start + IMAGES_PER_BATCH]
         old, new = (
-            cells.states[positions(ids, cells.image_ids)[0]][:, chosen]
+            cells.states[find_positions(ids, cells.image_ids)[0]][:, chosen]
             for cells, chosen in zip((before, after), columns, strict=True)
         )
         rows, places = np.nonzero(old != new)
@@ -136,9 +140,9 @@ def _changes(
         yield [(image_id, shared[place], *states_) for image_id, place, states_ in cells]
 
 
-def _names(db: Database, changes: Sequence[Change]) -> dict[int, str]:
+def _load_image_names(db: Database, changes: Sequence[Change]) -> dict[int, str]:
     ids = sorted({image_id for image_id, *_ in changes})
     names: dict[int, str] = {}
     for start in range(0, len(ids), 10_000):
-        names |= {key: image.name for key, image in images.images(db, ids[start : start + 10_000]).items()}
+        names |= {key: image.name for key, image in images.load_images(db, ids[start : start + 10_000]).items()}
     return names

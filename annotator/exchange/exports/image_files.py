@@ -13,20 +13,20 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.files.safe_names import folded, safe_name
+from annotator.exchange.files.safe_names import fold_name, safe_name
 from annotator.records import Image
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.images.band_setting import shown_bands
-from annotator.store.labels import blocks
-from annotator.store.locations.location import Source, open_source, read
+from annotator.store.images.band_setting import get_shown_bands
+from annotator.store.labels import export_reads
+from annotator.store.locations.location import ImageSource, open_source, read_remote_file
 from annotator.store.pictures.decoding import BadImage, open_rgb
 
-QUALITY = 90  # JPEG quality
-READ_AT_ONCE = 10_000  # names
+JPEG_QUALITY = 90  # JPEG quality
+NAMES_PER_BATCH = 10_000  # names
 
 
-class Names:
+class ExportFileNames:
     """The file name of every image of an export: the image's own name, made safe, if its stem is unique.
 
     Stems are unique even if case is ignored, because formats write "<stem>.txt" and "<stem>.xml" beside the images, and
@@ -37,38 +37,38 @@ class Names:
     def __init__(self, db: Database, ids: np.ndarray, choices: Choices):
         self._ending = ".jpg" if choices.images == "resize" else None
         keys = [np.zeros(0, np.int64)]
-        for start in range(0, len(ids), READ_AT_ONCE):
-            rows = blocks.image_rows(db, ids[start : start + READ_AT_ONCE])
-            keys.append(np.array([_key(stem_of(row[1])) for row in rows], np.int64))
+        for start in range(0, len(ids), NAMES_PER_BATCH):
+            rows = export_reads.load_image_rows(db, ids[start : start + NAMES_PER_BATCH])
+            keys.append(np.array([_hash_stem(safe_stem(row[1])) for row in rows], np.int64))
         every = np.concatenate(keys)
         _, which, many = np.unique(every, return_inverse=True, return_counts=True)
         self._is_shared = many[which] > 1
 
-    def of(self, block: Sequence[Image], start: int) -> list[str]:
+    def list_file_names(self, block: Sequence[Image], start: int) -> list[str]:
         """Return the file names of consecutive images, the first of which is number `start` of the export."""
         names: list[str] = []
         for place, image in enumerate(block, start=start):
-            stem = stem_of(image.name) + (f"~{image.id}" if self._is_shared[place] else "")
-            names.append(stem + (self._ending or ending_of(image.name)))
+            stem = safe_stem(image.name) + (f"~{image.id}" if self._is_shared[place] else "")
+            names.append(stem + (self._ending or lower_suffix(image.name)))
         return names
 
 
-def stem_of(name: str) -> str:
+def safe_stem(name: str) -> str:
     """Return the stem of an image's name, as `safe_name` writes it."""
     return safe_name(PurePosixPath(name).stem)
 
 
-def ending_of(name: str) -> str:
+def lower_suffix(name: str) -> str:
     """Return the ending of an image's name in lower case, as readers look for it."""
     return PurePosixPath(name).suffix.lower()
 
 
-def _key(stem: str) -> int:
+def _hash_stem(stem: str) -> int:
     # A hash, so that each of a million names takes eight bytes; a collision only makes both names longer.
-    return hash(folded(stem))
+    return hash(fold_name(stem))
 
 
-class Linked:
+class LinkRecorder:
     """A record of the files that got a hard link and so a new ctime.
 
     Without it, each of these files would be read in full at the next check of whether it still holds its image.
@@ -85,7 +85,7 @@ class Linked:
     def record(self, db: Database) -> None:
         """Store the noted states in the project; call it outside of any transaction."""
         if not db.read_only:
-            images.record_links(db, np.array(self._rows, np.int64).reshape(-1, 4))
+            images.record_hard_links(db, np.array(self._rows, np.int64).reshape(-1, 4))
         self._rows = array("q")
 
 
@@ -106,7 +106,7 @@ class Placer:
         db: Database,
         how: str,
         pixels: int,
-        linked: Linked,
+        linked: LinkRecorder,
         *,
         packed: bool = False,
         check: Callable[[], None] | None = None,
@@ -124,12 +124,12 @@ class Placer:
         if self._how == "none":
             return False
         try:
-            source = images.image_source(self._db, image.id)
+            source = images.find_image_source(self._db, image.id)
             if self._how == "resize":
-                target.write_bytes(self._resized(source))
+                target.write_bytes(self._resize_image(source))
                 self.counts["resized"] += 1
             elif not isinstance(source, Path):  # at an address: no file to link to
-                target.write_bytes(read(source, patient=True))
+                target.write_bytes(read_remote_file(source, patient=True))
                 self.counts["copied"] += 1
             elif self._packed:
                 target.symlink_to(source)
@@ -138,30 +138,30 @@ class Placer:
                 shutil.copyfile(source, target)
                 self.counts["copied"] += 1
             else:
-                self._link(image.id, source, target)
+                self._link_file(image.id, source, target)
         except (AnnotatorError, BadImage):
             self.counts["unreadable"] += 1
             return False
         return True
 
-    def content(self, image: Image) -> bytes | None:
+    def read_content(self, image: Image) -> bytes | None:
         """Return the bytes that `place` would write; None if the export has no images or the file cannot be read."""
         self._check()
         if self._how == "none":
             return None
         try:
-            source = images.image_source(self._db, image.id)
+            source = images.find_image_source(self._db, image.id)
             if self._how == "resize":
-                content = self._resized(source)
+                content = self._resize_image(source)
             else:
-                content = source.read_bytes() if isinstance(source, Path) else read(source, patient=True)
+                content = source.read_bytes() if isinstance(source, Path) else read_remote_file(source, patient=True)
         except (AnnotatorError, BadImage, OSError):
             self.counts["unreadable"] += 1
             return None
         self.counts["resized" if self._how == "resize" else "copied"] += 1
         return content
 
-    def said(self) -> list[str]:
+    def format_sentences(self) -> list[str]:
         """Return a sentence with the number of images placed in each way, and one about unreadable images if any."""
         words = [f"{count:,} {what}" for what, count in sorted(self.counts.items()) if what != "unreadable"]
         sentences = [f"Images: {', '.join(words)}."] if words else []
@@ -169,7 +169,7 @@ class Placer:
             sentences.append(f"{missing:,} {'image' if missing == 1 else 'images'} could not be read and left out.")
         return sentences
 
-    def _link(self, image_id: int, source: Path, target: Path) -> None:
+    def _link_file(self, image_id: int, source: Path, target: Path) -> None:
         with suppress(OSError):
             before = source.stat()
             os.link(source, target)
@@ -183,10 +183,10 @@ class Placer:
         shutil.copyfile(source, target)
         self.counts["copied"] += 1
 
-    def _resized(self, source: Source) -> bytes:
+    def _resize_image(self, source: ImageSource) -> bytes:
         width, height = self._pixels, self._pixels
-        picture = open_rgb(open_source(source, patient=True), (width, height), shown_bands(self._db))
+        picture = open_rgb(open_source(source, patient=True), (width, height), get_shown_bands(self._db))
         picture.thumbnail((width, height))
         content = io.BytesIO()
-        picture.save(content, "JPEG", quality=QUALITY)
+        picture.save(content, "JPEG", quality=JPEG_QUALITY)
         return content.getvalue()

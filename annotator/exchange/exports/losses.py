@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.formats.format import Format
-from annotator.shares import counted
+from annotator.humanize import format_count
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Loss:
         return f"{self.text.replace(': 1 pair would be', ': 1 pair is').replace('would be lost', 'are lost')}."
 
 
-class WouldLose(AnnotatorError):
+class LossyExportError(AnnotatorError):
     """Raised for an export that would lose labels, without the consent `lossy`."""
 
     def __init__(self, lost: Sequence[Loss]):
@@ -38,17 +38,17 @@ class WouldLose(AnnotatorError):
         self.lost = lost
 
 
-def can_lose(format_: Format) -> bool:
+def can_lose_labels(format_: Format) -> bool:
     """Return whether the format has no room for unknown, unsure or absent cells."""
     return format_.lost.unknown or format_.lost.unsure or format_.lost.absent
 
 
-def losses(format_: Format, tallies: Tallies) -> list[Loss]:
+def find_losses(format_: Format, tallies: Tallies) -> list[Loss]:
     """Return the losses of writing a data set with these tallies in the format; [] if nothing is lost."""
     name, lost = format_.name, format_.lost
     found: list[Loss] = []
     if lost.unknown and tallies.unknown:
-        unknown = counted(tallies.unknown, "pair")
+        unknown = format_count(tallies.unknown, "pair")
         alike = f", and look like the {tallies.absent:,} absent ones" if lost.absent and tallies.absent else ""
         found.append(
             Loss(
@@ -61,7 +61,7 @@ def losses(format_: Format, tallies: Tallies) -> list[Loss]:
     elif lost.absent and not lost.unknown and tallies.absent:
         found.append(
             Loss(
-                f"{name} has no room for 'absent': {counted(tallies.absent, 'pair')} would be lost",
+                f"{name} has no room for 'absent': {format_count(tallies.absent, 'pair')} would be lost",
                 "Choose another format",
                 "To keep them, choose another format.",
             )
@@ -69,7 +69,7 @@ def losses(format_: Format, tallies: Tallies) -> list[Loss]:
     if lost.unsure and tallies.unsure:
         found.append(
             Loss(
-                f"{name} has no room for 'unsure': {counted(tallies.unsure, 'pair')} would be lost",
+                f"{name} has no room for 'unsure': {format_count(tallies.unsure, 'pair')} would be lost",
                 "Use --state present --state absent, by which they count as unknown",
                 "To have them count as unanswered, choose the answers present and absent only; to keep them, choose "
                 "another format.",

@@ -12,43 +12,43 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.images import appearances, images
-from annotator.store.images.band_setting import shown_bands
+from annotator.store.images.band_setting import get_shown_bands
 from annotator.store.locations.location import open_source
-from annotator.store.pictures.appearance import HASH_SIDE, hash_of
+from annotator.store.pictures.appearance import HASH_SIDE, compute_difference_hash
 from annotator.store.pictures.decoding import BadImage, open_rgb
-from models.near_duplicates import similar
+from models.near_duplicates import group_similar_hashes
 
-AT_ONCE = 1000
+IMAGES_PER_BATCH = 1000
 
 
-def groups(db: Database, ids: np.ndarray, progress: Callable[[int, int], None]) -> np.ndarray:
+def find_groups(db: Database, ids: np.ndarray, progress: Callable[[int, int], None]) -> np.ndarray:
     """Return the group of each image, (N,) int64 from 0 on.
 
     Reads the files of images that the worker has not measured; one whose file cannot be read gets a group of its own.
     """
-    known = appearances.hashes(db, ids)
+    known = appearances.load_hashes(db, ids)
 
     def hash_(image_id: int) -> int | None:
-        return known[image_id] if image_id in known else _hash_of(db, image_id)
+        return known[image_id] if image_id in known else _compute_hash(db, image_id)
 
     hashes = np.zeros(len(ids), np.int64)
     unreadable = np.zeros(len(ids), bool)
     with ThreadPoolExecutor() as pool:
-        for start in range(0, len(ids), AT_ONCE):
-            some = ids[start : start + AT_ONCE].tolist()
+        for start in range(0, len(ids), IMAGES_PER_BATCH):
+            some = ids[start : start + IMAGES_PER_BATCH].tolist()
             for place, value in enumerate(pool.map(hash_, some), start=start):
                 hashes[place], unreadable[place] = value or 0, value is None
-            progress(min(start + AT_ONCE, len(ids)), len(ids))
-    groups_ = similar(hashes.view(np.uint64))
+            progress(min(start + IMAGES_PER_BATCH, len(ids)), len(ids))
+    groups_ = group_similar_hashes(hashes.view(np.uint64))
     alone = np.cumsum(unreadable) + (groups_.max() if len(ids) else 0)
     _, numbered = np.unique(np.where(unreadable, alone, groups_), return_inverse=True)
     return numbered.astype(np.int64)
 
 
-def _hash_of(db: Database, image_id: int) -> int | None:
+def _compute_hash(db: Database, image_id: int) -> int | None:
     try:
-        source = open_source(images.image_source(db, image_id), patient=True)
-        picture = open_rgb(source, (HASH_SIDE * 4, HASH_SIDE * 4), shown_bands(db))
+        source = open_source(images.find_image_source(db, image_id), patient=True)
+        picture = open_rgb(source, (HASH_SIDE * 4, HASH_SIDE * 4), get_shown_bands(db))
     except (AnnotatorError, BadImage):
         return None
-    return hash_of(picture.convert("L"))
+    return compute_difference_hash(picture.convert("L"))

@@ -15,11 +15,11 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.exports import destination
 from annotator.exchange.exports.image_files import Placer
 from annotator.records import Image
-from annotator.store.database.files_together import Together
-from annotator.store.pictures.files import content_of
+from annotator.store.database.files_together import FileGroup
+from annotator.store.pictures.files import compute_sha256
 
-FILES_HASHED = 200
-SIGN_OF_LIFE = 500  # images after which the temporary folder is marked as in use
+MAX_FILES_HASHED = 200
+IMAGES_PER_TOUCH = 500  # images after which the temporary folder is marked as in use
 
 
 class _Output:
@@ -29,12 +29,12 @@ class _Output:
         raise NotImplementedError
 
     @contextmanager
-    def text(self, name: str = "") -> Generator[TextIO]:
+    def open_text(self, name: str = "") -> Generator[TextIO]:
         with self.path(name).open("w", newline="", encoding="utf-8") as file:
             yield file
 
     @contextmanager
-    def binary(self, name: str = "") -> Generator[BinaryIO]:
+    def open_binary(self, name: str = "") -> Generator[BinaryIO]:
         with self.path(name).open("wb") as file:
             yield file
 
@@ -42,7 +42,7 @@ class _Output:
 class FileOutput(_Output):
     """The output of an export to one file: the file itself, and files beside it. Satisfies formats.view.Output."""
 
-    def __init__(self, target: Path, files: Together, overwrite: bool):
+    def __init__(self, target: Path, files: FileGroup, overwrite: bool):
         self.target, self._files, self._overwrite = target, files, overwrite
 
     def path(self, name: str = "") -> Path:
@@ -51,21 +51,21 @@ class FileOutput(_Output):
         if final not in self._files.parts:
             if final.parent != self.target.parent:
                 raise ValueError(f"{name!r} must be an ending: this format is one file")
-            if problems := destination.problems_of_file(final, self.target, self._overwrite):
+            if problems := destination.find_file_problems(final, self.target, self._overwrite):
                 raise AnnotatorError("Nothing was exported: " + " ".join(problems))
-        return self._files.part(final)
+        return self._files.add_file(final)
 
-    def image(self, image: Image, name: str) -> bool:
+    def write_image(self, image: Image, name: str) -> bool:
         """Return False: an export to one file has no image files."""
         return False
 
-    def image_bytes(self, image: Image) -> bytes | None:
+    def read_image(self, image: Image) -> bytes | None:
         """Return None: an export to one file has no image files."""
         return None
 
-    def written(self) -> dict[str, str]:
+    def hash_files(self) -> dict[str, str]:
         """Return name -> sha256 of all files written so far."""
-        return {path.name: content_of(part) for path, part in self._files.parts.items() if part.exists()}
+        return {path.name: compute_sha256(part) for path, part in self._files.parts.items() if part.exists()}
 
     def paths(self) -> list[Path]:
         """Return the final paths, in the order in which the files were begun."""
@@ -79,40 +79,40 @@ class FolderOutput(_Output):
         self._folder, self._placer = folder, placer
         self._made = {folder}
         self._names: dict[str, None] = {}
-        self._placed = destination.Listing()
+        self._placed = destination.FileDigest()
 
     def path(self, name: str = "") -> Path:
         """Return the path of a file in the folder, and list it among the files written."""
-        path = self._inside(name)
+        path = self._make_path(name)
         self._names[name] = None
         return path
 
-    def image(self, image: Image, name: str) -> bool:
+    def write_image(self, image: Image, name: str) -> bool:
         """Place the file of an image in the folder, as Output.image describes it."""
-        path = self._inside(name)
+        path = self._make_path(name)
         if not self._placer.place(image, path):
             return False
         self._placed.add(name, path)
-        if self._placed.count % SIGN_OF_LIFE == 0:
+        if self._placed.count % IMAGES_PER_TOUCH == 0:
             os.utime(self._folder)
         return True
 
-    def image_bytes(self, image: Image) -> bytes | None:
+    def read_image(self, image: Image) -> bytes | None:
         """Return the file of an image as bytes, as Output.image_bytes describes it."""
-        return self._placer.content(image)
+        return self._placer.read_content(image)
 
     def names(self) -> list[str]:
         """Return the names of the files written so far, without images."""
         return list(self._names)
 
-    def sealed(self) -> tuple[dict[str, str], destination.Listing]:
-        """Return name -> sha256 of the first FILES_HASHED files, and the listing of all other files and the images."""
+    def hash_files(self) -> tuple[dict[str, str], destination.FileDigest]:
+        """Return (name -> sha256 of the first MAX_FILES_HASHED files, listing of the other files and the images)."""
         names = list(self._names)
-        for name in names[FILES_HASHED:]:
+        for name in names[MAX_FILES_HASHED:]:
             self._placed.add(name, self._folder / name)
-        return {name: content_of(self._folder / name) for name in names[:FILES_HASHED]}, self._placed
+        return {name: compute_sha256(self._folder / name) for name in names[:MAX_FILES_HASHED]}, self._placed
 
-    def _inside(self, name: str) -> Path:
+    def _make_path(self, name: str) -> Path:
         parts = PurePosixPath(name).parts
         if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name or "\0" in name:
             raise ValueError(f"{name!r} is no name inside the folder of an export")

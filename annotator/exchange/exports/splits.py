@@ -15,16 +15,16 @@ from scipy.sparse.csgraph import connected_components
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports import near_duplicates
-from annotator.exchange.exports.choices import SIMILAR, Choices, existing_attribute, shares
+from annotator.exchange.exports.choices import SPLIT_BY_SIMILARITY, Choices, find_split_attribute, parse_split_shares
 from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.files.safe_names import safe_names
-from annotator.indexing import positions
-from annotator.shares import counted
+from annotator.humanize import format_count
+from annotator.indexing import find_positions
 from annotator.store.database.database import Database
 from annotator.store.events import membership
-from annotator.store.labels import blocks
+from annotator.store.labels import export_reads
 
-MOST_EXISTING = 100  # values of an attribute that names splits; an attribute with more is not about splits
+MAX_EXISTING_SPLITS = 100  # values of an attribute that names splits; an attribute with more is not about splits
 
 
 def assign(
@@ -44,22 +44,22 @@ def assign(
     Raises:
         AnnotatorError: The attribute has too many values to be splits.
     """
-    if attribute := existing_attribute(choices.splits):
-        return _existing(db, attribute, ids)
-    wanted = shares(choices.splits)
+    if attribute := find_split_attribute(choices.splits):
+        return _read_existing_splits(db, attribute, ids)
+    wanted = parse_split_shares(choices.splits)
     if not wanted:
         return (), np.zeros(0, np.int16)
     starts, classes = tallies.positives()
-    if choices.split_by == SIMILAR:
-        groups = near_duplicates.groups(db, ids, progress)
+    if choices.split_by == SPLIT_BY_SIMILARITY:
+        groups = near_duplicates.find_groups(db, ids, progress)
     else:
         groups = _groups(db, choices.split_by, ids)
-    if (events := membership.events_of(db, ids)) is not None:
-        groups = _joined(membership.numbered(events), groups)
-    return tuple(wanted), stratified(starts, classes, list(wanted.values()), choices.seed, groups)
+    if (events := membership.load_event_ids(db, ids)) is not None:
+        groups = _merge_groups(membership.number_events(events), groups)
+    return tuple(wanted), stratify(starts, classes, list(wanted.values()), choices.seed, groups)
 
 
-def _joined(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
+def _merge_groups(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
     """Return the groups that keep together what either does, (N,) from 0 on."""
     if second is None or not len(first):
         return first
@@ -70,7 +70,7 @@ def _joined(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
     return np.unique(component[first], return_inverse=True)[1]
 
 
-def counts(
+def count_positives(
     names: tuple[str, ...], split_of: np.ndarray, tallies: Tallies, class_names: list[str]
 ) -> list[dict[str, Any]]:
     """Return for each split its name, images and present (class -> images); [] without splits.
@@ -93,18 +93,18 @@ def counts(
     return [split for split in every if split["name"] or split["images"]]
 
 
-def said(names: tuple[str, ...], split_of: np.ndarray) -> list[str]:
+def describe_splits(names: tuple[str, ...], split_of: np.ndarray) -> list[str]:
     """Return sentences with the number of images in each split and in none."""
     if not names:
         return []
     counts = Counter(split_of.tolist())
     sentences = [f"Splits: {', '.join(f'{name} {counts[place]:,}' for place, name in enumerate(names))} images."]
     if counts[-1]:
-        sentences.append(f"{counted(counts[-1], 'image is', 'images are')} in no split.")
+        sentences.append(f"{format_count(counts[-1], 'image is', 'images are')} in no split.")
     return sentences
 
 
-def stratified(
+def stratify(
     starts: np.ndarray, classes: np.ndarray, wanted: list[float], seed: int, groups: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the split of each image, (N,) int16.
@@ -134,7 +134,9 @@ def stratified(
     by_class = np.lexsort((rank[of_group], of_class))
     bounds = np.searchsorted(of_class[by_class], np.arange(width + 1))
     ordered = of_group[by_class]
-    fill = _Filling(wanted, np.bincount(of_class, many, minlength=width), images, rng.random((members, len(wanted))))
+    fill = _SplitQuotas(
+        wanted, np.bincount(of_class, many, minlength=width), images, rng.random((members, len(wanted)))
+    )
     split = [-1] * members
     class_list, many_list, size_list = of_class.tolist(), many.tolist(), sizes.tolist()
     left = np.bincount(of_class, many, minlength=width)
@@ -144,17 +146,17 @@ def stratified(
             if split[group] < 0:
                 positives = range(first[group], first[group + 1])
                 cells_ = [(class_list[place], many_list[place]) for place in positives]
-                split[group] = fill.put(group, rarest, cells_, size_list[group])
+                split[group] = fill.assign_group(group, rarest, cells_, size_list[group])
                 for class_, count in cells_:
                     left[class_] -= count
         left[rarest] = 0
     for group in np.argsort(rank).tolist():
         if split[group] < 0:
-            split[group] = fill.put(group, None, [], size_list[group])
+            split[group] = fill.assign_group(group, None, [], size_list[group])
     return np.array(split, np.int16)[groups] if images else np.zeros(0, np.int16)
 
 
-class _Filling:
+class _SplitQuotas:
     """The number of positives of each class, and of images, that each split still lacks."""
 
     def __init__(self, wanted: list[float], positives: np.ndarray, images: int, ties: np.ndarray):
@@ -162,7 +164,7 @@ class _Filling:
         self._images = [share * images for share in wanted]
         self._ties = ties
 
-    def put(self, group: int, class_: int | None, cells: list[tuple[int, int]], size: int) -> int:
+    def assign_group(self, group: int, class_: int | None, cells: list[tuple[int, int]], size: int) -> int:
         """Put a group into the split that lacks most positives of a class, then most images; return the split."""
         ties, images = self._ties[group], self._images
         wants = images if class_ is None else self._of_class[class_]
@@ -173,16 +175,16 @@ class _Filling:
         return split
 
 
-def _existing(db: Database, attribute: str, ids: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-    image_ids, values = blocks.values_of(db, attribute)
+def _read_existing_splits(db: Database, attribute: str, ids: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+    image_ids, values = export_reads.load_attribute_values(db, attribute)
     words = sorted(set(values))
-    if len(words) > MOST_EXISTING:
+    if len(words) > MAX_EXISTING_SPLITS:
         raise AnnotatorError(
             f"The attribute {attribute!r} has {len(words):,} different values, such as {words[0]!r}; at most "
-            f"{MOST_EXISTING} can be splits. To keep images of one value together: --split-by {attribute}"
+            f"{MAX_EXISTING_SPLITS} can be splits. To keep images of one value together: --split-by {attribute}"
         )
     place_of = {word: place for place, word in enumerate(words)}
-    rows, known = positions(ids, image_ids)
+    rows, known = find_positions(ids, image_ids)
     of_value = np.array([place_of[value] for value in values], np.int16)
     split_of = np.full(len(ids), -1, np.int16)
     split_of[known] = of_value[rows[known]]
@@ -200,9 +202,9 @@ def _groups(db: Database, split_by: str, ids: np.ndarray) -> np.ndarray | None:
     if split_by == "folder":
         names: list[object] = []
         for start in range(0, len(ids), 10_000):
-            names += blocks.folders_of(db, ids[start : start + 10_000])
+            names += export_reads.load_folder_names(db, ids[start : start + 10_000])
     else:
-        image_ids, values = blocks.values_of(db, split_by)
+        image_ids, values = export_reads.load_attribute_values(db, split_by)
         of_image = dict(zip(image_ids.tolist(), values, strict=True))
         names = [of_image.get(image_id, image_id) for image_id in ids.tolist()]
     return np.array([number_of.setdefault(name, len(number_of)) for name in names], np.int64)

@@ -4,7 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from annotator.exchange.formats.view import ABSENT, NOBODY, PRESENT, STATE_WORDS, UNSURE, Block
+from annotator.exchange.formats.export_view import (
+    STATE_ABSENT,
+    STATE_PRESENT,
+    STATE_UNANSWERED,
+    STATE_UNSURE,
+    STATE_WORDS,
+    Block,
+)
 
 PAIRS_SHOWN = 20
 
@@ -47,7 +54,7 @@ class Tallies:
         classes, states, sources = self.cells.shape
         code = (block.states.astype(np.int64) * sources + block.sources) + np.arange(classes) * (states * sources)
         self.cells += np.bincount(code.ravel(), minlength=self.cells.size).reshape(self.cells.shape)
-        rows, columns = np.nonzero(block.states == PRESENT)
+        rows, columns = np.nonzero(block.states == STATE_PRESENT)
         shape = len(block.images), classes
         shown = csr_array((np.ones(len(rows), np.int64), (rows, columns)), shape=shape)
         self._together = self._together + shown.T @ shown
@@ -82,29 +89,29 @@ class Tallies:
             key = (int(value) >> 8 & 0xFFFF, int(value) & 0xFF, int(value) >> 32)
             self.months[key] = self.months.get(key, 0) + int(count)
 
-    def of_state(self, state: int) -> int:
+    def count_state(self, state: int) -> int:
         """Return the number of cells with a state."""
         return int(self.cells[:, state].sum())
 
     @property
     def unknown(self) -> int:
         """The number of cells without an answer that were not filled in either."""
-        return self.of_state(NOBODY)
+        return self.count_state(STATE_UNANSWERED)
 
     @property
     def unsure(self) -> int:
         """The number of cells that are unsure."""
-        return self.of_state(UNSURE)
+        return self.count_state(STATE_UNSURE)
 
     @property
     def absent(self) -> int:
         """The number of cells that are absent."""
-        return self.of_state(ABSENT)
+        return self.count_state(STATE_ABSENT)
 
     @property
     def present(self) -> int:
         """The number of cells that are present."""
-        return self.of_state(PRESENT)
+        return self.count_state(STATE_PRESENT)
 
     def positives(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the present classes in CSR form: offsets (N + 1,) int64, and class columns, image by image."""

@@ -3,11 +3,13 @@
 Each class has two thresholds of its own: cells at or above the one become present, cells at or below the other absent,
 cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, so a class with few cells
 needs no pooling with others; a pooled figure would let the many cells of easy classes hide a bad one. Within a class,
-no cell is filled in whose own error probability exceeds WORST times the requested error: a class with 1 % positives
+no cell is filled in whose own error probability exceeds MAX_ERROR_FACTOR times the requested error: a class with 1 %
+positives
 could otherwise become absent everywhere.
 
 This is only as good as the probabilities. While there are too few answers to calibrate them
-(worker/training/calibrate.py, and models/ensemble for `auto`), WORST is 1: every single cell, not only the mean, must
+(worker/training/calibrate.py, and models/ensemble for `auto`), MAX_ERROR_FACTOR is 1: every single cell, not only the
+mean, must
 be within the requested error.
 """
 
@@ -15,13 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotator.exchange.formats.view import DIGITS
-from models.statistics.metrics import confident_threshold
+from annotator.exchange.formats.export_view import PROBABILITY_DIGITS
+from models.statistics.metrics import find_confident_threshold
 
-EXPECTED_ERROR = 0.01
-WORST = 10.0
-STEPS = 10**DIGITS  # a probability is one of 0, 1/STEPS, ..., 1 once it is rounded
-EVEN = 0.5  # no cell is filled in with the less likely state
+DEFAULT_EXPECTED_ERROR = 0.01
+MAX_ERROR_FACTOR = 10.0
+PROBABILITY_STEPS = 10**PROBABILITY_DIGITS  # a probability is one of 0, 1/STEPS, ..., 1 once it is rounded
+EVEN_PROBABILITY = 0.5  # no cell is filled in with the less likely state
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Limits:
         absent_to: Cells of all classes become absent up to this probability; None: derived from the expected error.
     """
 
-    expected_error: float = EXPECTED_ERROR
+    expected_error: float = DEFAULT_EXPECTED_ERROR
     present_from: float | None = None
     absent_to: float | None = None
 
@@ -47,10 +49,10 @@ class Limits:
             for name, value in given.items()
             if value is not None and not 0 <= value <= 1
         ]
-        if not 0 < self.expected_error < EVEN:
+        if not 0 < self.expected_error < EVEN_PROBABILITY:
             sentences.append(
-                f"An expected error of {self.expected_error} is not possible: it must lie between 0 and {EVEN}, such "
-                f"as {EXPECTED_ERROR}."
+                f"An expected error of {self.expected_error} is not possible: it must lie between 0 and "
+                f"{EVEN_PROBABILITY}, such as {DEFAULT_EXPECTED_ERROR}."
             )
         overlap = None not in (self.present_from, self.absent_to) and (self.absent_to or 0) > (self.present_from or 0)
         if overlap and not sentences:
@@ -106,8 +108,8 @@ class Fill:
         present, absent, unknown = (self.sum(name) for name in ("present", "absent", "unknown"))
         sentences = [
             f"The model fills in {present:,} present and {absent:,} absent; {unknown:,} pairs stay unanswered. "
-            f"Expected to be wrong: {_wrong(self.sum('wrong_present'), present)} of the present ones, "
-            f"{_wrong(self.sum('wrong_absent'), absent)} of the absent ones."
+            f"Expected to be wrong: {_describe_wrong(self.sum('wrong_present'), present)} of the present ones, "
+            f"{_describe_wrong(self.sum('wrong_absent'), absent)} of the absent ones."
         ]
         if self.calibrated:
             sentences.append("These numbers rest on probabilities that are calibrated with people's answers.")
@@ -120,7 +122,7 @@ class Fill:
 
     def rule(self) -> str:
         """Return the thresholds, in words."""
-        asked = _share(self.limits.expected_error)
+        asked = _format_share(self.limits.expected_error)
         given = [("present from", self.limits.present_from), ("absent up to", self.limits.absent_to)]
         parts = [
             f"{word} a probability of {value:g}, as asked for"
@@ -128,14 +130,14 @@ class Fill:
             else f"{word} where at most {asked} of what is filled in for a class is expected to be wrong"
             for word, value in given
         ]
-        worst = _share(worst_of(self.limits, self.calibrated))
+        worst = _format_share(max_cell_error(self.limits, self.calibrated))
         alone = f" Nothing with an error probability above {worst} is filled in."
         return f"Thresholds: {'; '.join(parts)}." + (alone if None in (value for _, value in given) else "")
 
 
-def worst_of(limits: Limits, calibrated: bool) -> float:
+def max_cell_error(limits: Limits, calibrated: bool) -> float:
     """Return the largest error probability that a single filled-in cell may have."""
-    return min(EVEN, limits.expected_error * (WORST if calibrated else 1.0))
+    return min(EVEN_PROBABILITY, limits.expected_error * (MAX_ERROR_FACTOR if calibrated else 1.0))
 
 
 class OpenCells:
@@ -144,8 +146,8 @@ class OpenCells:
     Cells are counted block by block; the size in memory does not grow with their number.
 
     Attributes:
-        counts: (C, STEPS + 1) int64, cells of each rounded probability.
-        sums: (C, STEPS + 1) float64, the sum of their probabilities before they were rounded.
+        counts: (C, PROBABILITY_STEPS + 1) int64, cells of each rounded probability.
+        sums: (C, PROBABILITY_STEPS + 1) float64, the sum of their probabilities before they were rounded.
         without: (C,) int64, cells without a probability.
     """
 
@@ -159,8 +161,8 @@ class OpenCells:
         Args:
             classes: C, the number of classes.
         """
-        self.counts = np.zeros((classes, STEPS + 1), np.int64)
-        self.sums = np.zeros((classes, STEPS + 1))
+        self.counts = np.zeros((classes, PROBABILITY_STEPS + 1), np.int64)
+        self.sums = np.zeros((classes, PROBABILITY_STEPS + 1))
         self.without = np.zeros(classes, np.int64)
 
     def add(self, probabilities: np.ndarray, open_: np.ndarray) -> None:
@@ -173,12 +175,14 @@ class OpenCells:
         self.without += (open_ & np.isnan(probabilities)).sum(0)
         rows, columns = np.nonzero(open_ & ~np.isnan(probabilities))
         raw = probabilities[rows, columns].astype(np.float64)
-        place = columns * (STEPS + 1) + np.rint(rounded(raw) * STEPS).astype(np.int64)
+        place = columns * (PROBABILITY_STEPS + 1) + np.rint(round_probabilities(raw) * PROBABILITY_STEPS).astype(
+            np.int64
+        )
         np.add.at(self.counts.reshape(-1), place, 1)
         np.add.at(self.sums.reshape(-1), place, raw)
 
 
-def thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.ndarray, np.ndarray]:
+def compute_thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the two thresholds of each class.
 
     A cell that satisfies both, which only given thresholds allow, becomes present.
@@ -195,19 +199,21 @@ def thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.n
     classes = len(cells.counts)
     given = limits.present_from, limits.absent_to
     result = np.full((2, classes), np.nan)
-    worst, chances = worst_of(limits, calibrated), np.arange(STEPS + 1) / STEPS
+    worst, chances = max_cell_error(limits, calibrated), np.arange(PROBABILITY_STEPS + 1) / PROBABILITY_STEPS
     for column in range(classes) if None in given else ():
         counts = cells.counts[column]
-        result[0, column] = confident_threshold(chances, limits.expected_error, worst, counts)
-        result[1, column] = 1 - confident_threshold(1 - chances, limits.expected_error, worst, counts)
-    result = np.round(result, DIGITS)
+        result[0, column] = find_confident_threshold(chances, limits.expected_error, worst, counts)
+        result[1, column] = 1 - find_confident_threshold(1 - chances, limits.expected_error, worst, counts)
+    result = np.round(result, PROBABILITY_DIGITS)
     for row, threshold in enumerate(given):
         if threshold is not None:
             result[row] = threshold
     return result[0], result[1]
 
 
-def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_to: np.ndarray) -> list[ClassFill]:
+def estimate_fill(
+    names: list[str], cells: OpenCells, present_from: np.ndarray, absent_to: np.ndarray
+) -> list[ClassFill]:
     """Return how many open cells the thresholds fill in, and how many of these are expected to be wrong.
 
     Args:
@@ -220,7 +226,7 @@ def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_
         One entry a class, in the order of `names`.
     """
     result = []
-    chances = np.arange(STEPS + 1) / STEPS
+    chances = np.arange(PROBABILITY_STEPS + 1) / PROBABILITY_STEPS
     for column, name in enumerate(names):
         counts, sums = cells.counts[column], cells.sums[column]
         present = chances >= present_from[column]
@@ -228,8 +234,8 @@ def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_
         result.append(
             ClassFill(
                 name,
-                _threshold(present_from[column]),
-                _threshold(absent_to[column]),
+                _to_optional_float(present_from[column]),
+                _to_optional_float(absent_to[column]),
                 int(counts[present].sum()),
                 round(float((counts[present] - sums[present]).sum()), 2),
                 int(counts[absent].sum()),
@@ -240,20 +246,20 @@ def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_
     return result
 
 
-def rounded(chances: np.ndarray) -> np.ndarray:
+def round_probabilities(chances: np.ndarray) -> np.ndarray:
     """Return probabilities rounded as an export writes them, so that the file agrees with the thresholds."""
-    return np.round(chances.astype(np.float64), DIGITS)
+    return np.round(chances.astype(np.float64), PROBABILITY_DIGITS)
 
 
-def _threshold(value: float) -> float | None:
+def _to_optional_float(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _share(share: float) -> str:
+def _format_share(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def _wrong(cells: float, of: float) -> str:
-    if not of:
+def _describe_wrong(cells: float, total: float) -> str:
+    if not total:
         return "none"
     return f"about {cells:,.0f}" if cells >= 0.95 else "less than 1"

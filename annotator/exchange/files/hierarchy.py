@@ -11,8 +11,8 @@ from typing import Any
 
 from annotator.errors import AnnotatorError
 
-MOST_BYTES = 50_000_000
-DEEPEST = 100  # levels
+MAX_FILE_BYTES = 50_000_000
+MAX_LEVELS = 100  # levels
 
 
 def read_hierarchy(path: Path) -> list[tuple[str, str]]:
@@ -30,17 +30,17 @@ def read_hierarchy(path: Path) -> list[tuple[str, str]]:
         AnnotatorError: The file cannot be read, is too large or too deep, or says of nothing what it is a kind of.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise AnnotatorError(f"{path} has more than {MOST_BYTES:,} bytes: that is no list of classes.")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise AnnotatorError(f"{path} has more than {MAX_FILE_BYTES:,} bytes: that is no list of classes.")
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise AnnotatorError(f"{path} cannot be read as text in UTF-8: {error}") from error
     if text.lstrip().startswith(("{", "[")):
-        pairs = list(_of_json(path, text))
+        pairs = list(_parse_json(path, text))
     elif ";" in text:
-        pairs = list(_of_paths(text))
+        pairs = list(_parse_taxonomy_paths(text))
     else:
-        pairs = list(_of_lines(path, text))
+        pairs = list(_parse_indented_lines(path, text))
     if not pairs:
         raise AnnotatorError(
             f"{path} says of no class what it is a kind of. Read are indented lines, COCO's supercategories, the "
@@ -49,7 +49,7 @@ def read_hierarchy(path: Path) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
 
 
-def _of_json(path: Path, text: str) -> Iterator[tuple[str, str]]:
+def _parse_json(path: Path, text: str) -> Iterator[tuple[str, str]]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -60,21 +60,21 @@ def _of_json(path: Path, text: str) -> Iterator[tuple[str, str]]:
             if name and above and name != above:
                 yield name, above
     elif isinstance(value, dict) and "LabelName" in value:
-        yield from _of_open_images(value)
+        yield from _parse_open_images(value)
     else:
         raise AnnotatorError(f"{path} has neither COCO's `categories` nor the `LabelName` of Open Images.")
 
 
-def _of_open_images(value: dict[str, Any], depth: int = 0) -> Iterator[tuple[str, str]]:
-    if depth > DEEPEST:
-        raise AnnotatorError(f"The hierarchy has more than {DEEPEST} levels.")
+def _parse_open_images(value: dict[str, Any], depth: int = 0) -> Iterator[tuple[str, str]]:
+    if depth > MAX_LEVELS:
+        raise AnnotatorError(f"The hierarchy has more than {MAX_LEVELS} levels.")
     for below in value.get("Subcategory") or []:
         if isinstance(below, dict) and below.get("LabelName"):
             yield str(below["LabelName"]), str(value["LabelName"])
-            yield from _of_open_images(below, depth + 1)
+            yield from _parse_open_images(below, depth + 1)
 
 
-def _of_paths(text: str) -> Iterator[tuple[str, str]]:
+def _parse_taxonomy_paths(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         parts = [part.strip() for part in line.split(";")]
         if parts and len(parts[0]) == 36 and parts[0].count("-") == 4:  # SpeciesNet's id of a taxon
@@ -83,7 +83,7 @@ def _of_paths(text: str) -> Iterator[tuple[str, str]]:
         yield from ((child, parent) for parent, child in pairwise(ranks) if child != parent)
 
 
-def _of_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
+def _parse_indented_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
     above: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         name = line.strip().partition("\t")[0].strip()  # a description may follow, as in lists of classes
@@ -97,5 +97,5 @@ def _of_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
         if above:
             yield name, above[-1][1]
         above.append((indent, name))
-        if len(above) > DEEPEST:
-            raise AnnotatorError(f"The hierarchy has more than {DEEPEST} levels.")
+        if len(above) > MAX_LEVELS:
+            raise AnnotatorError(f"The hierarchy has more than {MAX_LEVELS} levels.")

@@ -24,20 +24,20 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.store.disk.open_files import open_file
 
-CHUNK = 1 << 20  # bytes
-LARGEST_ENTRY = 64 << 20  # bytes of one entry of an array
-LARGEST_FRAME = 1 << 20  # bytes around the arrays
-DEEPEST = 200
-LONGEST_NUMBER = 1_000  # digits
+CHUNK_BYTES = 1 << 20
+MAX_ENTRY_BYTES = 64 << 20  # bytes of one entry of an array
+MAX_FRAME_BYTES = 1 << 20  # bytes around the arrays
+MAX_DEPTH = 200
+MAX_NUMBER_DIGITS = 1_000  # digits
 
 _OPEN, _CLOSE, _COMMA, _QUOTE = 1, 2, 3, 4
-_KINDS = np.zeros(256, np.uint8)
+_KIND_BY_BYTE = np.zeros(256, np.uint8)
 for _letters, _kind in ((b"[{", _OPEN), (b"]}", _CLOSE), (b",", _COMMA), (b'"', _QUOTE)):
-    _KINDS[list(_letters)] = _kind
+    _KIND_BY_BYTE[list(_letters)] = _kind
 _ESCAPES = re.compile(rb"\\.", re.DOTALL)
 _LAST_KEY = re.compile(rb'("(?:[^"\\]|\\.)*")\s*:\s*$', re.DOTALL)
-_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
-_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MAX_NUMBER_DIGITS + 1))
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ class Piece:
                     yield index, record
             except (ValueError, msgspec.DecodeError, RecursionError) as error:
                 line = self.line + self.text.count(b"\n", 0, start + len(entry) - len(entry.lstrip()))
-                problems.add(f"{self.place(index)} (line {line}): {_reason(error)}")
+                problems.add(f"{self.place(index)} (line {line}): {_format_reason(error)}")
             start = end + 1
 
     def place(self, index: int) -> str:
@@ -84,12 +84,14 @@ class Piece:
         return f"{self.key or 'entry '}[{index}]"
 
 
-def _reason(error: Exception) -> str:
+def _format_reason(error: Exception) -> str:
     # `decode` puts an entry into an array, so the path in msgspec's message begins with this array.
     return str(error).replace("$[0].", "").replace(" - at `$[0]`", "")
 
 
-def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: int = CHUNK) -> Iterator[Piece]:
+def read_pieces(
+    path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: int = CHUNK_BYTES
+) -> Iterator[Piece]:
     """Yield the entries of the arrays whose key is wanted, in file order; an empty array gives a piece without entries.
 
     Args:
@@ -102,57 +104,57 @@ def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: 
     """
     try:
         with open_file(path) as file:
-            yield from _Cutter(path, wanted).cut(lambda: file.read(chunk))
+            yield from _ArrayCutter(path, wanted).cut(lambda: file.read(chunk))
     except OSError as error:
         raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def objects(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+def read_objects(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Return the text of the objects of a document whose key is wanted; the whole file is read.
 
     Raises AnnotatorError as `pieces` does, also for an object of more than 64 MB.
     """
-    cutter = _Cutter(path, lambda key: False, wanted)
+    cutter = _ArrayCutter(path, lambda key: False, wanted)
     try:
         with open_file(path) as file:
-            for _ in cutter.cut(lambda: file.read(CHUNK)):
+            for _ in cutter.cut(lambda: file.read(CHUNK_BYTES)):
                 pass
     except OSError as error:
         raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
     return {key: bytes(text) for key, text in cutter.objects.items()}
 
 
-def check(path: Path) -> None:
+def check_json(path: Path) -> None:
     """Read a file to its end to check that ijson can read it. Raises AnnotatorError as `pieces` does.
 
     A number of more than 1,000 digits is refused as well: ijson's C code crashes on numbers that Python does not
     convert (sys.get_int_max_str_digits), and the process with it.
     """
-    for _ in pieces(path, wanted=lambda key: False):
+    for _ in read_pieces(path, wanted=lambda key: False):
         pass
     end = b""
     with open_file(path) as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(CHUNK_BYTES):
             if _LONG_NUMBER.search(end + chunk):
                 raise AnnotatorError(
-                    f"{path} has a number of more than {LONGEST_NUMBER:,} digits. Is it the right file?"
+                    f"{path} has a number of more than {MAX_NUMBER_DIGITS:,} digits. Is it the right file?"
                 )
-            end = chunk[-LONGEST_NUMBER:]
+            end = chunk[-MAX_NUMBER_DIGITS:]
 
 
-def starts_with(path: Path, count: int = 1 << 16) -> bytes:
+def read_start(path: Path, max_bytes: int = 1 << 16) -> bytes:
     """Return the first bytes of a file without byte order mark and leading blanks; b"" if it cannot be read.
 
-    `recognise` looks at them.
+    `recognize` looks at them.
     """
     try:
         with open_file(path) as file:
-            return file.read(count).removeprefix(b"\xef\xbb\xbf").lstrip()
+            return file.read(max_bytes).removeprefix(b"\xef\xbb\xbf").lstrip()
     except OSError:
         return b""
 
 
-class _Cutter:
+class _ArrayCutter:
     """The state of cutting one document, kept from one chunk to the next."""
 
     def __init__(
@@ -173,15 +175,15 @@ class _Cutter:
         while chunk := read():
             chunk = rest + chunk
             if not self._base:
-                chunk = self._begin(chunk)
+                chunk = self._start_document(chunk)
             # A backslash at the end escapes the first letter of the next chunk.
             odd = (len(chunk) - len(chunk.rstrip(b"\\"))) % 2
             rest = chunk[len(chunk) - odd :]
-            yield from self._chunk(chunk[: len(chunk) - odd])
-        self._end(rest)
+            yield from self._cut_chunk(chunk[: len(chunk) - odd])
+        self._finish_document(rest)
 
-    def _begin(self, chunk: bytes) -> bytes:
-        if chunk[:2] in _MARKS or b"\0" in chunk[:4]:
+    def _start_document(self, chunk: bytes) -> bytes:
+        if chunk[:2] in _UTF16_MARKS or b"\0" in chunk[:4]:
             raise AnnotatorError(f"{self._path} is not UTF-8 text. Save it as UTF-8 and try again.")
         chunk = chunk.removeprefix(b"\xef\xbb\xbf")
         start = chunk.lstrip()[:1]
@@ -190,10 +192,10 @@ class _Cutter:
         self._base = 2 if start == b"{" else 1
         return chunk
 
-    def _chunk(self, chunk: bytes) -> Iterator[Piece]:
+    def _cut_chunk(self, chunk: bytes) -> Iterator[Piece]:
         if (zero := chunk.find(b"\0")) >= 0:
-            raise AnnotatorError(f"{self._path} is not JSON: a zero byte in line {self._line_at(chunk, zero)}.")
-        places, kinds, depths = self._marks(chunk)
+            raise AnnotatorError(f"{self._path} is not JSON: a zero byte in line {self._find_line(chunk, zero)}.")
+        places, kinds, depths = self._find_brackets(chunk)
         opened = (kinds == _OPEN) & (depths == self._base)
         borders = np.flatnonzero(opened | ((kinds == _CLOSE) & (depths == self._base - 1)))
         commas = places[(kinds == _COMMA) & (depths == self._base)]
@@ -201,31 +203,31 @@ class _Cutter:
         for place, opens in zip(places[borders].tolist(), opened[borders].tolist(), strict=True):
             bracket = chunk[place : place + 1]
             if opens:
-                self._to_frame(chunk[at:place])
-                self._open(bracket)
+                self._append_to_frame(chunk[at:place])
+                self._open_value(bracket)
             else:
                 if self._key is not None:
-                    yield from self._part(chunk, at, place, commas, last=True)
-                self._to_object(chunk[at : place + 1])
+                    yield from self._cut_entries(chunk, at, place, commas, last=True)
+                self._append_to_object(chunk[at : place + 1])
                 self._object = None
                 if self._inside + bracket not in (b"[]", b"{}"):
                     raise AnnotatorError(
-                        f"{self._path} is not JSON: {bracket!r} in line {self._line_at(chunk, place)}."
+                        f"{self._path} is not JSON: {bracket!r} in line {self._find_line(chunk, place)}."
                     )
                 self._inside, self._key = b"", None
             at = place + 1
         if self._key is not None:
-            yield from self._part(chunk, at, len(chunk), commas, last=False)
+            yield from self._cut_entries(chunk, at, len(chunk), commas, last=False)
         elif self._inside:
-            self._to_object(chunk[at:])
+            self._append_to_object(chunk[at:])
         else:
-            self._to_frame(chunk[at:])
+            self._append_to_frame(chunk[at:])
         self._line += chunk.count(b"\n")
 
-    def _marks(self, chunk: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _find_brackets(self, chunk: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the offsets of brackets and commas outside strings, the kind of each, and the depth after each."""
         text = _ESCAPES.sub(b"..", chunk) if b"\\" in chunk else chunk
-        kinds = _KINDS[np.frombuffer(text, np.uint8)]
+        kinds = _KIND_BY_BYTE[np.frombuffer(text, np.uint8)]
         places = np.flatnonzero(kinds)
         kinds = kinds[places]
         in_string = ((np.cumsum(kinds == _QUOTE) + self._in_string) & 1).astype(bool)
@@ -236,13 +238,13 @@ class _Cutter:
         depths = self._depth + np.cumsum((kinds == _OPEN).astype(np.int32) - (kinds == _CLOSE))
         if len(depths):
             self._depth = int(depths[-1])
-            if depths.max() > DEEPEST or depths.min() < 0:
-                line = self._line_at(chunk, int(places[np.flatnonzero((depths > DEEPEST) | (depths < 0))[0]]))
-                what = "is nested too deep" if depths.max() > DEEPEST else "has a closing bracket too many"
+            if depths.max() > MAX_DEPTH or depths.min() < 0:
+                line = self._find_line(chunk, int(places[np.flatnonzero((depths > MAX_DEPTH) | (depths < 0))[0]]))
+                what = "is nested too deep" if depths.max() > MAX_DEPTH else "has a closing bracket too many"
                 raise AnnotatorError(f"{self._path} {what} in line {line}.")
         return places, kinds, depths
 
-    def _open(self, bracket: bytes) -> None:
+    def _open_value(self, bracket: bytes) -> None:
         self._inside = bracket
         key = ""
         if self._base == 2:
@@ -255,15 +257,15 @@ class _Cutter:
         if bracket == b"{" and self._base == 2 and self._wanted_objects(key):
             self._object = self.objects[key] = bytearray(b"{")
 
-    def _part(self, chunk: bytes, start: int, stop: int, commas: np.ndarray, last: bool) -> Iterator[Piece]:
+    def _cut_entries(self, chunk: bytes, start: int, stop: int, commas: np.ndarray, last: bool) -> Iterator[Piece]:
         """Yield the complete entries of chunk[start:stop]; text after the last comma is held for the next chunk."""
         assert self._key is not None
         cuts = commas[np.searchsorted(commas, start) : np.searchsorted(commas, stop)]
         if not self._held:
-            self._held_line = self._line_at(chunk, start)
+            self._held_line = self._find_line(chunk, start)
         before, first_line = len(self._held) - start, self._held_line
         if not last and not len(cuts):
-            self._hold(chunk[start:stop])
+            self._hold_text(chunk[start:stop])
             return
         end = stop if last else int(cuts[-1])
         text = bytes(self._held) + chunk[start:end]
@@ -276,33 +278,35 @@ class _Cutter:
         yield Piece(self._key, self._index, first_line, text, inner + before)
         self._index += len(inner) + 1
         if not last:
-            self._held_line = self._line_at(chunk, end)
-            self._hold(chunk[end + 1 : stop])
+            self._held_line = self._find_line(chunk, end)
+            self._hold_text(chunk[end + 1 : stop])
 
-    def _hold(self, text: bytes) -> None:
+    def _hold_text(self, text: bytes) -> None:
         self._held += text
-        if len(self._held) > LARGEST_ENTRY:
+        if len(self._held) > MAX_ENTRY_BYTES:
             raise AnnotatorError(
-                f"{self._path} has an entry of more than {LARGEST_ENTRY >> 20} MB, which begins in line "
+                f"{self._path} has an entry of more than {MAX_ENTRY_BYTES >> 20} MB, which begins in line "
                 f"{self._held_line}. Is it the right file?"
             )
 
-    def _to_object(self, text: bytes) -> None:
+    def _append_to_object(self, text: bytes) -> None:
         if self._object is None:
             return
         self._object += text
-        if len(self._object) > LARGEST_ENTRY:
-            raise AnnotatorError(f"{self._path} has an object of more than {LARGEST_ENTRY >> 20} MB: no data set.")
+        if len(self._object) > MAX_ENTRY_BYTES:
+            raise AnnotatorError(f"{self._path} has an object of more than {MAX_ENTRY_BYTES >> 20} MB: no data set.")
 
-    def _to_frame(self, text: bytes) -> None:
+    def _append_to_frame(self, text: bytes) -> None:
         self._frame += text.strip() if text.isspace() else text
-        if len(self._frame) > LARGEST_FRAME:
-            raise AnnotatorError(f"{self._path} has more than {LARGEST_FRAME >> 20} MB outside of arrays: no data set.")
+        if len(self._frame) > MAX_FRAME_BYTES:
+            raise AnnotatorError(
+                f"{self._path} has more than {MAX_FRAME_BYTES >> 20} MB outside of arrays: no data set."
+            )
 
-    def _line_at(self, chunk: bytes, place: int) -> int:
+    def _find_line(self, chunk: bytes, place: int) -> int:
         return self._line + chunk.count(b"\n", 0, place)
 
-    def _end(self, rest: bytes) -> None:
+    def _finish_document(self, rest: bytes) -> None:
         if not self._base:
             raise AnnotatorError(f"{self._path} is empty.")
         if self._depth or self._in_string:

@@ -11,7 +11,7 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.store.disk.open_files import open_file
 
-MAGIC = b"\x93NUMPY"
+NPY_MAGIC = b"\x93NUMPY"
 
 
 def load_array(path: Path, root: Path) -> np.ndarray:
@@ -29,8 +29,8 @@ def load_array(path: Path, root: Path) -> np.ndarray:
         raise AnnotatorError(f"{path} is a link that leads out of {root}: it is not read. Copy the file instead.")
     try:
         with open_file(path) as file:
-            start = file.read(len(MAGIC))
-        if start != MAGIC:
+            start = file.read(len(NPY_MAGIC))
+        if start != NPY_MAGIC:
             raise AnnotatorError(
                 f"{path} is no .npy array (it begins with {start!r}). Pickles and archives are not read; write it with "
                 "numpy.save."

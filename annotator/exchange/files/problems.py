@@ -1,8 +1,8 @@
 """Problems of a source, collected while it is read, so that a person sees them all together."""
 
-from annotator.errors import AnnotatorError, several
+from annotator.errors import AnnotatorError, combine_problems
 
-PROBLEMS_SHOWN = 50
+MAX_PROBLEMS_SHOWN = 50
 
 
 class Problems:
@@ -19,11 +19,11 @@ class Problems:
     def add(self, sentence: str) -> None:
         """Note one problem; the sentence names its line or field."""
         self.count += 1
-        if len(self.sentences) < PROBLEMS_SHOWN:
+        if len(self.sentences) < MAX_PROBLEMS_SHOWN:
             self.sentences.append(sentence)
 
-    def error(self, what: str) -> AnnotatorError:
+    def error(self, headline: str) -> AnnotatorError:
         """Return the error that lists the problems, under a first line that says what cannot be done."""
         more = self.count - len(self.sentences)
         sentences = [*self.sentences, *([f"and {more:,} more"] if more else [])]
-        return several(what, sentences, shown=len(sentences))
+        return combine_problems(headline, sentences, max_listed=len(sentences))

@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-LONGEST = 100  # characters, so that a path with a format's folders has fewer than the 260 that Windows allows
+MAX_NAME_CHARS = 100  # characters, so that a path with a format's folders has fewer than the 260 that Windows allows
 _UNSAFE = re.compile(r"[^\w .()+,=@#&!\[\]-]")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
@@ -17,15 +17,15 @@ def safe_name(text: str) -> str:
     them apart.
     """
     name = unicodedata.normalize("NFC", text)
-    name = _UNSAFE.sub("_", name).strip(" .")[:LONGEST].strip(" .")
-    if not name or is_device(name):
+    name = _UNSAFE.sub("_", name).strip(" .")[:MAX_NAME_CHARS].strip(" .")
+    if not name or is_device_name(name):
         name = f"_{name}"
-    while len(name.encode()) > 2 * LONGEST:
+    while len(name.encode()) > 2 * MAX_NAME_CHARS:
         name = name[:-1]
     return name
 
 
-def is_device(name: str) -> bool:
+def is_device_name(name: str) -> bool:
     """Return whether Windows treats a file or folder of this name as a device, such as "con.jpg"."""
     return bool(_DEVICES.match(name))
 
@@ -36,12 +36,12 @@ def safe_names(texts: Sequence[str]) -> list[str]:
     names: list[str] = []
     for text in texts:
         name = safe_name(text)
-        used[folded(name)] += 1
-        count = used[folded(name)]
+        used[fold_name(name)] += 1
+        count = used[fold_name(name)]
         names.append(name if count == 1 else f"{name}~{count}")
     return names
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return a key that is equal for names which some file system treats as the same, such as "Fox" and "fox"."""
     return unicodedata.normalize("NFKC", name).casefold()

@@ -3,16 +3,18 @@
 import re
 from collections.abc import Iterable
 
-from annotator.errors import several
+from annotator.errors import combine_problems
 
-_IMPOSSIBLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID_XML_CHARS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def refuse_impossible(what: str, names: Iterable[str]) -> None:
+def check_xml_text(kind: str, names: Iterable[str]) -> None:
     """Raise AnnotatorError with the names that have a character XML cannot hold (most control characters).
 
     `what` says in the plural what the names are of.
     """
-    problems = [ascii(name) for name in names if _IMPOSSIBLE.search(name)]
+    problems = [ascii(name) for name in names if _INVALID_XML_CHARS.search(name)]
     if problems:
-        raise several(f"XML cannot hold a letter of these {what}; rename them, or choose another format:", problems)
+        raise combine_problems(
+            f"XML cannot hold a letter of these {kind}; rename them, or choose another format:", problems
+        )

@@ -6,11 +6,11 @@ words ("billion laughs"). The expanded size is counted while the text is parsed,
 
 from typing import Any
 
-ALWAYS = 1_000_000  # letters and entries that any text may stand for
-RATIO = 10  # letters and entries for each letter of a longer text
+ALWAYS_ALLOWED_SIZE = 1_000_000  # letters and entries that any text may stand for
+MAX_EXPANSION_RATIO = 10  # letters and entries for each letter of a longer text
 
 
-def read_yaml(text: str, *, only_texts: bool = False) -> Any:
+def parse_yaml(text: str, *, only_texts: bool = False) -> Any:
     """Return the value of a YAML text: texts, numbers, lists and mappings.
 
     Args:
@@ -23,8 +23,8 @@ def read_yaml(text: str, *, only_texts: bool = False) -> Any:
     import yaml
 
     base: Any = yaml.BaseLoader if only_texts else yaml.SafeLoader
-    loader = type("Loader", (_Counted, base), {})(text)
-    loader.most = max(ALWAYS, RATIO * len(text))
+    loader = type("Loader", (_ExpansionCounter, base), {})(text)
+    loader.most = max(ALWAYS_ALLOWED_SIZE, MAX_EXPANSION_RATIO * len(text))
     try:
         return loader.get_single_data()
     except RecursionError as error:
@@ -35,7 +35,7 @@ def read_yaml(text: str, *, only_texts: bool = False) -> Any:
         loader.dispose()
 
 
-class _Counted:
+class _ExpansionCounter:
     """A mix-in for a loader of PyYAML that counts the letters and entries of the expanded text, aliases included."""
 
     most: int

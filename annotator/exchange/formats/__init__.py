@@ -1,7 +1,7 @@
 """The table of formats, FORMATS: one file and one line for each format that is read or written.
 
-format.py holds the protocol of a format, contents.py the result of reading, view.py the input of writing; shared/ holds
-what several formats do alike. Code that belongs to no format is in exchange/files/. Begin with format.py.
+format.py holds the protocol of a format, contents.py the result of reading, export_view.py the input of writing;
+shared/ holds what several formats do alike. Code that belongs to no format is in exchange/files/. Begin with format.py.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,15 @@ from annotator.exchange.formats.fiftyone_labels import FIFTYONE_LABELS
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.huggingface import HUGGINGFACE
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
-from annotator.exchange.formats.images import IMAGES
+from annotator.exchange.formats.images_only import IMAGES
 from annotator.exchange.formats.json_lines import JSONL
+from annotator.exchange.formats.json_records import RECORDS
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
 from annotator.exchange.formats.labelme import LABELME
 from annotator.exchange.formats.megadetector import MEGADETECTOR
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
-from annotator.exchange.formats.records import RECORDS
 from annotator.exchange.formats.speciesnet import SPECIESNET
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.supervisely import SUPERVISELY
@@ -42,7 +42,7 @@ from annotator.exchange.formats.vott import VOTT
 from annotator.exchange.formats.webdataset import WEBDATASET
 from annotator.exchange.formats.wildlife_insights import WILDLIFE_INSIGHTS
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
-from models.plugins import left_out, load, plugins
+from models.plugins import find_plugins, load_plugin, warn_left_out
 
 FORMATS: dict[str, Format] = {
     format_.name: format_
@@ -84,7 +84,7 @@ FORMATS: dict[str, Format] = {
     )
 }
 """Name -> the format."""
-GROUP = "annotator.formats"
+ENTRY_POINT_GROUP = "annotator.formats"
 """The group of entry points that name further ones."""
 
 
@@ -93,40 +93,44 @@ def all_formats() -> dict[str, Format]:
 
     A plug-in that cannot be used is left out with a warning that names it (models/plugins.py).
     """
-    return FORMATS | _plugged_in()
+    return FORMATS | _load_plugin_formats()
 
 
 @cache
-def _plugged_in() -> dict[str, Format]:
-    loaded = {name: load(entry, Format) for name, entry in plugins(GROUP, tuple(FORMATS)).items()}
+def _load_plugin_formats() -> dict[str, Format]:
+    loaded = {
+        name: load_plugin(entry, Format) for name, entry in find_plugins(ENTRY_POINT_GROUP, tuple(FORMATS)).items()
+    }
     return {
-        name: replace(format_, name=name, recognise=_guarded(name, format_.recognise))
+        name: replace(format_, name=name, recognize=_guard_recognize(name, format_.recognize))
         for name, format_ in loaded.items()
         if format_ is not None
     }
 
 
-def _guarded(name: str, recognise: Callable[[Path], str | None] | None) -> Callable[[Path], str | None] | None:
-    """Wrap `recognise` of a plug-in: an error in it is a warning, as every format is asked about every source."""
-    if recognise is None:
+def _guard_recognize(name: str, recognize: Callable[[Path], str | None] | None) -> Callable[[Path], str | None] | None:
+    """Wrap `recognize` of a plug-in: an error in it is a warning, as every format is asked about every source."""
+    if recognize is None:
         return None
 
-    def guarded(path: Path) -> str | None:
+    def recognize_safely(path: Path) -> str | None:
         try:
-            return recognise(path)
+            return recognize(path)
         except Exception as error:  # whatever the plug-in's own code raises
-            left_out(f"{GROUP}: {name!r} cannot say whether {path} is its own, and is not used for it: {error}")
+            warn_left_out(
+                f"{ENTRY_POINT_GROUP}: {name!r} cannot say whether {path} is its own, and is not used for it: {error}"
+            )
             return None
 
-    return guarded
+    return recognize_safely
 
 
-def find_format(name: str, doing: str = "") -> Format:
+def find_format(name: str, operation: str = "") -> Format:
     """Return the format with this name.
 
     Args:
         name: Such as "coco".
-        doing: "read" or "write", which the format must be able to do; "" for either.
+        operation: "read" or "write", which the format must be able to do; "" for either.
 
     Returns:
         The format.
@@ -134,15 +138,15 @@ def find_format(name: str, doing: str = "") -> Format:
     Raises:
         AnnotatorError: No format has this name, or it cannot do that; the message lists those that can.
     """
-    formats = {key: format_ for key, format_ in all_formats().items() if not doing or getattr(format_, doing)}
+    formats = {key: format_ for key, format_ in all_formats().items() if not operation or getattr(format_, operation)}
     if name not in formats:
         raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats, len(formats))}")
     return formats[name]
 
 
-def formats_of(source: Path) -> list[tuple[Format, str]]:
+def match_formats(source: Path) -> list[tuple[Format, str]]:
     """Return the formats that fit a source, each with the reason; a general one only where no other fits."""
-    readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognise)
-    found = [(format_, why) for format_ in readable if format_.recognise and (why := format_.recognise(source))]
+    readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognize)
+    found = [(format_, why) for format_ in readable if format_.recognize and (why := format_.recognize(source))]
     special = [(format_, why) for format_, why in found if not format_.is_general]
     return special or found[:1]

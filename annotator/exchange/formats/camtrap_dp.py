@@ -8,7 +8,7 @@ blank says that nothing is there. An observation of an event is a label of the e
 score and no answer. Unknown and unclassified observations name no class. Count, sex, life stage and behavior, and the
 place and time of the deployment, are facts.
 
-Written in camtrap_dp_writing.py.
+Written in camtrap_dp_writer.py.
 """
 
 import os
@@ -20,116 +20,118 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.json_stream import starts_with
+from annotator.exchange.files.json_stream import read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.camtrap_dp_writing import write
-from annotator.exchange.formats.contents import NOTHING, Contents, Given, Item
-from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.camtrap_dp_writer import write
+from annotator.exchange.formats.contents import EMPTY_EVENT_CLASS, Contents, ImportedLabel, Item
+from annotator.exchange.formats.format import Format, FormatLosses
 from annotator.exchange.formats.shared.camtrap_tables import (
-    CLASS_TAG,
-    LONGEST_FACT,
+    CLASS_TAG_PREFIX,
+    DEPLOYMENT_FACTS,
+    MAX_FACT_NAME_CHARS,
     MEDIA,
+    OBSERVATION_FACTS,
     OBSERVATIONS,
-    OF_DEPLOYMENT,
-    OF_OBSERVATION,
-    OF_PLACE,
-    OWN_LANGUAGE,
-    PACKAGE,
+    OWN_LANGUAGE_CODE,
+    PACKAGE_FILE,
+    PLACE_FACTS,
     Package,
-    load,
+    identify_table,
+    load_tables,
     open_package,
-    table_of,
 )
-from annotator.exchange.reading.reading import Decided, Reading
+from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
+from annotator.humanize import format_count
 from annotator.records import PRESENT
-from annotator.shares import counted
 from annotator.store.disk.other_databases import Connection, Row
 from annotator.store.locations.addresses import is_address
 from annotator.store.pictures.files import looks_like_image
 
-SCIENTIFIC, VERNACULAR = "scientificName", "vernacularNames"
+SCIENTIFIC_NAME, VERNACULAR_NAMES = "scientificName", "vernacularNames"
 HUMAN, VEHICLE, ANIMAL, BLANK = "human", "vehicle", "animal", "blank"
-OPEN = ("unknown", "unclassified")
+UNCLASSIFIED_TYPES = ("unknown", "unclassified")
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is a Camtrap DP, or None: a folder with its tables, its datapackage.json, or one table."""
     if path.is_dir():
-        is_package = (path / PACKAGE).is_file() and _describes(path / PACKAGE)
-        if is_package or all(table_of(path / f"{table}.csv") for table in (MEDIA, OBSERVATIONS)):
+        is_package = (path / PACKAGE_FILE).is_file() and _is_package_description(path / PACKAGE_FILE)
+        if is_package or all(identify_table(path / f"{table}.csv") for table in (MEDIA, OBSERVATIONS)):
             return "a Camtrap DP: it has media.csv and observations.csv"
         return None
-    if path.name == PACKAGE and _describes(path):
+    if path.name == PACKAGE_FILE and _is_package_description(path):
         return "a Camtrap DP: its resources are media and observations"
-    table = table_of(path)
+    table = identify_table(path)
     return f"the table {table!r} of a Camtrap DP" if table else None
 
 
-def _describes(path: Path) -> bool:
-    start = starts_with(path)
+def _is_package_description(path: Path) -> bool:
+    start = read_start(path)
     is_named = b"camtrap-dp" in start
     return start[:1] == b"{" and (is_named or (b'"media"' in start and b'"observations"' in start))
 
 
-def read(path: Path, problems: Problems, reading: Reading | None = None) -> Contents:
+def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) -> Contents:
     """Return the labels of a package. Its tables are loaded into a temporary file first (shared/camtrap_tables.py)."""
     package = open_package(path)
-    usual = f"{VERNACULAR}.{OWN_LANGUAGE}" if package.is_own else SCIENTIFIC
-    columns = (reading or Reading()).label_columns or (usual,)
+    usual = f"{VERNACULAR_NAMES}.{OWN_LANGUAGE_CODE}" if package.is_own else SCIENTIFIC_NAME
+    columns = (reading or ReadingOptions()).label_columns or (usual,)
     languages = sorted({language for of_taxon in package.names.values() for language in of_taxon})
-    known = [SCIENTIFIC, *(f"{VERNACULAR}.{language}" for language in languages)]
+    known = [SCIENTIFIC_NAME, *(f"{VERNACULAR_NAMES}.{language}" for language in languages)]
     if columns[0] not in (usual, *known):
         raise AnnotatorError(f"{path} cannot name classes by {columns[0]!r}. It has: {', '.join(known)}.")
-    sql = load(package, problems)
+    sql = load_tables(package, problems)
     try:
-        names = _Names(package, columns[0])
+        names = _ClassNamer(package, columns[0])
         # Of our own packages the data card lists them, and says more.
-        classes = [] if package.is_own else list(_classes(sql, names, package))
+        classes = [] if package.is_own else list(_list_classes(sql, names, package))
         others = known[1:]
         why = f"classes are called by `{columns[0]}`" + (f"; {' and '.join(others)} would do, too" if others else "")
-        decided = [Decided("label_columns", columns[0], why, True, tuple({SCIENTIFIC, *others} - {columns[0]}))]
-        said = [
-            *package.said,
-            "Blank observations say that nothing is there; people and vehicles are the classes human and vehicle.",
-            *_said(sql),
+        decided = [
+            Interpretation("label_columns", columns[0], why, True, tuple({SCIENTIFIC_NAME, *others} - {columns[0]}))
         ]
-        package.has_files = any(_local(package, row[0]) for row in sql.execute("SELECT filePath FROM media"))
+        said = [
+            *package.sentences,
+            "Blank observations say that nothing is there; people and vehicles are the classes human and vehicle.",
+            *_describe_left_out(sql),
+        ]
+        package.has_files = any(_find_local_file(package, row[0]) for row in sql.execute("SELECT filePath FROM media"))
     except BaseException:
         sql.close()
         raise
     folder = package.folder if package.has_files else None
-    return Contents(classes, _items(sql, package, names, said), folder, "row", said, decided)
+    return Contents(classes, _read_items(sql, package, names, said), folder, "row", said, decided)
 
 
-class _Names:
+class _ClassNamer:
     """The names of classes: scientific, or vernacular in one language where the package has them."""
 
     def __init__(self, package: Package, column: str):
         self._names, self._column, self._is_own = package.names, column, package.is_own
 
-    def of(self, row: Row | Mapping[str, Any]) -> str:
+    def find_class(self, row: Row | Mapping[str, Any]) -> str:
         """Return the class that an observation names; "" for one that names none."""
         kind, tag = row["observationType"], row["observationTags"]
-        if self._is_own and tag.startswith(CLASS_TAG):
-            return tag.removeprefix(CLASS_TAG)
+        if self._is_own and tag.startswith(CLASS_TAG_PREFIX):
+            return tag.removeprefix(CLASS_TAG_PREFIX)
         if kind in (HUMAN, VEHICLE):
             return kind
         if kind != ANIMAL:
             return ""
-        return self.of_taxon(row[SCIENTIFIC]) if row[SCIENTIFIC] else ANIMAL
+        return self.name_taxon(row[SCIENTIFIC_NAME]) if row[SCIENTIFIC_NAME] else ANIMAL
 
-    def of_taxon(self, name: str) -> str:
+    def name_taxon(self, name: str) -> str:
         """Return the class of a scientific name."""
         language = self._column.partition(".")[2]
-        return self._names.get(name, {}).get(language, name) if self._column.startswith(VERNACULAR) else name
+        return self._names.get(name, {}).get(language, name) if self._column.startswith(VERNACULAR_NAMES) else name
 
 
-def _classes(sql: Connection, names: _Names, package: Package) -> Iterator[tuple[str, str]]:
+def _list_classes(sql: Connection, names: _ClassNamer, package: Package) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
-    query = f"""SELECT observationType, {SCIENTIFIC}, observationTags FROM observation
+    query = f"""SELECT observationType, {SCIENTIFIC_NAME}, observationTags FROM observation
         GROUP BY 1, 2, 3 ORDER BY min(id)"""
     for kind, taxon, tags in sql.execute(query):
-        name = names.of({"observationType": kind, SCIENTIFIC: taxon, "observationTags": tags})
+        name = names.find_class({"observationType": kind, SCIENTIFIC_NAME: taxon, "observationTags": tags})
         if name and name not in seen:
             seen.add(name)
             known = package.names.get(taxon, {}) if kind == ANIMAL else {}
@@ -137,7 +139,7 @@ def _classes(sql: Connection, names: _Names, package: Package) -> Iterator[tuple
             yield name, "; ".join([*about, *(text for text in known.values() if text != name)])
 
 
-def _said(sql: Connection) -> Iterator[str]:
+def _describe_left_out(sql: Connection) -> Iterator[str]:
     """Yield sentences about rows that name nothing that is there, and about those that are no labels."""
     counts = [
         (
@@ -177,12 +179,12 @@ def _said(sql: Connection) -> Iterator[str]:
     for where, words, what, example in counts:
         many, first = sql.execute(f"SELECT count(*), min({example}) FROM {where}").fetchone()
         if many:
-            yield f"{counted(many, *words)} {what} (the first: {first!r})."
+            yield f"{format_count(many, *words)} {what} (the first: {first!r})."
 
 
-def _items(sql: Connection, package: Package, names: _Names, said: list[str]) -> Iterator[Item]:
+def _read_items(sql: Connection, package: Package, names: _ClassNamer, said: list[str]) -> Iterator[Item]:
     """Yield one item for each medium that is an image; at the end, add to `said` what could not be used."""
-    wanted = ", ".join(f'd."{name}" AS "of_{name}"' for name in OF_DEPLOYMENT)
+    wanted = ", ".join(f'd."{name}" AS "of_{name}"' for name in DEPLOYMENT_FACTS)
     query = f"""SELECT m.id AS number, m.line AS place, m.filePath, m.fileName, m.fileMediatype, m.mediaID AS medium,
         m.deploymentID AS deployment, m.timestamp, m.captureMethod, {wanted}, e.event, o.* FROM media m
         LEFT JOIN member e ON e.media = m.mediaID LEFT JOIN deployment d ON d.deploymentID = m.deploymentID
@@ -196,35 +198,35 @@ def _items(sql: Connection, package: Package, names: _Names, said: list[str]) ->
             if medium[0]["fileMediatype"].startswith(("video/", "audio/")):
                 counts["videos"] += 1
                 continue
-            yield _item(sql, package, names, medium, counts)
+            yield _build_item(sql, package, names, medium, counts)
     if counts["videos"]:
         said.append(
-            f"{counted(counts['videos'], 'video or sound', 'videos and sounds')} left out: only images are read."
+            f"{format_count(counts['videos'], 'video or sound', 'videos and sounds')} left out: only images are read."
         )
     if counts["unscored"]:
         said.append(
-            f"{counted(counts['unscored'], 'observation')} by a machine left out: blank, or without a "
+            f"{format_count(counts['unscored'], 'observation')} by a machine left out: blank, or without a "
             "classificationProbability."
         )
     if counts["both"]:
         said.append(
-            f"{counted(counts['both'], 'image')} blank by one observation and not by another: they keep what they show "
-            "and do not count as complete."
+            f"{format_count(counts['both'], 'image')} blank by one observation and not by another: they keep what they "
+            "show and do not count as complete."
         )
 
 
-def _item(sql: Connection, package: Package, names: _Names, rows: list[Row], counts: dict[str, int]) -> Item:
+def _build_item(sql: Connection, package: Package, names: _ClassNamer, rows: list[Row], counts: dict[str, int]) -> Item:
     first = rows[0]
-    file = _local(package, first["filePath"])
+    file = _find_local_file(package, first["filePath"])
     item = Item(_image_name(package, first), first["place"], labels=[], scores={}, file=file, answered=False)
     facts = {name: first[name] for name in ("timestamp", "captureMethod")}
     facts |= {"mediaID": first["medium"], "deploymentID": first["deployment"]}
-    facts |= {name: first[f"of_{name}"] or "" for name in OF_DEPLOYMENT}
+    facts |= {name: first[f"of_{name}"] or "" for name in DEPLOYMENT_FACTS}
     if package.has_beside:  # which hold the facts of the project as they were
-        facts = {name: text for name, text in facts.items() if name in OF_PLACE}
+        facts = {name: text for name, text in facts.items() if name in PLACE_FACTS}
     item.event = first["event"] or ""
-    item.event_labels = _labels_of_event(sql, names, item.event) if item.event else ()
-    found = _Found(names, package.has_beside)
+    item.event_labels = _read_event_labels(sql, names, item.event) if item.event else ()
+    found = _MediumLabels(names, package.has_beside)
     for row in rows:
         if row["observationType"] is not None:
             found.add(row)
@@ -240,38 +242,38 @@ def _item(sql: Connection, package: Package, names: _Names, rows: list[Row], cou
     return item
 
 
-class _Found:
+class _MediumLabels:
     """The labels, scores and facts that the observations of one medium or event give."""
 
-    def __init__(self, names: _Names, has_origins: bool = False):
+    def __init__(self, names: _ClassNamer, has_origins: bool = False):
         self._names, self._has_origins = names, has_origins
-        self.labels: list[Given] = []
+        self.labels: list[ImportedLabel] = []
         self.scores: dict[str, float] = {}
         self.blank, self.is_open, self.unscored = False, "", 0
         self._facts: dict[str, list[str]] = {}
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
         """Add an observation."""
-        name = self._names.of(row)
-        probability = _number(row["classificationProbability"])
+        name = self._names.find_class(row)
+        probability = _parse_number(row["classificationProbability"])
         # Without a method, a number strictly between 0 and 1 can only be the score of a machine.
         if row["classificationMethod"] == "machine" or (
             not row["classificationMethod"] and probability is not None and 0 < probability < 1
         ):
             if name and probability is not None and 0 <= probability <= 1:
                 self.scores[name] = max(probability, self.scores.get(name, 0.0))
-            elif row["observationType"] not in OPEN:
+            elif row["observationType"] not in UNCLASSIFIED_TYPES:
                 self.unscored += 1
         elif name:
             # The file of origins beside our own packages is more exact.
             by = () if self._has_origins else (row["classifiedBy"], row["given_at"])
-            self.labels.append(Given(name, PRESENT, *by))
-            for fact in OF_OBSERVATION:
+            self.labels.append(ImportedLabel(name, PRESENT, *by))
+            for fact in OBSERVATION_FACTS:
                 if row[fact]:
-                    self._facts.setdefault(f"{fact} of {name}"[:LONGEST_FACT], []).append(row[fact])
+                    self._facts.setdefault(f"{fact} of {name}"[:MAX_FACT_NAME_CHARS], []).append(row[fact])
         elif row["observationType"] == BLANK:
             self.blank = True
-        elif row["observationType"] in OPEN:
+        elif row["observationType"] in UNCLASSIFIED_TYPES:
             self.is_open = row["observationType"]
 
     def facts(self) -> dict[str, str]:
@@ -285,27 +287,27 @@ class _Found:
         return found
 
 
-def _labels_of_event(sql: Connection, names: _Names, event: str) -> list[Given]:
+def _read_event_labels(sql: Connection, names: _ClassNamer, event: str) -> list[ImportedLabel]:
     cursor = sql.cursor()
     cursor.row_factory = Row
-    found = _Found(names)
+    found = _MediumLabels(names)
     for row in cursor.execute("SELECT * FROM observation WHERE eventID = ? AND observationLevel = 'event'", [event]):
         found.add(row)
         if row["observationType"] == BLANK and found.blank:
-            blank = Given(NOTHING, PRESENT, row["classifiedBy"], row["given_at"])
+            blank = ImportedLabel(EMPTY_EVENT_CLASS, PRESENT, row["classifiedBy"], row["given_at"])
             found.labels.append(blank)
             found.blank = False
     return found.labels
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         return float(text)
     except (TypeError, ValueError):
         return None
 
 
-def _local(package: Package, path: str) -> str:
+def _find_local_file(package: Package, path: str) -> str:
     """Return the path of a medium's file in the package; "" where there is none."""
     is_below = package.has_files and path[:1] != "/" and ".." not in path.split("/") and not {"\\", "\0"} & {*path}
     if not is_below or not looks_like_image(path) or is_address(path):
@@ -332,9 +334,9 @@ def _image_name(package: Package, row: Row) -> str:
 CAMTRAP_DP = Format(
     name="camtrap-dp",
     about="Camtrap DP 1.0: media, observations and deployments of camera traps. Read by camtrapdp, Agouti and GBIF",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     read_as=read,
     write=write,
-    lost=Lost(unknown=False, unsure=True, absent=True, provenance=True),
+    lost=FormatLosses(unknown=False, unsure=True, absent=True, provenance=True),
 )

@@ -31,20 +31,20 @@ import msgspec
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.json_stream import read_pieces, read_start
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.coco_camera_traps import CameraTraps, TrapAnnotation, TrapImage
-from annotator.exchange.formats.coco_images import CocoImages, Id, plain_id, plain_ids
-from annotator.exchange.formats.contents import Contents, Given, Item
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
-from annotator.exchange.reading.reading import NONE, Decided, Reading
-from annotator.records import ABSENT, ASSUMED, FILLED, PRESENT, UNSURE, Image
-from annotator.shares import counted
+from annotator.exchange.formats.coco_images import CocoImages, Id, normalize_id, normalize_ids
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
+from annotator.exchange.formats.export_view import STATE_WORDS, Block, Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
+from annotator.humanize import format_count
+from annotator.records import ABSENT, FILL_SOURCES, FILLED_BY_ASSUMPTION, PRESENT, UNSURE, Image
 
-ENDING = ".json"
+FILE_SUFFIX = ".json"
 
-_ARRAYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
+_ARRAY_KEY = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 
 
 class Category(msgspec.Struct, gc=False):
@@ -79,14 +79,14 @@ class Annotation(TrapAnnotation, gc=False):
     score: float | None = None
 
 
-CATEGORIES, IMAGES = msgspec.json.Decoder(list[Category]), msgspec.json.Decoder(list[CocoImage])
-ANNOTATIONS = msgspec.json.Decoder(list[Annotation])
+CATEGORY_DECODER, IMAGE_DECODER = msgspec.json.Decoder(list[Category]), msgspec.json.Decoder(list[CocoImage])
+ANNOTATION_DECODER = msgspec.json.Decoder(list[Annotation])
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is COCO, or None: its first 64 KB have two of the arrays, or one and `info` or `licenses`."""
-    start = starts_with(path) if path.is_file() else b""
-    keys = {match[1].decode() for match in _ARRAYS.finditer(start)}
+    start = read_start(path) if path.is_file() else b""
+    keys = {match[1].decode() for match in _ARRAY_KEY.finditer(start)}
     if "annotations" not in keys and b'"detections"' in start:  # results of MegaDetector have images and info, too
         return None
     if start[:1] != b"{" or not keys or (len(keys) < 2 and b'"info"' not in start and b'"licenses"' not in start):
@@ -96,30 +96,33 @@ def recognise(path: Path) -> str | None:
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the labels of a file of annotations. Reads it twice; image names stay in memory, some 50 bytes each."""
-    return read_as(path, problems, Reading())
+    return read_as(path, problems, ReadingOptions())
 
 
-def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the labels as `read` does. With the score_column NONE, annotations with a score are answers too."""
     index = CocoIndex(path, problems)
     names, traps = [name for name, _ in index.classes], index.traps
-    kept, decided = traps.decide(names, index.columns, reading, index.is_own)
+    kept, decided = traps.decide_empty_categories(names, index.columns, reading, index.is_own)
     index.classes = [index.classes[at] for at in kept]
     said = ["An annotation makes its category present; boxes and masks are not kept."]
     decided = [*decided]
-    if index.scored and reading.score_column == NONE:
+    if index.scored and reading.score_column == NONE_VALUE:
         said.append(f"{index.scored:,} annotations have a score, and are read as answers, as you say.")
     elif index.scored:
-        why = f"`score` is a model's: the {counted(index.scored, 'annotation')} that have one are scores, not answers"
-        decided.append(Decided("score_column", "score", why, others=[NONE]))
+        why = (
+            f"`score` is a model's: the {format_count(index.scored, 'annotation')} that have one are scores, not "
+            "answers"
+        )
+        decided.append(Interpretation("score_column", "score", why, others=[NONE_VALUE]))
     if index.has_absent:
         said.append("neg_category_ids are absent.")
     said.append("All other categories of an image are unknown, unless the source names everything (--exhaustive).")
     if traps.is_known:
         said.append("Annotations of a sequence are labels of the event, not of its images.")
-    traps.said[:0] = said
-    items = _items(path, index, problems, reading.score_column == NONE)
-    return Contents(index.classes, items, place="entry", said=traps.said, decided=decided)
+    traps.sentences[:0] = said
+    items = _read_items(path, index, problems, reading.score_column == NONE_VALUE)
+    return Contents(index.classes, items, place="entry", sentences=traps.sentences, interpretations=decided)
 
 
 class CocoIndex:
@@ -143,11 +146,11 @@ class CocoIndex:
         self.traps = CameraTraps()
         numbers: dict[str, int] = {}
         arrays, silent = set(), Problems()  # `_items` notes the annotations that cannot be read
-        for piece in pieces(path, {"categories", "images", "annotations"}.__contains__):
+        for piece in read_pieces(path, {"categories", "images", "annotations"}.__contains__):
             arrays.add(piece.key)
             if piece.key == "categories":
-                for index, category in piece.decode(CATEGORIES, problems):
-                    category_id = plain_id(category.id)
+                for index, category in piece.decode(CATEGORY_DECODER, problems):
+                    category_id = normalize_id(category.id)
                     if category_id in self.columns:
                         problems.add(f"{piece.place(index)}: the id {category.id!r} is there twice")
                     elif category.name in numbers:  # categories with the same name are one class
@@ -157,15 +160,15 @@ class CocoIndex:
                         about = category.description or category.def_ or category.supercategory or ""
                         self.classes.append((category.name, about))
             elif piece.key == "images":
-                for index, image in piece.decode(IMAGES, problems):
+                for index, image in piece.decode(IMAGE_DECODER, problems):
                     self.has_absent |= bool(image.neg_category_ids)
                     self.is_own |= bool(image.sha256)
-                    if problem := self.images.add(image.id, name_of(image)):
+                    if problem := self.images.add(image.id, find_image_name(image)):
                         problems.add(f"{piece.place(index)}: {problem}")
                     else:
-                        self.traps.add(image)
+                        self.traps.add_image(image)
             elif b'"score"' in piece.text:  # rare, so that usual files are not decoded twice
-                self.scored += sum(one.score is not None for _, one in piece.decode(ANNOTATIONS, silent))
+                self.scored += sum(one.score is not None for _, one in piece.decode(ANNOTATION_DECODER, silent))
         if "annotations" in arrays and "categories" not in arrays:
             raise AnnotatorError(
                 f"{path} has annotations but no categories: captions and the like are no labels. COCO files with "
@@ -177,60 +180,62 @@ class CocoIndex:
             problems.add(f"images: the id {image_id} is there twice")
 
 
-def name_of(image: CocoImage) -> str:
+def find_image_name(image: CocoImage) -> str:
     """Return the image's path; for LVIS 1.0 the last two parts of its address, train2017/000000391895.jpg."""
     return image.file_name or "/".join(image.coco_url.split("/")[-2:])
 
 
-def _items(path: Path, index: CocoIndex, problems: Problems, are_answers: bool) -> Iterator[Item]:
+def _read_items(path: Path, index: CocoIndex, problems: Problems, are_answers: bool) -> Iterator[Item]:
     silent = Problems()  # undecodable images were noted when the index was made
-    divided = index.traps.reader(index.images, [name for name, _ in index.classes], index.columns)
-    for piece in pieces(path, {"images", "annotations"}.__contains__):
+    divided = index.traps.create_divider(index.images, [name for name, _ in index.classes], index.columns)
+    for piece in read_pieces(path, {"images", "annotations"}.__contains__):
         if piece.key == "images":
-            for number, image in piece.decode(IMAGES, silent):
+            for number, image in piece.decode(IMAGE_DECODER, silent):
                 place = piece.place(number)
-                labels = list(_said_of(image, index, place, problems))
-                item = Item(name_of(image), place, labels, sha256=image.sha256, **index.traps.item(image))
+                labels = list(_read_category_lists(image, index, place, problems))
+                item = Item(
+                    find_image_name(image), place, labels, sha256=image.sha256, **index.traps.build_item_fields(image)
+                )
                 if image.split:
                     item.attributes = {"split": image.split, **item.attributes}
                 yield item
         else:
-            annotations = piece.decode(ANNOTATIONS, problems)
+            annotations = piece.decode(ANNOTATION_DECODER, problems)
             if index.scored and not are_answers:
-                yield from _scored(
+                yield from _build_score_items(
                     [one for one in annotations if one[1].score is not None], index, piece.place, problems
                 )
                 annotations = [one for one in annotations if one[1].score is None]
             annotations, others = divided.divide(annotations, piece.place)
-            yield from _present(annotations, index, piece.place, problems)
+            yield from _build_present_items(annotations, index, piece.place, problems)
             yield from others
     yield from divided.finish()
 
 
-def _said_of(image: CocoImage, index: CocoIndex, place: str, problems: Problems) -> Iterator[Given]:
+def _read_category_lists(image: CocoImage, index: CocoIndex, place: str, problems: Problems) -> Iterator[ImportedLabel]:
     filled = set(image.filled_category_ids)
     for field, state, ids in (
         ("neg_category_ids", ABSENT, image.neg_category_ids),
         ("unsure_category_ids", UNSURE, image.unsure_category_ids),
     ):
         for category_id in ids:
-            column = index.columns.get(plain_id(category_id))
+            column = index.columns.get(normalize_id(category_id))
             if column is None:
                 problems.add(f"{place}.{field}: no category has the id {category_id!r}")
             elif category_id not in filled:
-                yield Given(index.classes[column][0], state)
+                yield ImportedLabel(index.classes[column][0], state)
             else:
-                yield Given(index.classes[column][0], state, source=ASSUMED)
+                yield ImportedLabel(index.classes[column][0], state, source=FILLED_BY_ASSUMPTION)
 
 
-def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
+def _build_present_items(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
     """Yield one item for each image of these annotations, in the order of the images."""
     if not annotations:
         return
-    rows, columns = _cells(annotations, index, place, problems)
+    rows, columns = _find_cells(annotations, index, place, problems)
     good = np.flatnonzero((rows >= 0) & (columns >= 0))
     cells, first = np.unique(rows[good] * len(index.classes) + columns[good], return_index=True)
-    given = [Given(name, PRESENT) for name, _ in index.classes]
+    given = [ImportedLabel(name, PRESENT) for name, _ in index.classes]
     row, labels, at = -1, [], 0
     for cell, number in zip(cells.tolist(), good[first].tolist(), strict=True):
         if cell // len(given) != row:
@@ -243,10 +248,10 @@ def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, pl
         yield Item(index.images.name(row), place(annotations[at][0]), labels)
 
 
-def _cells(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
+def _find_cells(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
     """Return the row and the column of each annotation; -1, with a problem noted, where there is none."""
-    rows = index.images.rows([annotation.image_id for _, annotation in annotations])
-    ids = plain_ids([annotation.category_id for _, annotation in annotations])
+    rows = index.images.find_rows([annotation.image_id for _, annotation in annotations])
+    ids = normalize_ids([annotation.category_id for _, annotation in annotations])
     columns = np.array([index.columns.get(category_id, -1) for category_id in ids])
     for at in np.flatnonzero((rows < 0) | (columns < 0)).tolist():
         number, annotation = annotations[at]
@@ -257,11 +262,11 @@ def _cells(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, plac
     return rows, columns
 
 
-def _scored(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
+def _build_score_items(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
     """Yield one item for each image of these annotations, with the largest score of each category."""
     if not annotations:
         return
-    rows, columns = _cells(annotations, index, place, problems)
+    rows, columns = _find_cells(annotations, index, place, problems)
     scores: dict[int, dict[str, float]] = {}
     for at in np.flatnonzero((rows >= 0) & (columns >= 0)).tolist():
         of_image, name = scores.setdefault(int(rows[at]), {}), index.classes[columns[at]][0]
@@ -274,24 +279,25 @@ def write(view: View, output: Output) -> None:
     """Write all images to one file; with splits also one file a split, beside it: labels.train.json."""
     with ExitStack() as stack:
         writers = {
-            name: _Writer(view, output, f".{name}{ENDING}" if name else "", stack) for name in ("", *view.splits)
+            name: _CocoWriter(view, output, f".{name}{FILE_SUFFIX}" if name else "", stack)
+            for name in ("", *view.splits)
         }
         for block in view.blocks():
-            for split, image, annotations in _entries(view, block):
+            for split, image, annotations in _format_entries(view, block):
                 for name in {"", split}:
                     writers[name].add(image, annotations)
         for writer in writers.values():
             writer.finish()
 
 
-class _Writer:
+class _CocoWriter:
     """A COCO file while it is written.
 
     Annotations come after the images, so they wait in a temporary file on the same disk.
     """
 
     def __init__(self, view: View, output: Output, name: str, stack: ExitStack):
-        self._file = stack.enter_context(output.text(name))
+        self._file = stack.enter_context(output.open_text(name))
         folder = output.path(name).parent
         temporary = tempfile.TemporaryFile("w+", dir=folder, encoding="utf-8", newline="")  # noqa: SIM115 - on the stack
         self._annotations: IO[str] = stack.enter_context(temporary)
@@ -322,19 +328,19 @@ class _Writer:
         self._file.write("\n]}\n")
 
 
-def _entries(view: View, block: Block) -> Iterator[tuple[str, str, list[str]]]:
+def _format_entries(view: View, block: Block) -> Iterator[tuple[str, str, list[str]]]:
     """Yield (split, image, annotations) for each image of the block, with image and annotations as JSON."""
     ids = [str(class_.id) for class_ in view.classes]
-    is_filled = np.isin(block.sources, [view.sources.index(name) for name in FILLED if name in view.sources])
+    is_filled = np.isin(block.sources, [view.sources.index(name) for name in FILL_SOURCES if name in view.sources])
     present, absent = block.values == 1, block.values == 0
-    categories = _columns(present)
+    categories = _list_true_columns(present)
     not_exhaustive, *lists = (
-        [", ".join([ids[column] for column in columns]) for columns in _columns(cells)]
+        [", ".join([ids[column] for column in columns]) for columns in _list_true_columns(cells)]
         for cells in (present, absent, block.states == STATE_WORDS.index("unsure"), is_filled & absent)
     )
     names = ("neg_category_ids", "unsure_category_ids", "filled_category_ids")
     for row, image in enumerate(block.images):
-        fields = f'{_fields(image)}, "not_exhaustive_category_ids": [{not_exhaustive[row]}]'
+        fields = f'{_format_image_fields(image)}, "not_exhaustive_category_ids": [{not_exhaustive[row]}]'
         for name, listed in zip(names, lists, strict=True):
             if listed[row] or name == "neg_category_ids":
                 fields += f', "{name}": [{listed[row]}]'
@@ -342,20 +348,20 @@ def _entries(view: View, block: Block) -> Iterator[tuple[str, str, list[str]]]:
             fields += f', "seq_id": "{event.id}", "frame_num": {event.frame}, "seq_num_frames": {event.images}'
         if block.splits[row]:
             fields += f', "split": {json.dumps(block.splits[row], ensure_ascii=False)}'
-        region, annotations = _region(image), []
+        region, annotations = _format_whole_region(image), []
         for column in categories[row]:
             source = f', "source": "{view.sources[block.sources[row, column]]}"' if is_filled[row, column] else ""
             annotations.append(f'"category_id": {ids[column]}{source}, {region}')
         yield block.splits[row], f"{{{fields}}}", annotations
 
 
-def _fields(image: Image) -> str:
+def _format_image_fields(image: Image) -> str:
     name = json.dumps(image.name, ensure_ascii=False)
     size = f'"width": {image.width}, "height": {image.height}'
     return f'"id": {image.id}, "file_name": {name}, {size}, "sha256": "{image.sha256}"'
 
 
-def _region(image: Image) -> str:
+def _format_whole_region(image: Image) -> str:
     """Return the whole image as a crowd: uncompressed run lengths, zero pixels outside and then all pixels inside."""
     width, height = image.width, image.height
     return (
@@ -364,7 +370,7 @@ def _region(image: Image) -> str:
     )
 
 
-def _columns(cells: np.ndarray) -> list[list[int]]:
+def _list_true_columns(cells: np.ndarray) -> list[list[int]]:
     """Return for each row of (n, C) bool the columns that are True."""
     rows, columns = np.nonzero(cells)
     borders = np.searchsorted(rows, np.arange(len(cells) + 1)).tolist()
@@ -375,10 +381,10 @@ def _columns(cells: np.ndarray) -> list[list[int]]:
 COCO = Format(
     name="coco",
     about="COCO JSON with image-level annotations; absent classes as in LVIS. Read by pycocotools and torchvision",
-    ending=ENDING,
-    recognise=recognise,
+    ending=FILE_SUFFIX,
+    recognize=recognize,
     read=read,
     write=write,
-    lost=Lost(unknown=False, unsure=False, absent=False, provenance=True),
+    lost=FormatLosses(unknown=False, unsure=False, absent=False, provenance=True),
     read_as=read_as,
 )

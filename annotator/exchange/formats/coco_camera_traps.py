@@ -15,19 +15,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from annotator.exchange.formats.coco_images import CocoImages, plain_id
-from annotator.exchange.formats.contents import NOTHING, Given, Item
-from annotator.exchange.reading.reading import NONE, Decided, Reading
+from annotator.exchange.formats.coco_images import CocoImages, normalize_id
+from annotator.exchange.formats.contents import EMPTY_EVENT_CLASS, ImportedLabel, Item
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
+from annotator.humanize import format_count
 from annotator.records import PRESENT
-from annotator.shares import counted
 
-EMPTY = ("empty", "blank")
+EMPTY_CATEGORY_NAMES = ("empty", "blank")
 """Names of a category that says that nothing is there, in small letters."""
-OF_IMAGE = ("location", "datetime", "seq_id", "frame_num", "seq_num_frames", "corrupt")
-EVIDENCE = ("seq_id", "location", "frame_num", "seq_num_frames", "corrupt")
+IMAGE_FACTS = ("location", "datetime", "seq_id", "frame_num", "seq_num_frames", "corrupt")
+CAMERA_TRAP_FIELDS = ("seq_id", "location", "frame_num", "seq_num_frames", "corrupt")
 """Fields that images of COCO Camera Traps have, and others do not."""
-OF_ANNOTATION = ("count", "sex", "age", "behavior")
-LONGEST = 200  # letters of a fact
+ANNOTATION_FACTS = ("count", "sex", "age", "behavior")
+MAX_FACT_NAME_CHARS = 200  # letters of a fact
 
 
 class TrapImage(msgspec.Struct, gc=False, kw_only=True):
@@ -57,30 +57,30 @@ class CameraTraps:
     Attributes:
         is_known: Images have fields that only COCO Camera Traps has.
         empty: Ids of the categories that say that nothing is there.
-        said: Sentences about the file; those about annotations are added once all of them were read.
+        sentences: Sentences about the file; those about annotations are added once all of them were read.
     """
 
     def __init__(self) -> None:
         self.is_known = False
         self.empty: set[Any] = set()
-        self.said: list[str] = []
+        self.sentences: list[str] = []
         self._events: list[str] = [""]
         self._numbers: dict[str, int] = {"": 0}
         self._event_of = array("l")  # of each image, by row
 
-    def add(self, image: TrapImage) -> None:
+    def add_image(self, image: TrapImage) -> None:
         """Note the event of the next image."""
-        event = text_of(image.seq_id)
+        event = format_fact(image.seq_id)
         number = self._numbers.get(event)
         if number is None:
             number = self._numbers[event] = len(self._events)
             self._events.append(event)
         self._event_of.append(number)
-        self.is_known = self.is_known or any(getattr(image, name) is not None for name in EVIDENCE)
+        self.is_known = self.is_known or any(getattr(image, name) is not None for name in CAMERA_TRAP_FIELDS)
 
-    def decide(
-        self, names: Sequence[str], columns: dict[Any, int], reading: Reading, is_own: bool
-    ) -> tuple[list[int], list[Decided]]:
+    def decide_empty_categories(
+        self, names: Sequence[str], columns: dict[Any, int], reading: ReadingOptions, is_own: bool
+    ) -> tuple[list[int], list[Interpretation]]:
         """Decide which categories say that nothing is there.
 
         Args:
@@ -93,9 +93,9 @@ class CameraTraps:
             The indices of the classes that stay, and the decision about the others.
         """
         if reading.empty_label is not None:
-            words = {word.casefold() for word in reading.empty_label if word != NONE}
+            words = {word.casefold() for word in reading.empty_label if word != NONE_VALUE}
         else:
-            words = set() if is_own else set(EMPTY)
+            words = set() if is_own else set(EMPTY_CATEGORY_NAMES)
         gone = {index for index, name in enumerate(names) if name.strip().casefold() in words}
         if not gone:
             return list(range(len(names))), []
@@ -117,19 +117,22 @@ class CameraTraps:
             )
             is_sure = False
         value = names[min(gone)]
-        return kept, [Decided("empty_label", value, why, is_sure, (NONE,))]
+        return kept, [Interpretation("empty_label", value, why, is_sure, (NONE_VALUE,))]
 
-    def item(self, image: TrapImage) -> dict[str, Any]:
+    def build_item_fields(self, image: TrapImage) -> dict[str, Any]:
         """Return the fields of an item that say to what event an image belongs, and its facts."""
-        facts = {field: text_of(getattr(image, field)) for field in OF_IMAGE}
-        return {"event": text_of(image.seq_id), "attributes": {field: text for field, text in facts.items() if text}}
+        facts = {field: format_fact(getattr(image, field)) for field in IMAGE_FACTS}
+        return {
+            "event": format_fact(image.seq_id),
+            "attributes": {field: text for field, text in facts.items() if text},
+        }
 
-    def reader(self, images: CocoImages, names: Sequence[str], columns: dict[Any, int]) -> "Annotations":
+    def create_divider(self, images: CocoImages, names: Sequence[str], columns: dict[Any, int]) -> "AnnotationDivider":
         """Return a reader of the annotations, for one pass over them."""
-        return Annotations(self, images, names, columns, self._events, np.array(self._event_of, np.int64))
+        return AnnotationDivider(self, images, names, columns, self._events, np.array(self._event_of, np.int64))
 
 
-class Annotations:
+class AnnotationDivider:
     """One pass over the annotations: those that are answers about images are handed back, the others become items."""
 
     def __init__(
@@ -151,11 +154,11 @@ class Annotations:
         self, annotations: Sequence[tuple[int, Any]], place: Callable[[int], str]
     ) -> tuple[list[tuple[int, Any]], list[Item]]:
         """Return the annotations that make a class present on an image, and items for everything else."""
-        rows = self._images.rows([annotation.image_id for _, annotation in annotations]) if annotations else []
+        rows = self._images.find_rows([annotation.image_id for _, annotation in annotations]) if annotations else []
         of_images: list[tuple[int, Any]] = []
         items: list[Item] = []
         for (number, annotation), row in zip(annotations, map(int, rows), strict=True):
-            category = plain_id(annotation.category_id)
+            category = normalize_id(annotation.category_id)
             is_empty = category in self._traps.empty
             column = self._columns.get(category)
             if row < 0 or not (is_empty or column is not None):
@@ -163,13 +166,13 @@ class Annotations:
                 continue
             is_event = annotation.sequence_level_annotation is True
             if is_event:
-                items += self._of_event(row, column, place(number))
+                items += self._build_event_items(row, column, place(number))
             elif is_empty:
                 self._empty_at[row] = number
             else:
                 self._shows[row] = True
                 of_images.append((number, annotation))
-            if column is not None and (facts := self._facts(annotation, self._names[column], is_event)):
+            if column is not None and (facts := self._read_facts(annotation, self._names[column], is_event)):
                 items.append(Item(self._images.name(row), place(number), attributes=facts, answered=False))
         return of_images, items
 
@@ -180,32 +183,32 @@ class Annotations:
             yield Item(self._images.name(row), f"annotations[{self._empty_at[row]}]", exhaustive=True)
         if len(both):
             first = self._images.name(int(both[0]))
-            self._traps.said.append(
-                f"{counted(len(both), 'image')} (the first: {first!r}) are empty by one annotation and show something "
-                "by another: they keep what they show, and do not count as complete."
+            self._traps.sentences.append(
+                f"{format_count(len(both), 'image')} (the first: {first!r}) are empty by one annotation and show "
+                "something by another: they keep what they show, and do not count as complete."
             )
         if self._without_event:
-            self._traps.said.append(
-                f"{counted(self._without_event, 'annotation')} of sequences left out: their images name no seq_id."
+            self._traps.sentences.append(
+                f"{format_count(self._without_event, 'annotation')} of sequences left out: their images name no seq_id."
             )
 
-    def _of_event(self, row: int, column: int | None, place: str) -> list[Item]:
+    def _build_event_items(self, row: int, column: int | None, place: str) -> list[Item]:
         event = self._events[int(self._event_of[row])]
         if not event:
             self._without_event += 1
             return []
-        given = Given(NOTHING if column is None else self._names[column], PRESENT)
+        given = ImportedLabel(EMPTY_EVENT_CLASS if column is None else self._names[column], PRESENT)
         return [Item(self._images.name(row), place, event=event, event_labels=[given], answered=False)]
 
-    def _facts(self, annotation: TrapAnnotation, name: str, is_event: bool) -> dict[str, str]:
+    def _read_facts(self, annotation: TrapAnnotation, name: str, is_event: bool) -> dict[str, str]:
         of = f"of {name}{' in the event' if is_event else ''}"
-        facts = {field: text_of(getattr(annotation, field)) for field in OF_ANNOTATION}
+        facts = {field: format_fact(getattr(annotation, field)) for field in ANNOTATION_FACTS}
         if facts["count"].startswith("-"):  # unknown
             facts["count"] = ""
-        return {f"{field} {of}"[:LONGEST]: text for field, text in facts.items() if text}
+        return {f"{field} {of}"[:MAX_FACT_NAME_CHARS]: text for field, text in facts.items() if text}
 
 
-def text_of(value: object) -> str:
+def format_fact(value: object) -> str:
     """Return a fact as text; "" for what is not there or no single value."""
     if isinstance(value, bool):
         return "true" if value else ""

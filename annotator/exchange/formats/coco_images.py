@@ -12,15 +12,15 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-LARGEST = 2**63 - 1
-EXACT = 2**53  # above it, a float stands for several integers
-Id = Annotated[int, msgspec.Meta(ge=-LARGEST - 1, le=LARGEST)] | float | str
+MAX_INT64 = 2**63 - 1
+MAX_EXACT_FLOAT = 2**53  # above it, a float stands for several integers
+Id = Annotated[int, msgspec.Meta(ge=-MAX_INT64 - 1, le=MAX_INT64)] | float | str
 """An id as files write it."""
 
-_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.0+)?")
+_WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.0+)?")
 
 
-def plain_id(written: Id) -> int | str:
+def normalize_id(written: Id) -> int | str:
     """Return the id that a file writes: an integer, or the text of an id that is no integer.
 
     A text such as "007" is not the integer 7: it may be the name of an image.
@@ -28,14 +28,14 @@ def plain_id(written: Id) -> int | str:
     if isinstance(written, int):
         return written
     if isinstance(written, float):
-        return int(written) if written.is_integer() and abs(written) <= EXACT else repr(written)
-    return int(written.partition(".")[0]) if _WHOLE.fullmatch(written) else written
+        return int(written) if written.is_integer() and abs(written) <= MAX_EXACT_FLOAT else repr(written)
+    return int(written.partition(".")[0]) if _WHOLE_NUMBER.fullmatch(written) else written
 
 
-def plain_ids(written: Sequence[Id]) -> Sequence[int | str]:
+def normalize_ids(written: Sequence[Id]) -> Sequence[int | str]:
     """Return the ids that a file writes; those of a usual file, all integers, as they are."""
     is_usual = all(type(each) is int for each in written)
-    return written if is_usual else [plain_id(each) for each in written]  # type: ignore[return-value]
+    return written if is_usual else [normalize_id(each) for each in written]  # type: ignore[return-value]
 
 
 class CocoImages:
@@ -53,7 +53,7 @@ class CocoImages:
         """Add an image; return why it cannot be added, or None."""
         if not name:
             return "it has no file_name"
-        image_id = plain_id(written)
+        image_id = normalize_id(written)
         if isinstance(image_id, str):
             if image_id in self._rows_of_texts:
                 return f"the id {image_id!r} is there twice"
@@ -71,12 +71,12 @@ class CocoImages:
         self._sorted = ids[self._order]
         return np.unique(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]).tolist()
 
-    def rows(self, written: Sequence[Id]) -> np.ndarray:
+    def find_rows(self, written: Sequence[Id]) -> np.ndarray:
         """Return the row of each id, -1 for an unknown id."""
-        ids = plain_ids(written)
+        ids = normalize_ids(written)
         if self._rows_of_texts or any(isinstance(image_id, str) for image_id in ids):
             texts = self._rows_of_texts
-            return np.array([texts.get(each, -1) if isinstance(each, str) else self._row(each) for each in ids])
+            return np.array([texts.get(each, -1) if isinstance(each, str) else self._find_row(each) for each in ids])
         wanted = np.array(ids, np.int64)
         if not len(self):
             return np.full(len(wanted), -1)
@@ -87,6 +87,6 @@ class CocoImages:
         """Return the name of the image in this row."""
         return self._names[self._ends[row] : self._ends[row + 1]].decode("utf-8", "surrogatepass")
 
-    def _row(self, image_id: int) -> int:
+    def _find_row(self, image_id: int) -> int:
         place = int(np.searchsorted(self._sorted, image_id))
         return int(self._order[place]) if place < len(self) and self._sorted[place] == image_id else -1

@@ -15,16 +15,16 @@ import msgspec
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.json_stream import read_pieces, read_start
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import coco
-from annotator.exchange.formats.coco_images import Id, plain_ids
+from annotator.exchange.formats.coco_images import Id, normalize_ids
 from annotator.exchange.formats.contents import Box, Contents, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT
-from annotator.store.runs.prediction_boxes import MOST
+from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT_SENTENCE
+from annotator.store.runs.prediction_boxes import MAX_BOXES_PER_CELL
 
-AT_ONCE = 4_000_000  # results in memory before they are reduced to the largest of each cell
+MAX_PENDING_RESULTS = 4_000_000  # results in memory before they are reduced to the largest of each cell
 
 
 class Result(msgspec.Struct, gc=False):
@@ -36,7 +36,7 @@ class Result(msgspec.Struct, gc=False):
     bbox: list[float] | None = None
 
 
-class Sized(msgspec.Struct, gc=False):
+class ImageSize(msgspec.Struct, gc=False):
     """The size of an image, 0 where the file does not say it."""
 
     id: Id
@@ -52,13 +52,13 @@ class Boxes(NamedTuple):
     places: np.ndarray
 
 
-RESULTS = msgspec.json.Decoder(list[Result])
-SIZES = msgspec.json.Decoder(list[Sized])
+RESULT_DECODER = msgspec.json.Decoder(list[Result])
+SIZE_DECODER = msgspec.json.Decoder(list[ImageSize])
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is COCO results, or None: a list whose entries have image_id, category_id and score."""
-    start = starts_with(path, 1 << 12) if path.is_file() else b""
+    start = read_start(path, 1 << 12) if path.is_file() else b""
     if start[:1] == b"[" and all(name in start for name in (b'"image_id"', b'"category_id"', b'"score"')):
         return "COCO results: each entry has image_id, category_id and score"
     return None
@@ -72,19 +72,19 @@ def read(path: Path, problems: Problems) -> Contents:
     Raises:
         AnnotatorError: The number of COCO annotation files in the same folder is not one.
     """
-    annotations = _annotations_beside(path)
+    annotations = _find_annotation_file(path)
     index = coco.CocoIndex(annotations, problems)
     said = [
         f"Ids are those of {annotations.name}.",
         "The score of a class is that of its surest detection.",
-        BOXES_KEPT,
+        BOXES_KEPT_SENTENCE,
     ]
-    sizes = _sizes(annotations, index)
-    return Contents(index.classes, _items(path, index, sizes, problems), place="entry", said=said)
+    sizes = _read_sizes(annotations, index)
+    return Contents(index.classes, _read_items(path, index, sizes, problems), place="entry", sentences=said)
 
 
-def _annotations_beside(path: Path) -> Path:
-    beside = [other for other in sorted(path.parent.glob("*.json")) if other != path and coco.recognise(other)]
+def _find_annotation_file(path: Path) -> Path:
+    beside = [other for other in sorted(path.parent.glob("*.json")) if other != path and coco.recognize(other)]
     if len(beside) == 1:
         return beside[0]
     there = f"There are {len(beside)}: {', '.join(other.name for other in beside[:5])}" if beside else "There is none"
@@ -94,28 +94,28 @@ def _annotations_beside(path: Path) -> Path:
     )
 
 
-def _sizes(path: Path, index: coco.CocoIndex) -> np.ndarray:
+def _read_sizes(path: Path, index: coco.CocoIndex) -> np.ndarray:
     """Return the width and height of each image of an annotation file, (N, 2) float32, 0 where unknown."""
     sizes = np.zeros((len(index.images), 2), np.float32)
-    for piece in pieces(path, "images".__eq__):
-        images = [image for _, image in piece.decode(SIZES, Problems())]  # its problems were noted by the index
-        rows = index.images.rows([image.id for image in images])
+    for piece in read_pieces(path, "images".__eq__):
+        images = [image for _, image in piece.decode(SIZE_DECODER, Problems())]  # its problems were noted by the index
+        rows = index.images.find_rows([image.id for image in images])
         given = np.array([(image.width, image.height) for image in images], np.float32).reshape(-1, 2)
         sizes[rows[rows >= 0]] = given[rows >= 0]
     return sizes
 
 
-def _items(path: Path, index: coco.CocoIndex, sizes: np.ndarray, problems: Problems) -> Iterator[Item]:
+def _read_items(path: Path, index: coco.CocoIndex, sizes: np.ndarray, problems: Problems) -> Iterator[Item]:
     boxes = Boxes(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 4), np.float32))
     waiting_boxes: list[Boxes] = []
     cells, scores = np.zeros(0, np.int64), np.zeros(0, np.float32)
     waiting: list[tuple[np.ndarray, np.ndarray]] = []
-    for piece in pieces(path):
-        results = piece.decode(RESULTS, problems)
+    for piece in read_pieces(path):
+        results = piece.decode(RESULT_DECODER, problems)
         if not results:
             continue
-        rows = index.images.rows([result.image_id for _, result in results])
-        ids = plain_ids([result.category_id for _, result in results])
+        rows = index.images.find_rows([result.image_id for _, result in results])
+        ids = normalize_ids([result.category_id for _, result in results])
         columns = np.array([index.columns.get(category_id, -1) for category_id in ids])
         for at in np.flatnonzero((rows < 0) | (columns < 0)).tolist():
             number, result = results[at]
@@ -123,13 +123,13 @@ def _items(path: Path, index: coco.CocoIndex, sizes: np.ndarray, problems: Probl
             problems.add(f"{piece.place(number)}: no {what} has the id {given!r}")
         good = (rows >= 0) & (columns >= 0)
         waiting.append(((rows * len(index.classes) + columns)[good], np.array([r.score for _, r in results])[good]))
-        waiting_boxes.append(_boxes([result for _, result in results], *waiting[-1], rows, good, sizes))
-        if sum(len(part) for part, _ in waiting) > AT_ONCE:
-            cells, scores = _largest([(cells, scores), *waiting])
-            boxes = _surest([boxes, *waiting_boxes])
+        waiting_boxes.append(_scale_boxes([result for _, result in results], *waiting[-1], rows, good, sizes))
+        if sum(len(part) for part, _ in waiting) > MAX_PENDING_RESULTS:
+            cells, scores = _select_top_scores([(cells, scores), *waiting])
+            boxes = _select_top_boxes([boxes, *waiting_boxes])
             waiting, waiting_boxes = [], []
-    cells, scores = _largest([(cells, scores), *waiting])
-    boxes = _surest([boxes, *waiting_boxes])
+    cells, scores = _select_top_scores([(cells, scores), *waiting])
+    boxes = _select_top_boxes([boxes, *waiting_boxes])
     of_rows = np.searchsorted(boxes.cells, np.arange(len(index.images) + 1) * len(index.classes))
     rows, names = cells // max(len(index.classes), 1), [name for name, _ in index.classes]
     borders = np.flatnonzero(np.diff(rows, prepend=-1, append=-1)).tolist() if len(rows) else []
@@ -148,7 +148,7 @@ def _items(path: Path, index: coco.CocoIndex, sizes: np.ndarray, problems: Probl
         )
 
 
-def _boxes(
+def _scale_boxes(
     results: Sequence[Result],
     cells: np.ndarray,
     scores: np.ndarray,
@@ -176,17 +176,17 @@ def _boxes(
     return Boxes(cells[kept], scores[kept], places[kept].astype(np.float32))
 
 
-def _surest(parts: Sequence[Boxes]) -> Boxes:
+def _select_top_boxes(parts: Sequence[Boxes]) -> Boxes:
     """Return the boxes sorted by cell and falling score, of each cell as many as are kept."""
     cells, scores, places = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = np.lexsort((-scores, cells))
     cells = cells[order]
     number_in_cell = np.arange(len(cells)) - np.searchsorted(cells, cells)
-    order = order[number_in_cell < MOST]
-    return Boxes(cells[number_in_cell < MOST], scores[order].astype(np.float32), places[order])
+    order = order[number_in_cell < MAX_BOXES_PER_CELL]
+    return Boxes(cells[number_in_cell < MAX_BOXES_PER_CELL], scores[order].astype(np.float32), places[order])
 
 
-def _largest(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+def _select_top_scores(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Return (cell, score) arrays with each cell once and its largest score, sorted by cell."""
     cells = np.concatenate([part for part, _ in parts])
     scores = np.concatenate([part for _, part in parts]).astype(np.float32)
@@ -201,7 +201,7 @@ COCO_RESULTS = Format(
     name="coco-results",
     about="COCO results of a detector: scores, with the annotation file beside them",
     ending=".json",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     predicted_by="a detector",
 )

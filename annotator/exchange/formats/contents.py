@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from annotator.exchange.reading.reading import Decided
+from annotator.exchange.reading.reading_options import Interpretation
 
-NOTHING = ""
+EMPTY_EVENT_CLASS = ""
 """The class name of an event label that says that the event shows nothing."""
 
 
-class Given(NamedTuple):
+class ImportedLabel(NamedTuple):
     """An answer that the source holds.
 
     Attributes:
@@ -120,12 +120,12 @@ class Item:
         written: Of a file beside an export: the name of the image's file in the export, whose stem no other image has.
         event: The event (burst, sequence) that the source says the image belongs to; "" where it names none.
         event_labels: The answers that the source holds of the event as a whole: at least one image of it shows the
-            class. They are no answers about this image. The class name NOTHING: the event shows nothing.
+            class. They are no answers about this image. The class name EMPTY_EVENT_CLASS: the event shows nothing.
     """
 
     image: str
     place: int | str = ""
-    labels: Sequence[Given] = ()
+    labels: Sequence[ImportedLabel] = ()
     exhaustive: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
     boxes: Sequence[Box] = ()
@@ -136,7 +136,7 @@ class Item:
     answered: bool = True
     written: str = ""
     event: str = ""
-    event_labels: Sequence[Given] = ()
+    event_labels: Sequence[ImportedLabel] = ()
 
 
 @dataclass
@@ -148,8 +148,8 @@ class Contents:
         items: The items; read on demand, once.
         folder: The folder that the files of items are relative to; None when the source brings no images.
         place: The noun for a place in messages: "line", "annotation", ...
-        said: Sentences about how the source was understood, for the person ("1 is present, 0 is absent").
-        decided: Decisions about the meaning of the source that a person may overrule, or has to settle.
+        sentences: Sentences about how the source was understood, for the person ("1 is present, 0 is absent").
+        interpretations: Decisions about the meaning of the source that a person may overrule, or has to settle.
         dispensable: Names of classes that are left out where the project lacks them: those for "nothing is here", and
             those that no image shows. Complete when the items have been read.
     """
@@ -158,6 +158,6 @@ class Contents:
     items: Iterator[Item]
     folder: Path | None = None
     place: str = "line"
-    said: Sequence[str] = ()
-    decided: Sequence[Decided] = ()
+    sentences: Sequence[str] = ()
+    interpretations: Sequence[Interpretation] = ()
     dispensable: Collection[str] = ()

@@ -12,15 +12,15 @@ from typing import Any
 
 import msgspec
 
-from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.json_stream import read_pieces, read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
 from annotator.records import PRESENT
 
-_IMAGE = re.compile(rb'"(?:image|imagefilename|imageFilename)"\s*:\s*"')
-_ANNOTATIONS = re.compile(rb'"annotations?"\s*:\s*(?:\[\s*(?:"|\]|\{)|")')
-_OTHERS = re.compile(rb'"(?:data|annotation_id|predictions)"\s*:')
+_IMAGE_KEY = re.compile(rb'"(?:image|imagefilename|imageFilename)"\s*:\s*"')
+_ANNOTATIONS_KEY = re.compile(rb'"annotations?"\s*:\s*(?:\[\s*(?:"|\]|\{)|")')
+_FOREIGN_KEYS = re.compile(rb'"(?:data|annotation_id|predictions)"\s*:')
 
 
 class _Entry(msgspec.Struct):
@@ -31,10 +31,15 @@ class _Entry(msgspec.Struct):
     annotation: Any = None
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is CreateML, or None: a list of objects with `image` and `annotations`."""
-    start = starts_with(path) if path.is_file() else b""
-    if start[:1] != b"[" or not _IMAGE.search(start) or not _ANNOTATIONS.search(start) or _OTHERS.search(start):
+    start = read_start(path) if path.is_file() else b""
+    if (
+        start[:1] != b"["
+        or not _IMAGE_KEY.search(start)
+        or not _ANNOTATIONS_KEY.search(start)
+        or _FOREIGN_KEYS.search(start)
+    ):
         return None
     has_labels = b'"label"' in start or not re.search(rb'"annotations?"\s*:\s*\[\s*\{', start)
     return "CreateML: a list of images with annotations" if has_labels else None
@@ -46,12 +51,12 @@ def read(path: Path, problems: Problems) -> Contents:
         "An annotation makes its label present, one with a confidence is a score; boxes are not kept.",
         "All other classes of an image are unknown, unless the source names everything (--exhaustive).",
     ]
-    return Contents((), _items(path, problems), place="entry", said=said)
+    return Contents((), _read_items(path, problems), place="entry", sentences=said)
 
 
-def _items(path: Path, problems: Problems) -> Iterator[Item]:
+def _read_items(path: Path, problems: Problems) -> Iterator[Item]:
     decoder = msgspec.json.Decoder(list[_Entry])
-    for piece in pieces(path, wanted=lambda key: key == ""):
+    for piece in read_pieces(path, wanted=lambda key: key == ""):
         for index, entry in piece.decode(decoder, problems):
             place = piece.place(index)
             image = entry.image or entry.imagefilename or entry.imageFilename
@@ -62,7 +67,9 @@ def _items(path: Path, problems: Problems) -> Iterator[Item]:
             labels: dict[str, None] = {}
             scores: dict[str, float] = {}
             try:
-                for name, score in map(_label, given if isinstance(given, list) else [] if given is None else [given]):
+                for name, score in map(
+                    _parse_annotation, given if isinstance(given, list) else [] if given is None else [given]
+                ):
                     if score is None:
                         labels[name] = None
                     else:
@@ -71,10 +78,12 @@ def _items(path: Path, problems: Problems) -> Iterator[Item]:
                 problems.add(f"{place}: {error}")
                 continue
             answered = given is not None and (bool(labels) or not scores)
-            yield Item(image, place, [Given(name, PRESENT) for name in labels], scores=scores, answered=answered)
+            yield Item(
+                image, place, [ImportedLabel(name, PRESENT) for name in labels], scores=scores, answered=answered
+            )
 
 
-def _label(annotation: Any) -> tuple[str, float | None]:
+def _parse_annotation(annotation: Any) -> tuple[str, float | None]:
     """Return the label of an annotation, and its confidence or None. Raises ValueError for one without a label."""
     if isinstance(annotation, str) and annotation:
         return annotation, None
@@ -92,6 +101,6 @@ CREATEML = Format(
     name="createml",
     about="CreateML: a list of images with annotations, as Roboflow and RectLabel write it, too",
     ending=".json",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
 )

@@ -1,42 +1,42 @@
 """CSV (RFC 4180): one row an image and one column a class (1, 0, empty), or one row a cell; columns can be chosen.
 
-The source of each value is in the file beside it (provenance.py), which has a row for unsure cells too.
+The source of each value is in the file beside it (sidecars.py), which has a row for unsure cells too.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from annotator.errors import AnnotatorError, several
-from annotator.exchange.files.text_cells import Field
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.shared.cell_columns import LONG, VALUES, cell_column
-from annotator.exchange.formats.shared.label_table import read, read_as, recognise
-from annotator.exchange.formats.view import Block, Columns, Output, View
+from annotator.errors import AnnotatorError, combine_problems
+from annotator.exchange.files.csv_cells import CsvField
+from annotator.exchange.formats.export_view import Block, Output, TableColumns, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.shared.cell_columns import LONG_COLUMNS, VALUE_TEXTS, format_cell_column
+from annotator.exchange.formats.shared.label_table import read_table, read_table_as, recognize_table
 
-OF_IMAGE = ("image", "sha256", "width", "height", "split", "missing", "event", "frame")
-OF_CELL = ("class", "state", "value", "source", "annotator", "decided_at", "seconds", "probability")
+IMAGE_COLUMNS = ("image", "sha256", "width", "height", "split", "missing", "event", "frame")
+CELL_COLUMNS = ("class", "state", "value", "source", "annotator", "decided_at", "seconds", "probability")
 
 
 def write_csv(view: View, out: Output) -> None:
     """Write a header and one row an image, or in the long form one row for each answered or filled cell."""
-    names = columns_of(view)
-    field = Field(view.raw)
-    with out.text() as file:
+    names = select_columns(view)
+    field = CsvField(view.raw)
+    with out.open_text() as file:
         file.write(",".join(field(name) for _, name in names) + "\n")
-        rows = long_rows if view.columns.long else wide_rows
+        rows = format_long_rows if view.columns.long else format_wide_rows
         for block in view.blocks():
             file.writelines(rows(view, block, [column for column, _ in names], field))
 
 
-def columns_of(view: View) -> list[tuple[str, str]]:
+def select_columns(view: View) -> list[tuple[str, str]]:
     """Return (column, its name in the file) of a table of this view.
 
     Raises AnnotatorError for unknown columns, and if two columns would have the same name.
     """
     names = [class_.name for class_ in view.classes]
     if view.columns.chosen:
-        known = possible_columns(view.columns, names, view.attributes)
+        known = available_columns(view.columns, names, view.attributes)
         problems = [
             f"there is no column {name!r}" + (" in the long form" if view.columns.long else "")
             for name, _ in view.columns.chosen
@@ -46,57 +46,59 @@ def columns_of(view: View) -> list[tuple[str, str]]:
         twice = sorted(name for name, count in Counter(written).items() if count > 1)
         problems += [f"two columns are called {name!r}" for name in twice]
         if problems:
-            raise several("These columns cannot be written:", problems)
+            raise combine_problems("These columns cannot be written:", problems)
         return list(view.columns.chosen)
-    usual = usual_columns(view.columns, names, bool(view.splits))
+    usual = default_columns(view.columns, names, bool(view.splits))
     if usual.count("split") > 1:
         raise AnnotatorError("A class is called 'split', as the column of splits is: choose the columns by name.")
     return [(name, name) for name in usual]
 
 
-def usual_columns(columns: Columns, classes: Sequence[str], has_splits: bool) -> list[str]:
+def default_columns(columns: TableColumns, classes: Sequence[str], has_splits: bool) -> list[str]:
     """Return the columns of a table for which none are chosen."""
     split = ["split"] if has_splits else []
     if columns.long:
-        return ["image", *split, *LONG[1:], *(["seconds"] if columns.seconds else []), "probability"]
+        return ["image", *split, *LONG_COLUMNS[1:], *(["seconds"] if columns.seconds else []), "probability"]
     return ["image", *split, *classes]
 
 
-def possible_columns(columns: Columns, classes: Sequence[str], attributes: Sequence[str]) -> set[str]:
+def available_columns(columns: TableColumns, classes: Sequence[str], attributes: Sequence[str]) -> set[str]:
     """Return all columns that can be chosen."""
-    return {*OF_IMAGE, *attributes, *(OF_CELL if columns.long else classes)}
+    return {*IMAGE_COLUMNS, *attributes, *(CELL_COLUMNS if columns.long else classes)}
 
 
-def wide_rows(view: View, block: Block, names: Sequence[str], field: Field) -> Iterator[str]:
+def format_wide_rows(view: View, block: Block, names: Sequence[str], field: CsvField) -> Iterator[str]:
     """Yield one line for each image of the block."""
     column_of = {class_.name: column for column, class_ in enumerate(view.classes)}
-    of_images = {name: _of_image(name, block, field) for name in names if name not in column_of}
+    of_images = {name: _format_image_column(name, block, field) for name in names if name not in column_of}
     classes = [column_of[name] for name in names if name in column_of]
     values = block.values[:, classes].tolist()
     is_class = [name in column_of for name in names]
     if is_class == sorted(is_class):  # images first, as usual: no search for each cell
         leading = [of_images[name] for name in names if name not in column_of]
         for row, cells in enumerate(values):
-            yield ",".join([*(column[row] for column in leading), *(VALUES[value] for value in cells)]) + "\n"
+            yield ",".join([*(column[row] for column in leading), *(VALUE_TEXTS[value] for value in cells)]) + "\n"
         return
     for row, cells in enumerate(values):
         rest = iter(cells)
-        yield ",".join(VALUES[next(rest)] if name in column_of else of_images[name][row] for name in names) + "\n"
+        yield ",".join(VALUE_TEXTS[next(rest)] if name in column_of else of_images[name][row] for name in names) + "\n"
 
 
-def long_rows(view: View, block: Block, names: Sequence[str], field: Field) -> Iterator[str]:
+def format_long_rows(view: View, block: Block, names: Sequence[str], field: CsvField) -> Iterator[str]:
     """Yield one line for each answered or filled cell of the block."""
     rows, _ = block.sources.nonzero()
-    of_images = {name: _of_image(name, block, field) for name in names if name not in OF_CELL}
+    of_images = {name: _format_image_column(name, block, field) for name in names if name not in CELL_COLUMNS}
     listed = [
-        [of_images[name][row] for row in rows.tolist()] if name in of_images else cell_column(name, view, block, field)
+        [of_images[name][row] for row in rows.tolist()]
+        if name in of_images
+        else format_cell_column(name, view, block, field)
         for name in names
     ]
     for line in zip(*listed, strict=True):
         yield ",".join(line) + "\n"
 
 
-def _of_image(name: str, block: Block, field: Field) -> list[str]:
+def _format_image_column(name: str, block: Block, field: CsvField) -> list[str]:
     if name in ("split", "missing"):
         return [field(text) for text in (block.splits if name == "split" else block.missing)]
     if name == "image":
@@ -104,7 +106,7 @@ def _of_image(name: str, block: Block, field: Field) -> list[str]:
     if name in ("event", "frame"):
         events = [block.event(row) for row in range(len(block.images))]
         return ["" if event is None else str(event.id if name == "event" else event.frame) for event in events]
-    if name in OF_IMAGE:
+    if name in IMAGE_COLUMNS:
         return [str(getattr(image, name)) for image in block.images]
     return [field(facts.get(name, "")) for facts in block.attributes]
 
@@ -113,11 +115,11 @@ CSV = Format(
     name="csv",
     about="one row per image, one column per class (or one row per answer); read by everything",
     ending=".csv",
-    recognise=partial(recognise, delimiters=",;"),
-    read=read,
+    recognize=partial(recognize_table, delimiters=",;"),
+    read=read_table,
     write=write_csv,
-    lost=Lost(unknown=False, unsure=False, provenance=True),
-    read_as=read_as,
+    lost=FormatLosses(unknown=False, unsure=False, provenance=True),
+    read_as=read_table_as,
     is_general=True,
 )
 
@@ -125,8 +127,8 @@ TSV = Format(
     name="tsv",
     about="the same with tabs between columns",
     ending=".tsv",
-    recognise=partial(recognise, delimiters="\t"),
-    read=read,
-    read_as=read_as,
+    recognize=partial(recognize_table, delimiters="\t"),
+    read=read_table,
+    read_as=read_table_as,
     is_general=True,
 )

@@ -21,32 +21,32 @@ from typing import Any, BinaryIO, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.inside import file_inside
-from annotator.exchange.files.json_stream import starts_with
+from annotator.exchange.files.contained_paths import find_file_inside
+from annotator.exchange.files.json_stream import read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.xml_text import refuse_impossible
-from annotator.exchange.formats.contents import Contents, Given, Item
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.shared.extras import answers
-from annotator.exchange.formats.view import STATE_WORDS, Output, View
-from annotator.records import FILLED, MODEL, PRESENT, STATES
+from annotator.exchange.files.xml_text import check_xml_text
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
+from annotator.exchange.formats.export_view import STATE_WORDS, Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.shared.embedded_extras import iter_image_labels
+from annotator.records import FILL_SOURCES, FILLED_BY_MODEL, PRESENT, STATES
 from annotator.store.disk.open_files import open_file
 
-LABELS = ".labels.json"
-XML = "annotations.xml"
-ZIP = b"PK\3\4"  # the first bytes of a zip
-IMAGES = "images"  # the folder of a zip with images; in that of a project, with a folder a subset
-DEEPEST = 50
-LARGEST = 64 << 20  # bytes without an image
-MEMORIZED = 100_000  # labels
-SHAPES = ("tag", "box", "polygon", "polyline", "points", "ellipse", "cuboid", "mask", "skeleton")
+LABELS_SUFFIX = ".labels.json"
+ANNOTATIONS_FILE = "annotations.xml"
+ZIP_MAGIC = b"PK\3\4"  # the first bytes of a zip
+IMAGES_FOLDER = "images"  # the folder of a zip with images; in that of a project, with a folder a subset
+MAX_DEPTH = 50
+MAX_ELEMENT_BYTES = 64 << 20  # bytes without an image
+MAX_CACHED_LABELS = 100_000  # labels
+SHAPE_TAGS = ("tag", "box", "polygon", "polyline", "points", "ellipse", "cuboid", "mask", "skeleton")
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is CVAT, or None. It is an XML file, or annotations.xml in a folder or zip."""
     try:
         with ExitStack() as stack:
-            start = _open(path, stack).read(1 << 14) if _xml_of(path) else b""
+            start = _open_xml(path, stack).read(1 << 14) if _find_xml(path) else b""
     except (OSError, AnnotatorError):
         return None
     if b"<annotations" in start and b"<version>1.1</version>" in start:
@@ -54,37 +54,37 @@ def recognise(path: Path) -> str | None:
     return None
 
 
-def _xml_of(path: Path) -> Path | None:
+def _find_xml(path: Path) -> Path | None:
     if path.is_dir():
-        return path / XML if (path / XML).is_file() else None
-    start = starts_with(path, 4) if path.is_file() else b""
-    return path if start.startswith((b"<", ZIP)) else None
+        return path / ANNOTATIONS_FILE if (path / ANNOTATIONS_FILE).is_file() else None
+    start = read_start(path, 4) if path.is_file() else b""
+    return path if start.startswith((b"<", ZIP_MAGIC)) else None
 
 
-def _open(path: Path, stack: ExitStack) -> BinaryIO:
+def _open_xml(path: Path, stack: ExitStack) -> BinaryIO:
     """Open the XML of a file, folder or zip. Raises AnnotatorError for a damaged zip or one without annotations.xml."""
-    file = stack.enter_context(open_file(_xml_of(path) or path))
-    start = file.read(len(ZIP))
+    file = stack.enter_context(open_file(_find_xml(path) or path))
+    start = file.read(len(ZIP_MAGIC))
     file.seek(0)
-    if start != ZIP:
+    if start != ZIP_MAGIC:
         return file
     try:
         archive = stack.enter_context(zipfile.ZipFile(file))
-        return stack.enter_context(archive.open(XML))  # type: ignore[return-value]
+        return stack.enter_context(archive.open(ANNOTATIONS_FILE))  # type: ignore[return-value]
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
         raise AnnotatorError(f"{path} is no whole zip: {error}. Was it copied as a whole?") from error
     except KeyError as error:
-        raise AnnotatorError(f"{path} holds no {XML}, which a zip of CVAT has.") from error
+        raise AnnotatorError(f"{path} holds no {ANNOTATIONS_FILE}, which a zip of CVAT has.") from error
 
 
-class _Meaning(NamedTuple):
+class _LabelMeaning(NamedTuple):
     """The class and state that a label stands for."""
 
     class_name: str
     state: int = PRESENT
 
 
-class _Bounded:
+class _BoundedReader:
     """A file that raises AnnotatorError if too many bytes are read before the next end of an image or of the labels."""
 
     def __init__(self, file: BinaryIO, path: Path):
@@ -92,11 +92,13 @@ class _Bounded:
 
     def read(self, size: int = -1) -> bytes:
         self._count += size
-        if self._count > LARGEST:
-            raise AnnotatorError(f"{self._path} has {LARGEST >> 20} MB without an image. Is it the right file?")
+        if self._count > MAX_ELEMENT_BYTES:
+            raise AnnotatorError(
+                f"{self._path} has {MAX_ELEMENT_BYTES >> 20} MB without an image. Is it the right file?"
+            )
         return self._file.read(size)
 
-    def read_on(self) -> None:
+    def reset_count(self) -> None:
         """Reset the count of bytes, after an element was read completely."""
         self._count = 0
 
@@ -108,15 +110,15 @@ def read(path: Path, problems: Problems) -> Contents:
         AnnotatorError: The file is not XML, holds entities, is nested too deep, or is CVAT for video.
     """
     reader = _Reader(path, problems)
-    items = reader.items()
+    items = reader.read_items()
     reader.first = next(items, None)  # the labels precede the images, so they are known once the first image is read
     classes = dict.fromkeys(meaning.class_name for meaning in reader.meanings.values())
     return Contents(
         [(name, "") for name in classes],
-        reader.with_first(items),
+        reader.prepend_first(items),
         folder=path if path.is_dir() else None,
         place="image",
-        said=["Tags and the labels of shapes are present; what is not tagged stays unknown."],
+        sentences=["Tags and the labels of shapes are present; what is not tagged stays unknown."],
     )
 
 
@@ -125,17 +127,19 @@ class _Reader:
 
     def __init__(self, path: Path, problems: Problems):
         self._path, self._problems = path, problems
-        self.meanings: dict[str, _Meaning] = {}
+        self.meanings: dict[str, _LabelMeaning] = {}
         self.first: Item | None = None
-        self._plain: dict[tuple[str | None, str | None], Given] = {}  # (label, source) of tags without attributes
+        self._plain: dict[
+            tuple[str | None, str | None], ImportedLabel
+        ] = {}  # (label, source) of tags without attributes
 
-    def with_first(self, rest: Iterator[Item]) -> Iterator[Item]:
+    def prepend_first(self, rest: Iterator[Item]) -> Iterator[Item]:
         """Yield all items, beginning with the first item, which was read before."""
         if self.first:
             yield self.first
         yield from rest
 
-    def items(self) -> Iterator[Item]:
+    def read_items(self) -> Iterator[Item]:
         """Yield the images one by one; each is removed from memory before the next."""
         from defusedxml import DefusedXmlException
         from defusedxml.ElementTree import ParseError, iterparse
@@ -143,24 +147,24 @@ class _Reader:
         depth = number = 0
         try:
             with ExitStack() as stack:
-                file = _Bounded(_open(self._path, stack), self._path)
+                file = _BoundedReader(_open_xml(self._path, stack), self._path)
                 root = None
                 for event, element in iterparse(file, events=("start", "end")):
                     if event == "start":
                         depth += 1
-                        if depth < 3 or depth > DEEPEST:
+                        if depth < 3 or depth > MAX_DEPTH:
                             root = element if root is None else root
-                            self._refuse(element.tag, depth)
+                            self._check_element(element.tag, depth)
                         continue
                     depth -= 1
                     if depth != 1:
                         continue
-                    file.read_on()
+                    file.reset_count()
                     if element.tag == "meta":
                         self._read_labels(element)
                     elif element.tag == "image":
                         number += 1
-                        if item := self._item(element, number):
+                        if item := self._build_item(element, number):
                             yield item
                     if root is not None:
                         root.clear()
@@ -173,15 +177,15 @@ class _Reader:
         except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise AnnotatorError(f"{self._path} cannot be read: {error}.") from error
 
-    def _refuse(self, tag: str, depth: int) -> None:
+    def _check_element(self, tag: str, depth: int) -> None:
         if depth == 1 and tag != "annotations":
             raise AnnotatorError(f"{self._path} is not of CVAT: it begins with <{tag}>, not with <annotations>.")
         if depth == 2 and tag == "track":
             raise AnnotatorError(
                 f"{self._path} is CVAT for video: its tracks name frames, not images. Export it as CVAT for images."
             )
-        if depth > DEEPEST:
-            raise AnnotatorError(f"{self._path} is nested more than {DEEPEST} deep.")
+        if depth > MAX_DEPTH:
+            raise AnnotatorError(f"{self._path} is nested more than {MAX_DEPTH} deep.")
 
     def _read_labels(self, meta: Any) -> None:
         for label in meta.iter("label"):
@@ -191,24 +195,24 @@ class _Reader:
             facts = {
                 attribute.findtext("name"): attribute.findtext("default_value") for attribute in label.iter("attribute")
             }
-            self.meanings[name] = _meaning(name, facts, _Meaning(name))
+            self.meanings[name] = _parse_meaning(name, facts, _LabelMeaning(name))
 
-    def _given(self, label: str, source: str | None, shape: Any) -> Given:
+    def _build_label(self, label: str, source: str | None, shape: Any) -> ImportedLabel:
         facts = {attribute.get("name"): attribute.text for attribute in shape if attribute.tag == "attribute"}
-        meaning = _meaning(label, facts, self.meanings.get(label) or _Meaning(label))
-        given = Given(*meaning, source=MODEL if source == "auto" else "")
-        if not len(shape) and len(self._plain) < MEMORIZED:
+        meaning = _parse_meaning(label, facts, self.meanings.get(label) or _LabelMeaning(label))
+        given = ImportedLabel(*meaning, source=FILLED_BY_MODEL if source == "auto" else "")
+        if not len(shape) and len(self._plain) < MAX_CACHED_LABELS:
             self._plain[label, source] = given
         return given
 
-    def _item(self, image: Any, number: int) -> Item | None:
+    def _build_item(self, image: Any, number: int) -> Item | None:
         name = image.get("name")
         if not name:
             self._problems.add(f"image {number}: it has no name")
             return None
-        labels: dict[tuple[str, int], Given] = {}
+        labels: dict[tuple[str, int], ImportedLabel] = {}
         for shape in image:
-            if shape.tag not in SHAPES:
+            if shape.tag not in SHAPE_TAGS:
                 continue
             label, source = shape.get("label"), shape.get("source")
             given = self._plain.get((label, source)) if not len(shape) else None
@@ -216,7 +220,7 @@ class _Reader:
                 if not label:
                     self._problems.add(f"image {number} ({name}): a {shape.tag} without a label")
                     continue
-                given = self._given(label, source, shape)
+                given = self._build_label(label, source, shape)
             meaning = given[:2]
             if meaning not in labels or labels[meaning].source:
                 labels[meaning] = given
@@ -225,20 +229,20 @@ class _Reader:
             name,
             number,
             list(labels.values()),
-            file=self._file(name, subset or ""),
+            file=self._find_file(name, subset or ""),
             attributes={"split": subset} if subset else {},
             answered=bool(labels),
         )
 
-    def _file(self, name: str, subset: str) -> str:
+    def _find_file(self, name: str, subset: str) -> str:
         """Return the path of an image's file in an unpacked zip; "" where there is none."""
         if not self._path.is_dir():
             return ""
-        places = (f"{IMAGES}/{subset}/{name}" if subset else "", f"{IMAGES}/{name}", name)
-        return next((file for place in places if (file := file_inside(self._path, place))), "")
+        places = (f"{IMAGES_FOLDER}/{subset}/{name}" if subset else "", f"{IMAGES_FOLDER}/{name}", name)
+        return next((file for place in places if (file := find_file_inside(self._path, place))), "")
 
 
-def _meaning(label: str, facts: dict[Any, Any], otherwise: _Meaning) -> _Meaning:
+def _parse_meaning(label: str, facts: dict[Any, Any], otherwise: _LabelMeaning) -> _LabelMeaning:
     """Return the class and state that attributes give a label: our own, or a `state` that somebody gave the label.
 
     Without a known `state`, return `otherwise`.
@@ -246,7 +250,7 @@ def _meaning(label: str, facts: dict[Any, Any], otherwise: _Meaning) -> _Meaning
     state = STATES.get(facts.get("state") or "")
     if state is None:
         return otherwise
-    return _Meaning(facts.get("class") or (otherwise.class_name if otherwise else label), state)
+    return _LabelMeaning(facts.get("class") or (otherwise.class_name if otherwise else label), state)
 
 
 def write(view: View, output: Output) -> None:
@@ -256,18 +260,18 @@ def write(view: View, output: Output) -> None:
         AnnotatorError: XML cannot hold the name of a class or an image.
     """
     names = [class_.name for class_ in view.classes]
-    refuse_impossible("classes", names)
-    labels = _labels(names)
-    with output.text(LABELS) as file:
-        file.write(json.dumps([_raw(*label) for label in labels], ensure_ascii=False, indent=1) + "\n")
-    tags = _tags(view, labels, len(names))
+    check_xml_text("classes", names)
+    labels = _list_labels(names)
+    with output.open_text(LABELS_SUFFIX) as file:
+        file.write(json.dumps([_format_raw_label(*label) for label in labels], ensure_ascii=False, indent=1) + "\n")
+    tags = _format_tags(view, labels, len(names))
     number = 0
-    with output.text() as file:
-        file.write(_head(view, labels))
+    with output.open_text() as file:
+        file.write(_format_head(view, labels))
         for block in view.blocks():
-            refuse_impossible("images", [image.name for image in block.images])
+            check_xml_text("images", [image.name for image in block.images])
             lines: list[str] = []
-            for row, (image, given) in enumerate(zip(block.images, answers(block), strict=True)):
+            for row, (image, given) in enumerate(zip(block.images, iter_image_labels(block), strict=True)):
                 subset = f" subset={quoteattr(block.splits[row])}" if block.splits[row] else ""
                 lines.append(
                     f'  <image id="{number}" name={quoteattr(image.name)}{subset} width="{image.width}" '
@@ -281,7 +285,7 @@ def write(view: View, output: Output) -> None:
         file.write("</annotations>\n")
 
 
-def _labels(names: list[str]) -> list[tuple[str, str, str]]:
+def _list_labels(names: list[str]) -> list[tuple[str, str, str]]:
     """Return (label, class, state) triples, all labels different: one label for each class and state."""
     used = set(names)
     listed = [(name, name, "present") for name in names]
@@ -295,7 +299,7 @@ def _labels(names: list[str]) -> list[tuple[str, str, str]]:
     return listed
 
 
-def _raw(label: str, name: str, state: str) -> dict[str, Any]:
+def _format_raw_label(label: str, name: str, state: str) -> dict[str, Any]:
     """Return a label in the form that CVAT's raw editor accepts."""
     attributes = [
         {"name": key, "mutable": False, "input_type": "text", "default_value": value, "values": [value]}
@@ -304,25 +308,25 @@ def _raw(label: str, name: str, state: str) -> dict[str, Any]:
     return {"name": label, "type": "tag", "attributes": attributes if state != "present" else []}
 
 
-def _tags(view: View, labels: list[tuple[str, str, str]], count: int) -> list[list[list[str]]]:
+def _format_tags(view: View, labels: list[tuple[str, str, str]], count: int) -> list[list[list[str]]]:
     """Return the XML elements as nested lists, indexed by source, state and class."""
     quoted = [quoteattr(label) for label, _, _ in labels]
     found: list[list[list[str]]] = []
     for source in view.sources:
-        how = "auto" if source in FILLED else "file" if source == "import" else "manual"
+        how = "auto" if source in FILL_SOURCES else "file" if source == "import" else "manual"
         lines = [f'    <tag label={label} source="{how}"></tag>\n' for label in quoted]
         found.append([[], *(lines[start : start + count] for start in range(0, 3 * count, count))] if count else [[]])
     return found
 
 
-def _head(view: View, labels: list[tuple[str, str, str]]) -> str:
+def _format_head(view: View, labels: list[tuple[str, str, str]]) -> str:
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n  <meta>\n    <task>\n'
         f"      <name>annotator</name>\n      <size>{view.images}</size>\n      <mode>annotation</mode>\n"
         "      <labels>\n"
     ]
     for label in labels:
-        raw = _raw(*label)
+        raw = _format_raw_label(*label)
         attributes = "".join(
             f"            <attribute>\n              <name>{attribute['name']}</name>\n"
             "              <mutable>False</mutable>\n              <input_type>text</input_type>\n"
@@ -342,8 +346,8 @@ CVAT = Format(
     "cvat",
     "CVAT for images 1.1: tags, and labels for absent and unsure classes",
     ".xml",
-    recognise,
+    recognize,
     read,
     write,
-    Lost(unsure=False),
+    FormatLosses(unsure=False),
 )

@@ -10,82 +10,84 @@ from pathlib import Path
 from typing import Any
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.arrow_tables import ALWAYS_ALLOWED_BYTES, MAX_UNPACK_RATIO, check_column_count
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.tables import ALWAYS, RATIO, refuse_many_columns
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.class_list import names_beside
-from annotator.exchange.formats.shared.table_items import Table, contents
-from annotator.exchange.reading.reading import Reading
-from annotator.exchange.reading.words import Cell, as_cell
+from annotator.exchange.formats.shared.class_list import find_class_names
+from annotator.exchange.formats.shared.table_items import RawTable, interpret_table
+from annotator.exchange.reading.cell_words import Cell, to_cell
+from annotator.exchange.reading.reading_options import ReadingOptions
 
-_BOOK = "xl/workbook.xml"
+_WORKBOOK_PART = "xl/workbook.xml"
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is a workbook, or None."""
     if not path.is_file() or path.suffix.lower() not in (".xlsx", ".xlsm"):
         return None
     try:
         with zipfile.ZipFile(path) as archive:
-            return "a workbook of Excel" if _BOOK in archive.namelist() else None
+            return "a workbook of Excel" if _WORKBOOK_PART in archive.namelist() else None
     except (OSError, zipfile.BadZipFile):
         return None
 
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the labels of a workbook, as `read_as` with the reader's own decisions."""
-    return read_as(path, problems, Reading())
+    return read_as(path, problems, ReadingOptions())
 
 
-def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the labels of the first sheet with rows.
 
     Raises:
         AnnotatorError: The file is no workbook, unpacks to more than a plausible one, or has no sheet with rows.
     """
-    _refuse_bomb(path)
-    sheets = _sheets(path)
+    _check_unpacked_size(path)
+    sheets = _list_filled_sheets(path)
     if not sheets:
         raise AnnotatorError(f"{path} has no sheet with a header and rows. The first row names the columns.")
-    filled = (one for one in _rows(path, sheets[0]) if sum(map(bool, one[1])) > 1)  # a title stands above some tables
-    header, first = next(filled, None) or next(_rows(path, sheets[0]))
+    # a title stands above some tables
+    filled = (one for one in _read_rows(path, sheets[0]) if sum(map(bool, one[1])) > 1)
+    header, first = next(filled, None) or next(_read_rows(path, sheets[0]))
     names = [cell.strip() if isinstance(cell, str) else "" for cell in first]
-    refuse_many_columns(path, len(names))
+    check_column_count(path, len(names))
     while names and not names[-1]:
         names.pop()
     if twice := sorted({name for name in names if name and names.count(name) > 1}):
         raise AnnotatorError(f"{path} has two columns called {', '.join(map(repr, twice))}.")
 
     def rows() -> Iterator[tuple[int | str, Sequence[Cell]]]:
-        for number, row in _rows(path, sheets[0]):
+        for number, row in _read_rows(path, sheets[0]):
             if number > header and any(row):
                 yield number, [*row[: len(names)], *[""] * (len(names) - len(row))]
 
-    found = contents(Table(path, names, rows(), None, names_beside(path), place="row"), problems, reading)
+    found = interpret_table(RawTable(path, names, rows(), None, find_class_names(path), place="row"), problems, reading)
     if len(sheets) > 1:
         others = ", ".join(map(repr, sheets[1:6]))
-        found.said = [
-            *found.said,
+        found.sentences = [
+            *found.sentences,
             f"the sheet {sheets[0]!r} is read; not read: {others}. Save each as a file of its own",
         ]
     return found
 
 
-def _refuse_bomb(path: Path) -> None:
+def _check_unpacked_size(path: Path) -> None:
     """Raise AnnotatorError for a file that unpacks to more than a table of its size does."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
     except (OSError, zipfile.BadZipFile) as error:
         raise AnnotatorError(f"{path} cannot be read as a workbook: {error}.") from error
-    if size > max(ALWAYS, RATIO * path.stat().st_size):
+    if size > max(ALWAYS_ALLOWED_BYTES, MAX_UNPACK_RATIO * path.stat().st_size):
         raise AnnotatorError(
-            f"{path} would unpack to {size:,} bytes, more than {RATIO} times its size. If it is right, save it as CSV."
+            f"{path} would unpack to {size:,} bytes, more than {MAX_UNPACK_RATIO} times its size. If it is right, save "
+            "it as CSV."
         )
 
 
-def _open(path: Path) -> Any:
+def _open_workbook(path: Path) -> Any:
     try:
         import defusedxml  # noqa: F401 - openpyxl reads XML with it where it is installed
         from openpyxl import load_workbook
@@ -95,21 +97,21 @@ def _open(path: Path) -> Any:
         raise AnnotatorError(f"{path} cannot be read as a workbook: {type(error).__name__}: {error}.") from error
 
 
-def _sheets(path: Path) -> list[str]:
+def _list_filled_sheets(path: Path) -> list[str]:
     """Return the names of the sheets with a header and a row."""
-    book = _open(path)
+    book = _open_workbook(path)
     try:
         names = [sheet.title for sheet in book.worksheets]
     finally:
         book.close()
-    return [name for name in names if len([row for _, row in zip(range(2), _rows(path, name), strict=False)]) == 2]
+    return [name for name in names if len([row for _, row in zip(range(2), _read_rows(path, name), strict=False)]) == 2]
 
 
-def _rows(path: Path, sheet: str) -> Iterator[tuple[int, list[Cell]]]:
-    book = _open(path)
+def _read_rows(path: Path, sheet: str) -> Iterator[tuple[int, list[Cell]]]:
+    book = _open_workbook(path)
     try:
         for number, row in enumerate(book[sheet].iter_rows(values_only=True), start=1):
-            yield number, [_cell(value) for value in row]
+            yield number, [_format_cell(value) for value in row]
     except AnnotatorError:
         raise
     except Exception as error:  # openpyxl raises a dozen kinds for damaged files
@@ -118,15 +120,15 @@ def _rows(path: Path, sheet: str) -> Iterator[tuple[int, list[Cell]]]:
         book.close()
 
 
-def _cell(value: Any) -> Cell:
-    return value.isoformat() if isinstance(value, date | datetime | time) else as_cell(value)
+def _format_cell(value: Any) -> Cell:
+    return value.isoformat() if isinstance(value, date | datetime | time) else to_cell(value)
 
 
 EXCEL = Format(
     name="excel",
     about="A workbook of Excel (.xlsx), read as tables are",
     ending=".xlsx",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     read_as=read_as,
 )

@@ -17,23 +17,30 @@ from typing import Any
 import msgspec
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.inside import file_inside
-from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.contained_paths import find_file_inside
+from annotator.exchange.files.json_stream import read_pieces, read_start
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.shared.extras import Answers, Extras, Origins, answers, extras, given_by
-from annotator.exchange.formats.shared.split_names import SPLITS
-from annotator.exchange.formats.shared.times import seconds_of
-from annotator.exchange.formats.view import Block, Output, View
+from annotator.exchange.formats.export_view import Block, Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.shared.embedded_extras import (
+    Extras,
+    ImageLabels,
+    Origins,
+    build_extras,
+    iter_image_labels,
+    to_imported_labels,
+)
+from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
+from annotator.exchange.formats.shared.times import parse_iso_time
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.disk.open_files import open_file
 
 VERSION = "1.0.0"
-OURS = "multilabel_annotator"
-FIELDS = {"positive_labels": PRESENT, "negative_labels": ABSENT, "unsure_labels": UNSURE}
-LARGEST = 64 << 20  # bytes of metadata.json
-_KINDS = ("Classification", "Classifications", "Detection", "Detections", "Polyline", "Polylines")
+EXTRAS_FIELD = "multilabel_annotator"
+STATE_BY_FIELD = {"positive_labels": PRESENT, "negative_labels": ABSENT, "unsure_labels": UNSURE}
+MAX_METADATA_BYTES = 64 << 20  # bytes of metadata.json
+_LABEL_TYPES = ("Classification", "Classifications", "Detection", "Detections", "Polyline", "Polylines")
 
 
 class _Field(msgspec.Struct):
@@ -62,14 +69,14 @@ class _Labels(_Label):
 
 
 _raw = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_labels = msgspec.json.Decoder(_Labels | None)
-_texts = msgspec.json.Decoder(list[str] | None)
-_extras = msgspec.json.Decoder(Extras | None)
+_LABELS_DECODER = msgspec.json.Decoder(_Labels | None)
+_TEXTS_DECODER = msgspec.json.Decoder(list[str] | None)
+_EXTRAS_DECODER = msgspec.json.Decoder(Extras | None)
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is FiftyOne, or None: a folder with samples.json, and metadata.json with sample_fields."""
-    if (path / "samples.json").is_file() and b'"sample_fields"' in starts_with(path / "metadata.json"):
+    if (path / "samples.json").is_file() and b'"sample_fields"' in read_start(path / "metadata.json"):
         return "FiftyOne's format: a folder with metadata.json and samples.json"
     return None
 
@@ -82,14 +89,16 @@ def read(path: Path, problems: Problems) -> Contents:
     """
     file = path / "metadata.json"
     try:
-        if file.stat().st_size > LARGEST:
-            raise AnnotatorError(f"{file} has more than {LARGEST >> 20} MB. Is it the right file?")
+        if file.stat().st_size > MAX_METADATA_BYTES:
+            raise AnnotatorError(f"{file} has more than {MAX_METADATA_BYTES >> 20} MB. Is it the right file?")
         with open_file(file) as opened:
             metadata = msgspec.json.decode(opened.read(), type=_Metadata)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise AnnotatorError(f"{file} cannot be read as FiftyOne's metadata: {error}.") from error
     fields = [
-        field.name for field in metadata.sample_fields if (field.embedded_doc_type or "").rpartition(".")[2] in _KINDS
+        field.name
+        for field in metadata.sample_fields
+        if (field.embedded_doc_type or "").rpartition(".")[2] in _LABEL_TYPES
     ]
     listed = [
         *(metadata.default_classes or ()),
@@ -101,25 +110,25 @@ def read(path: Path, problems: Problems) -> Contents:
     ]
     return Contents(
         [(name, "") for name in dict.fromkeys(listed)],
-        _items(path, fields, problems),
+        _read_items(path, fields, problems),
         folder=path,
         place="sample",
-        said=said,
+        sentences=said,
     )
 
 
-def _items(path: Path, fields: list[str], problems: Problems) -> Iterator[Item]:
+def _read_items(path: Path, fields: list[str], problems: Problems) -> Iterator[Item]:
     decoder = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
-    for piece in pieces(path / "samples.json", wanted=lambda key: key == "samples"):
+    for piece in read_pieces(path / "samples.json", wanted=lambda key: key == "samples"):
         for index, sample in piece.decode(decoder, problems):
             try:
-                yield _item(path, sample, fields, f"samples[{index}]")
+                yield _build_item(path, sample, fields, f"samples[{index}]")
             except (ValueError, msgspec.MsgspecError, RecursionError) as error:
                 problems.add(f"samples[{index}]: {error}")
 
 
-def _item(path: Path, sample: dict[str, msgspec.Raw], fields: list[str], place: str) -> Item:
-    kept = _extras.decode(sample[OURS]) if OURS in sample else None
+def _build_item(path: Path, sample: dict[str, msgspec.Raw], fields: list[str], place: str) -> Item:
+    kept = _EXTRAS_DECODER.decode(sample[EXTRAS_FIELD]) if EXTRAS_FIELD in sample else None
     file = msgspec.json.decode(sample.get("filepath", b'""'), type=str)
     if not file:
         raise ValueError("it has no filepath")
@@ -127,48 +136,52 @@ def _item(path: Path, sample: dict[str, msgspec.Raw], fields: list[str], place: 
     scores: dict[str, float] = {}
     answered = False
     for field in fields:
-        labels = _labels.decode(sample[field]) if field in sample else None
+        labels = _LABELS_DECODER.decode(sample[field]) if field in sample else None
         if labels is None:
             continue
-        state = FIELDS.get(field)
+        state = STATE_BY_FIELD.get(field)
         if state is None and labels.confidence is None and field != "predictions":
             answered = True
-        for label in _each(labels):
+        for label in _flatten_labels(labels):
             if label.label is None:
                 continue
             if label.confidence is not None and state is None:
                 scores[label.label] = label.confidence
             elif state is not None or field != "predictions":
-                origin = (_text(label.annotator), seconds_of(_text(label.decided_at)), _text(label.source))
+                origin = (
+                    _text_or_empty(label.annotator),
+                    parse_iso_time(_text_or_empty(label.decided_at)),
+                    _text_or_empty(label.source),
+                )
                 origins[label.label, PRESENT if state is None else state] = origin
                 answered = True
-    written = kept.origins() if kept else {}
+    written = kept.list_origins() if kept else {}
     origins |= {cell: written[cell] for cell in origins if cell in written}
-    tags = _texts.decode(sample["tags"]) or [] if "tags" in sample else []
+    tags = _TEXTS_DECODER.decode(sample["tags"]) or [] if "tags" in sample else []
     return Item(
         (kept.image if kept else "") or file,
         place,
-        given_by(origins),
+        to_imported_labels(origins),
         scores=scores,
-        file=file_inside(path, file),
+        file=find_file_inside(path, file),
         sha256=kept.sha256 if kept else "",
-        attributes=kept.facts() if kept else _facts(tags),
-        remarks=kept.remarks() if kept else (),
+        attributes=kept.list_attributes() if kept else _parse_tags(tags),
+        remarks=kept.list_remarks() if kept else (),
         answered=answered,
     )
 
 
-def _each(labels: _Labels) -> list[_Label]:
+def _flatten_labels(labels: _Labels) -> list[_Label]:
     several = labels.classifications or labels.detections or labels.polylines
     return several if several is not None else [labels]
 
 
-def _text(value: Any) -> str:
+def _text_or_empty(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _facts(tags: list[str]) -> dict[str, str]:
-    splits = [tag for tag in tags if tag.lower() in SPLITS]
+def _parse_tags(tags: list[str]) -> dict[str, str]:
+    splits = [tag for tag in tags if tag.lower() in SPLIT_FOLDER_NAMES]
     others = ", ".join(tag for tag in tags if tag not in splits)
     return ({"split": splits[0]} if splits else {}) | ({"tags": others} if others else {})
 
@@ -176,28 +189,31 @@ def _facts(tags: list[str]) -> dict[str, str]:
 def write(view: View, output: Output) -> None:
     """Write metadata.json, samples.json, and the images if the export has images."""
     names = [class_.name for class_ in view.classes]
-    with output.text("metadata.json") as file:
-        json.dump(_metadata(names), file, ensure_ascii=False)
+    with output.open_text("metadata.json") as file:
+        json.dump(_build_metadata(names), file, ensure_ascii=False)
     quoted = [msgspec.json.encode(name) for name in names]
-    with output.binary("samples.json") as file:
+    with output.open_binary("samples.json") as file:
         between = b'{"samples": [\n'
         for block in view.blocks():
             who: dict[tuple[int, int, str], bytes] = {}  # (source, annotator, time) -> JSON with these attributes
-            samples = [_sample(view, names, quoted, block, row, given, who) for row, given in enumerate(answers(block))]
+            samples = [
+                _encode_sample(view, names, quoted, block, row, given, who)
+                for row, given in enumerate(iter_image_labels(block))
+            ]
             for image, name in zip(block.images, block.files, strict=True):
-                output.image(image, f"data/{name}")
+                output.write_image(image, f"data/{name}")
             file.write(between + b",\n".join(samples))
             between = b",\n"
         file.write(b"\n]}\n" if between == b",\n" else between + b"]}\n")
 
 
-def _sample(
+def _encode_sample(
     view: View,
     names: list[str],
     quoted: list[bytes],
     block: Block,
     row: int,
-    given: Answers,
+    given: ImageLabels,
     who: dict[tuple[int, int, str], bytes],
 ) -> bytes:
     image = block.images[row]
@@ -209,11 +225,11 @@ def _sample(
         if words is None:
             attributes = {"annotator": view.annotators[annotator], "decided_at": time, "source": view.sources[source]}
             words = who[origin] = msgspec.json.encode(attributes)[1:]
-        by_state[state].append(_label(key, column, quoted[column], words))
-    kept = extras(view, names, block, row, given)
+        by_state[state].append(_encode_label(key, column, quoted[column], words))
+    kept = build_extras(view, names, block, row, given)
     columns = {name: column for column, name in enumerate(names)} if kept.probabilities else {}
     guesses = [
-        _label(key, len(names) + columns[name], quoted[columns[name]], b'"confidence":%r}' % number)
+        _encode_label(key, len(names) + columns[name], quoted[columns[name]], b'"confidence":%r}' % number)
         for name, number in kept.probabilities.items()
     ]
     kept.probabilities = {}
@@ -227,9 +243,9 @@ def _sample(
         "metadata": {"_cls": "ImageMetadata", "width": image.width, "height": image.height},
         "_media_type": "image",
         "_rand": int(image.sha256[:8], 16) / 2**32,
-        OURS: kept,
+        EXTRAS_FIELD: kept,
     }
-    fields = zip((*FIELDS, "predictions"), (*by_state[1:], guesses), strict=True)
+    fields = zip((*STATE_BY_FIELD, "predictions"), (*by_state[1:], guesses), strict=True)
     rest = b"".join(
         b',"%s":{"_cls":"Classifications","classifications":[%s]}' % (name.encode(), b",".join(labels))
         for name, labels in fields
@@ -237,13 +253,13 @@ def _sample(
     return msgspec.json.encode(head)[:-1] + rest + b"}"
 
 
-def _label(key: bytes, number: int, name: bytes, attributes: bytes) -> bytes:
+def _encode_label(key: bytes, number: int, name: bytes, attributes: bytes) -> bytes:
     """Return a label as JSON. number: position of the label in its sample; key: 16 hexadecimal digits of the sample."""
     start = b'{"_id":{"$oid":"%s%08x"},"_cls":"Classification","tags":[],"label":%s,' % (key, number, name)
     return start + attributes
 
 
-def _metadata(names: list[str]) -> dict[str, Any]:
+def _build_metadata(names: list[str]) -> dict[str, Any]:
     core = "fiftyone.core.fields."
 
     def field(name: str, kind: str, **more: Any) -> dict[str, Any]:
@@ -286,9 +302,9 @@ def _metadata(names: list[str]) -> dict[str, Any]:
         image,
         field("created_at", "DateTimeField", read_only=True),
         field("last_modified_at", "DateTimeField", read_only=True),
-        *(labels(name, *origin) for name in FIELDS),
+        *(labels(name, *origin) for name in STATE_BY_FIELD),
         labels("predictions"),
-        field(OURS, "DictField"),
+        field(EXTRAS_FIELD, "DictField"),
     ]
     plain = {"tags": [], "info": {}, "classes": {}, "mask_targets": {}, "default_mask_targets": {}, "skeletons": {}}
     return {
@@ -308,9 +324,9 @@ FIFTYONE = Format(
     "fiftyone",
     "FiftyOne: its own folder with positive, negative and unsure labels, and predictions",
     "",
-    recognise,
+    recognize,
     read,
     write,
-    Lost(unsure=False, provenance=False),
+    FormatLosses(unsure=False, provenance=False),
     "link",
 )

@@ -13,24 +13,24 @@ from typing import Any
 import ijson
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.inside import file_inside
-from annotator.exchange.files.json_stream import check, starts_with
+from annotator.exchange.files.contained_paths import find_file_inside
+from annotator.exchange.files.json_stream import check_json, read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.beside import ImageFiles
+from annotator.exchange.formats.shared.label_file_pairs import ImageFiles
+from annotator.humanize import format_count
 from annotator.records import PRESENT
-from annotator.shares import counted
 from annotator.store.disk.open_files import open_file
 from annotator.store.pictures.files import list_files
 
-LABELS, DATA = "labels.json", "data"
+LABELS_FILE, DATA_FOLDER = "labels.json", "data"
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is such a folder or its labels.json, or None."""
-    file = path / LABELS if path.is_dir() else path
-    start = starts_with(file) if file.is_file() else b""
+    file = path / LABELS_FILE if path.is_dir() else path
+    start = read_start(file) if file.is_file() else b""
     compact = b"".join(start[: 1 << 12].split())
     if (
         start[:1] == b"{"
@@ -43,23 +43,23 @@ def recognise(path: Path) -> str | None:
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the images in labels.json. Raises AnnotatorError if it is no JSON or lists no classes of texts."""
-    file = path / LABELS if path.is_dir() else path
-    folder = file.parent / DATA
-    check(file)  # refuses a file that is not JSON or is nested too deep
-    classes = _classes(file)
-    images = ImageFiles(list_files(folder, leave_out=folder).images() if folder.is_dir() else ())
+    file = path / LABELS_FILE if path.is_dir() else path
+    folder = file.parent / DATA_FOLDER
+    check_json(file)  # refuses a file that is not JSON or is nested too deep
+    classes = _read_class_names(file)
+    images = ImageFiles(list_files(folder, leave_out=folder).list_images() if folder.is_dir() else ())
     said = ["A label without a confidence is present, one with a confidence is a score. Boxes are not kept."]
-    items = _items(file, classes, images, folder, problems, said)
+    items = _read_items(file, classes, images, folder, problems, said)
     return Contents(
         [(name, "") for name in dict.fromkeys(classes)],
         items,
         folder=folder if images.paths else None,
         place="entry",
-        said=said,
+        sentences=said,
     )
 
 
-def _classes(file: Path) -> list[str]:
+def _read_class_names(file: Path) -> list[str]:
     try:
         with open_file(file) as opened:
             found = next(ijson.items(opened, "classes"), None) or []
@@ -70,7 +70,7 @@ def _classes(file: Path) -> list[str]:
     return found
 
 
-def _items(
+def _read_items(
     file: Path, classes: Sequence[str], images: ImageFiles, folder: Path, problems: Problems, said: list[str]
 ) -> Iterator[Item]:
     empty = 0
@@ -80,7 +80,7 @@ def _items(
                 labels: dict[str, None] = {}
                 scores: dict[str, float] = {}
                 try:
-                    for name, confidence in _named(value, classes):
+                    for name, confidence in _parse_value(value, classes):
                         if confidence is None:
                             labels[name] = None
                         else:
@@ -88,12 +88,12 @@ def _items(
                 except ValueError as error:
                     problems.add(f"labels.{key}: {error}")
                     continue
-                found = file_inside(folder, key) or (images.of(f"{key}.json", "") if images.paths else "")
+                found = find_file_inside(folder, key) or (images.find_image(f"{key}.json", "") if images.paths else "")
                 empty += value is None
                 yield Item(
                     found or key,
                     f"labels.{key}",
-                    [Given(name, PRESENT) for name in labels],
+                    [ImportedLabel(name, PRESENT) for name in labels],
                     scores=scores,
                     file=found,
                     answered=value is not None and (bool(labels) or not scores),
@@ -101,19 +101,19 @@ def _items(
     except (ijson.JSONError, UnicodeDecodeError) as error:
         raise AnnotatorError(f"{file} cannot be read: {error}.") from error
     if empty:
-        said.append(f"{counted(empty, 'image has', 'images have')} no label (null).")
+        said.append(f"{format_count(empty, 'image has', 'images have')} no label (null).")
 
 
-def _named(value: Any, classes: Sequence[str]) -> Iterator[tuple[str, float | None]]:
+def _parse_value(value: Any, classes: Sequence[str]) -> Iterator[tuple[str, float | None]]:
     """Yield (class, confidence or None) of a value. Raises ValueError for what names no class."""
     if isinstance(value, list):
         for each in value:
-            yield from _named(each, classes)
+            yield from _parse_value(each, classes)
     elif isinstance(value, dict):
         confidence = value.get("confidence")
         if confidence is not None and (isinstance(confidence, bool) or not isinstance(confidence, int | float)):
             raise ValueError(f"the confidence is {confidence!r:.100}, not a number")
-        for name, _ in _named(value.get("label"), classes):
+        for name, _ in _parse_value(value.get("label"), classes):
             yield name, None if confidence is None else float(confidence)
     elif isinstance(value, str) and value:
         yield value, None
@@ -128,6 +128,6 @@ def _named(value: Any, classes: Sequence[str]) -> Iterator[tuple[str, float | No
 FIFTYONE_LABELS = Format(
     name="fiftyone-labels",
     about="FiftyOne's image classification and detection folders: data/ and labels.json",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
 )

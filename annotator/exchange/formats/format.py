@@ -9,12 +9,12 @@ from pathlib import Path
 
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
-from annotator.exchange.formats.view import Output, View
-from annotator.exchange.reading.reading import Reading
+from annotator.exchange.formats.export_view import Output, View
+from annotator.exchange.reading.reading_options import ReadingOptions
 
 
 @dataclass(frozen=True)
-class Lost:
+class FormatLosses:
     """The facts that a format has no room for, so that a person hears of it before writing.
 
     Attributes:
@@ -38,7 +38,7 @@ class Format:
         name: Its name on the command line, on the page and in entry points: "coco".
         about: One line for people: what it is, and which programs read it.
         ending: The ending of the file that a person names (".json"); "" for a format that is a folder.
-        recognise: Returns why a file or folder is of this format ("a COCO file: it has images, annotations and
+        recognize: Returns why a file or folder is of this format ("a COCO file: it has images, annotations and
             categories"), or None. It reads a few kilobytes at most and never raises for what it does not understand.
         read: Reads a file or folder; None for a format that is only written. It notes problems in Problems and goes on;
             it raises AnnotatorError where it cannot go on (broken JSON, half a zip), naming file, line and field.
@@ -57,12 +57,12 @@ class Format:
     name: str
     about: str
     ending: str = ""
-    recognise: Callable[[Path], str | None] | None = None
+    recognize: Callable[[Path], str | None] | None = None
     read: Callable[[Path, Problems], Contents] | None = None
     write: Callable[[View, Output], None] | None = None
-    lost: Lost = Lost()
+    lost: FormatLosses = FormatLosses()
     images: str = "none"
     extra: str = ""
-    read_as: Callable[[Path, Problems, Reading], Contents] | None = None
+    read_as: Callable[[Path, Problems, ReadingOptions], Contents] | None = None
     is_general: bool = False
     predicted_by: str = ""

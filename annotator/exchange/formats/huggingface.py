@@ -17,15 +17,14 @@ import msgspec
 import numpy as np
 
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats import huggingface_plain
-from annotator.exchange.formats import huggingface_tables as tables
+from annotator.exchange.formats import huggingface_plain, huggingface_tables
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.huggingface_columns import STATES, Columns
-from annotator.exchange.formats.shared.extras import KEY
-from annotator.exchange.formats.shared.split_names import split_names
-from annotator.exchange.formats.view import Block, Output, View
-from annotator.exchange.reading.reading import Reading
+from annotator.exchange.formats.export_view import Block, Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.huggingface_columns import STATE_COLUMNS, FeatureColumns
+from annotator.exchange.formats.shared.embedded_extras import EXTRAS_KEY
+from annotator.exchange.formats.shared.split_names import make_split_names
+from annotator.exchange.reading.reading_options import ReadingOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,47 +52,49 @@ LICENSES = frozenset(
     )
 )
 """Those that the hub knows by name; any other is "other" there, with its name beside."""
-WHOLE, REST = "train", "unsplit"  # the split of a set without splits, and of images that are in none
-OWN = ("file_name", "image", "image_name", "sha256", "width", "height", *STATES, "probabilities")
-SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+SINGLE_SPLIT, UNASSIGNED_SPLIT = "train", "unsplit"  # the split of a set without splits, and of images that are in none
+OWN_COLUMNS = ("file_name", "image", "image_name", "sha256", "width", "height", *STATE_COLUMNS, "probabilities")
+SIZE_CATEGORIES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 """The hub's words for how large a set is."""
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is a Hugging Face data set, or None: image folder with metadata, saved data set, or Parquet."""
-    return tables.recognise(path)
+    return huggingface_tables.recognize(path)
 
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the rows of all splits, as `read_as` with the reader's own decisions."""
-    return read_as(path, problems, Reading())
+    return read_as(path, problems, ReadingOptions())
 
 
-def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the rows of all splits as items; a place is a file and a row in it, from 1.
 
     Raises:
         AnnotatorError: A file cannot be read, or no column names images or classes.
     """
-    found = tables.tables(path)
+    found = huggingface_tables.list_tables(path)
     if path.is_dir() and huggingface_plain.is_plain(found):
         return huggingface_plain.read(path, found, problems, reading)
-    columns = Columns.of(path, found)
+    columns = FeatureColumns.from_tables(path, found)
     return Contents(
         [(name, "") for name in columns.classes],
-        _items(found, columns, problems),
+        _read_items(found, columns, problems),
         folder=path if path.is_dir() else path.parent,
         place="row",
-        said=columns.said,
+        sentences=columns.sentences,
     )
 
 
-def _items(found: list["tables.Table"], columns: Columns, problems: Problems) -> Iterator[Item]:
+def _read_items(
+    found: list["huggingface_tables.DatasetTable"], columns: FeatureColumns, problems: Problems
+) -> Iterator[Item]:
     for table in found:
-        for number, row in enumerate(table.rows(columns.wanted), start=1):
+        for number, row in enumerate(table.rows(columns.column_names_to_read), start=1):
             place = f"{table.name}, row {number}"
             try:
-                yield columns.item(row, place, table)
+                yield columns.build_item(row, place, table)
             except ValueError as error:
                 problems.add(f"{place}: {error}")
 
@@ -102,35 +103,35 @@ def write(view: View, output: Output) -> None:
     """Write one table a split, the images if the export has images, and README.md."""
     import pyarrow.parquet as pq
 
-    splits = split_names(view, REST if view.splits else WHOLE)
-    schema = _schema(view, {name: split for split, name in splits.items()})
-    has_images = view.written != "none"
+    splits = make_split_names(view, UNASSIGNED_SPLIT if view.splits else SINGLE_SPLIT)
+    schema = _build_schema(view, {name: split for split, name in splits.items()})
+    has_images = view.image_mode != "none"
     written: dict[str, tuple[str, pq.ParquetWriter]] = {}
     with ExitStack() as stack:
 
         def put(split: str, table: "pa.Table") -> None:
             if split not in written:
                 name = f"{split}/metadata.parquet" if has_images else f"{split}.parquet"
-                opened = stack.enter_context(output.binary(name))
+                opened = stack.enter_context(output.open_binary(name))
                 written[split] = (name, stack.enter_context(pq.ParquetWriter(opened, schema)))
             written[split][1].write_table(table)
 
         for block in view.blocks():
             files = [f"{splits[split]}/{file}" for split, file in zip(block.splits, block.files, strict=True)]
             for image, file in zip(block.images, files, strict=True) if has_images else ():
-                output.image(image, file)
+                output.write_image(image, file)
             folders = np.array([splits[split] for split in block.splits], object)
-            table = _table(view, block, schema)
+            table = _build_table(view, block, schema)
             for split in dict.fromkeys(folders.tolist()):
                 rows = np.flatnonzero(folders == split)
                 put(split, table if len(rows) == len(folders) else table.take(rows))
         if not written:
             put(splits[""], schema.empty_table())
-    with output.text("README.md") as file:
-        file.write(_readme(view, schema, {split: name for split, (name, _) in written.items()}))
+    with output.open_text("README.md") as file:
+        file.write(_format_readme(view, schema, {split: name for split, (name, _) in written.items()}))
 
 
-def _features(view: View) -> dict[str, Any]:
+def _build_features(view: View) -> dict[str, Any]:
     """Return the features in the form of the hub's JSON, without the image."""
 
     def value(kind: str) -> dict[str, Any]:
@@ -139,25 +140,25 @@ def _features(view: View) -> dict[str, Any]:
     label = {"names": [class_.name for class_ in view.classes], "_type": "ClassLabel"}
     plain = {"file_name": "string", "image_name": "string", "sha256": "string", "width": "int32", "height": "int32"}
     features: dict[str, Any] = {name: value(kind) for name, kind in plain.items()}
-    if view.written == "none":
+    if view.image_mode == "none":
         del features["file_name"]
-    features |= {state: {"feature": label, "_type": "List"} for state in STATES}
+    features |= {state: {"feature": label, "_type": "List"} for state in STATE_COLUMNS}
     features["probabilities"] = {"feature": value("float32"), "_type": "List"}
-    return features | {column: value("string") for column in _attributes(view).values()}
+    return features | {column: value("string") for column in _name_attribute_columns(view).values()}
 
 
-def _attributes(view: View) -> dict[str, str]:
+def _name_attribute_columns(view: View) -> dict[str, str]:
     """Return attribute -> the name of its column."""
-    return {name: f"attribute_{name}" if name in OWN else name for name in view.attributes}
+    return {name: f"attribute_{name}" if name in OWN_COLUMNS else name for name in view.attributes}
 
 
-def _schema(view: View, splits: dict[str, str]) -> "pa.Schema":
+def _build_schema(view: View, splits: dict[str, str]) -> "pa.Schema":
     """Return the schema of the tables; its metadata holds the features, and the exact names of the splits."""
     import pyarrow as pa
 
     kinds = {"string": pa.string(), "int32": pa.int32()}
     lists = {"ClassLabel": pa.int64(), "Value": pa.float32()}
-    features = _features(view)
+    features = _build_features(view)
     fields = [
         pa.field(
             name, pa.list_(lists[feature["feature"]["_type"]]) if "feature" in feature else kinds[feature["dtype"]]
@@ -165,10 +166,10 @@ def _schema(view: View, splits: dict[str, str]) -> "pa.Schema":
         for name, feature in features.items()
     ]
     encode = msgspec.json.encode
-    return pa.schema(fields, {"huggingface": encode({"info": {"features": features}}), KEY: encode(splits)})
+    return pa.schema(fields, {"huggingface": encode({"info": {"features": features}}), EXTRAS_KEY: encode(splits)})
 
 
-def _table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
+def _build_table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
     """Return a block as a table, without a loop over its cells."""
     import pyarrow as pa
 
@@ -180,7 +181,7 @@ def _table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
         "width": [image.width for image in images],
         "height": [image.height for image in images],
     }
-    for number, state in enumerate(STATES, start=1):
+    for number, state in enumerate(STATE_COLUMNS, start=1):
         rows, classes = np.nonzero(block.states == number)
         ends = np.searchsorted(rows, np.arange(len(images) + 1))
         columns[state] = pa.ListArray.from_arrays(ends.astype(np.int32), classes.astype(np.int64))
@@ -192,7 +193,7 @@ def _table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
         columns["probabilities"] = pa.ListArray.from_arrays(ends, flat)
     else:
         columns["probabilities"] = pa.nulls(len(images), pa.list_(pa.float32()))
-    for name, column in _attributes(view).items():
+    for name, column in _name_attribute_columns(view).items():
         columns[column] = [facts.get(name) for facts in block.attributes]
     arrays = [
         pa.array(values, schema.field(name).type) if isinstance(values, list) else values
@@ -202,13 +203,13 @@ def _table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
     return pa.table(arrays, schema=schema)
 
 
-def _readme(view: View, schema: "pa.Schema", written: dict[str, str]) -> str:
+def _format_readme(view: View, schema: "pa.Schema", written: dict[str, str]) -> str:
     """Return the card of the hub: YAML for programs, and how to load the set. written: split -> its table."""
     import yaml
 
     names = {str(number): class_.name for number, class_ in enumerate(view.classes)}
     features: list[dict[str, Any]] = []
-    for name, feature in _features(view).items():
+    for name, feature in _build_features(view).items():
         inner = feature.get("feature")
         if name == "file_name":
             features.append({"name": "image", "dtype": "image"})
@@ -222,7 +223,7 @@ def _readme(view: View, schema: "pa.Schema", written: dict[str, str]) -> str:
         {"split": split, "path": f"{split}/**" if name.endswith("metadata.parquet") else name}
         for split, name in written.items()
     ]
-    size = next((words for limit, words in SIZES if view.images < limit), "n>1M")
+    size = next((words for limit, words in SIZE_CATEGORIES if view.images < limit), "n>1M")
     head = {
         "task_categories": ["image-classification"],
         "task_ids": ["multi-label-image-classification"],
@@ -258,10 +259,10 @@ HUGGINGFACE = Format(
     "huggingface",
     "Hugging Face datasets: a folder with images, tables and a card",
     "",
-    recognise,
+    recognize,
     read,
     write,
-    Lost(unsure=False),
+    FormatLosses(unsure=False),
     "link",
     read_as=read_as,
 )

@@ -13,18 +13,29 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.inside import file_inside
-from annotator.exchange.formats.contents import Given, Item
-from annotator.exchange.formats.huggingface_tables import Table
+from annotator.exchange.files.contained_paths import find_file_inside
+from annotator.exchange.formats.contents import ImportedLabel, Item
+from annotator.exchange.formats.huggingface_tables import DatasetTable
 from annotator.records import ABSENT, PRESENT, UNSURE
 
-STATES: tuple[str, ...] = ("present", "absent", "unsure")
-GLANCED = 1000  # rows
-LONGEST = 2000  # letters of an attribute
-_STATE_OF: dict[str, int] = dict(zip(STATES, (PRESENT, ABSENT, UNSURE), strict=True))
-_LABEL_WORDS = {*STATES, "label", "labels", "class", "classes", "category", "categories", "tag", "tags", "objects"}
-_IMAGE_WORDS = ("image_name", "file_name", "image", "filename", "file", "path", "image_path", "image_file_path")
-_NO_CLASSES = {"id", "image_id", "width", "height", "index", "__index_level_0__"}
+STATE_COLUMNS: tuple[str, ...] = ("present", "absent", "unsure")
+SAMPLE_ROWS = 1000  # rows
+MAX_ATTRIBUTE_CHARS = 2000  # letters of an attribute
+_STATE_BY_COLUMN: dict[str, int] = dict(zip(STATE_COLUMNS, (PRESENT, ABSENT, UNSURE), strict=True))
+_LABEL_COLUMN_NAMES = {
+    *STATE_COLUMNS,
+    "label",
+    "labels",
+    "class",
+    "classes",
+    "category",
+    "categories",
+    "tag",
+    "tags",
+    "objects",
+}
+_IMAGE_COLUMN_NAMES = ("image_name", "file_name", "image", "filename", "file", "path", "image_path", "image_file_path")
+_NON_CLASS_COLUMNS = {"id", "image_id", "width", "height", "index", "__index_level_0__"}
 
 
 class Leaf(NamedTuple):
@@ -42,7 +53,7 @@ class Leaf(NamedTuple):
 
 
 @dataclass
-class Columns:
+class FeatureColumns:
     """The columns of one data set.
 
     Attributes:
@@ -60,7 +71,7 @@ class Columns:
     scores: str
     facts: list[str]
     sha256: str = ""
-    said: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
 
     @property
     def classes(self) -> list[str]:
@@ -68,21 +79,23 @@ class Columns:
         return list(dict.fromkeys([*(name for leaf in self.leaves for name in leaf.names), *self.flags]))
 
     @property
-    def wanted(self) -> list[str]:
+    def column_names_to_read(self) -> list[str]:
         """The columns that have to be read."""
         columns = [self.image, self.file, self.scores, self.sha256, *self.facts, *self.flags]
         return [column for column in dict.fromkeys([*columns, *(leaf.column for leaf in self.leaves)]) if column]
 
     @classmethod
-    def of(cls, path: Path, tables: list[Table]) -> "Columns":
+    def from_tables(cls, path: Path, tables: list[DatasetTable]) -> "FeatureColumns":
         """Return the columns of a data set. Raises AnnotatorError if no column names an image, or none a class."""
-        first = list(islice(tables[0].rows(None), GLANCED)) if not tables[0].features else []
-        features = tables[0].features or _derived(first)
-        image = next((name for name in _IMAGE_WORDS if name in features), "")
-        image = image or next((name for name, feature in features.items() if _kind(feature) == "Image"), "")
-        leaves = [leaf for name, feature in features.items() for leaf in _leaves(name, feature)]
+        first = list(islice(tables[0].rows(None), SAMPLE_ROWS)) if not tables[0].features else []
+        features = tables[0].features or _derive_features(first)
+        image = next((name for name in _IMAGE_COLUMN_NAMES if name in features), "")
+        image = image or next((name for name, feature in features.items() if _get_feature_type(feature) == "Image"), "")
+        leaves = [leaf for name, feature in features.items() for leaf in _find_leaves(name, feature)]
         taken = {image, "file_name", "sha256", *(leaf.column for leaf in leaves)}
-        flags, unclear = _flags(tables[0], first, {name: f for name, f in features.items() if name not in taken})
+        flags, unclear = _find_flag_columns(
+            tables[0], first, {name: f for name, f in features.items() if name not in taken}
+        )
         names = ", ".join(map(repr, features)) or "none"
         if not image:
             raise AnnotatorError(f"{path}: no column names an image; there is: {names}.")
@@ -102,10 +115,10 @@ class Columns:
             facts,
             "sha256" if _is_text(features.get("sha256", {})) else "",
         )
-        columns.said = columns._said(unclear)
+        columns.sentences = columns._describe_columns(unclear)
         return columns
 
-    def _said(self, unclear: list[str]) -> list[str]:
+    def _describe_columns(self, unclear: list[str]) -> list[str]:
         listed = ", ".join(dict.fromkeys(repr(leaf.column) for leaf in self.leaves))
         said = [f"Images are named by the column {self.image!r}."]
         if listed:
@@ -118,7 +131,7 @@ class Columns:
             said.append(f"Columns of numbers that are not understood are left out: {', '.join(unclear[:10])}.")
         return said
 
-    def item(self, row: dict[str, Any], place: str, table: Table) -> Item:
+    def build_item(self, row: dict[str, Any], place: str, table: DatasetTable) -> Item:
         """Return a row as an item. Raises ValueError for a row without an image or with an impossible value."""
         named = row.get(self.image)
         image = named.get("path") if isinstance(named, dict) else named
@@ -126,21 +139,23 @@ class Columns:
             image = place
         if not isinstance(image, str) or not image:
             raise ValueError(f"the column {self.image!r} names no image")
-        labels: dict[tuple[str, int], Given] = {}
+        labels: dict[tuple[str, int], ImportedLabel] = {}
         for leaf in self.leaves:
-            for value in _values(row.get(leaf.column), leaf.keys):
-                if (name := _name(value, leaf)) is not None:
-                    labels[name, leaf.state] = Given(name, leaf.state)
+            for value in _iter_values(row.get(leaf.column), leaf.keys):
+                if (name := _find_class_name(value, leaf)) is not None:
+                    labels[name, leaf.state] = ImportedLabel(name, leaf.state)
         for column, meaning in self.flags.items():
             value = row.get(column)
             if value is None:
                 continue
             if isinstance(value, float) or value not in meaning:
                 raise ValueError(f"the column {column!r} has {value!r}, which is none of {list(meaning)}")
-            labels[column, meaning[value]] = Given(column, meaning[value])
+            labels[column, meaning[value]] = ImportedLabel(column, meaning[value])
         numbers = row.get(self.scores) if self.scores else None
         file = row.get(self.file) if self.file else None
-        facts = {name: str(row[name]) for name in self.facts if row.get(name) and len(str(row[name])) <= LONGEST}
+        facts = {
+            name: str(row[name]) for name in self.facts if row.get(name) and len(str(row[name])) <= MAX_ATTRIBUTE_CHARS
+        }
         return Item(
             image,
             place,
@@ -150,52 +165,52 @@ class Columns:
             }
             if numbers
             else {},
-            file=file_inside(self.root, table.folder + file) if isinstance(file, str) else "",
+            file=find_file_inside(self.root, table.folder + file) if isinstance(file, str) else "",
             sha256=str(row.get(self.sha256) or "") if self.sha256 else "",
             attributes=facts | ({"split": table.split} if table.split else {}),
             answered=bool(labels) or not self.scores,
         )
 
 
-def _kind(feature: Any) -> str:
+def _get_feature_type(feature: Any) -> str:
     return feature.get("_type", "") if isinstance(feature, dict) and isinstance(feature.get("_type"), str) else ""
 
 
 def _is_text(feature: Any) -> bool:
-    return _kind(feature) == "Value" and feature.get("dtype") in ("string", "large_string")
+    return _get_feature_type(feature) == "Value" and feature.get("dtype") in ("string", "large_string")
 
 
-def _leaves(column: str, feature: Any, keys: tuple[str, ...] = (), depth: int = 0) -> Iterator[Leaf]:
+def _find_leaves(column: str, feature: Any, keys: tuple[str, ...] = (), depth: int = 0) -> Iterator[Leaf]:
     """Yield the places of classes in a column."""
-    state = _STATE_OF.get(column, PRESENT)
+    state = _STATE_BY_COLUMN.get(column, PRESENT)
     if isinstance(feature, list):  # the notation of lists in old versions of `datasets`
         feature = {"feature": feature[0] if feature else None, "_type": "List"}
     if not isinstance(feature, dict) or depth > 8:
         return
-    if _kind(feature) == "ClassLabel":
+    if _get_feature_type(feature) == "ClassLabel":
         names = feature.get("names")
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             yield Leaf(column, keys, tuple(names), state)
-    elif _kind(feature) in ("List", "Sequence", "LargeList"):
-        yield from _leaves(column, feature.get("feature"), keys, depth + 1)
-    elif _is_text(feature) and (keys[-1] if keys else column).lower() in _LABEL_WORDS:
+    elif _get_feature_type(feature) in ("List", "Sequence", "LargeList"):
+        yield from _find_leaves(column, feature.get("feature"), keys, depth + 1)
+    elif _is_text(feature) and (keys[-1] if keys else column).lower() in _LABEL_COLUMN_NAMES:
         yield Leaf(column, keys, (), state)
-    elif not _kind(feature):
+    elif not _get_feature_type(feature):
         for key, inner in feature.items():
-            yield from _leaves(column, inner, (*keys, key), depth + 1)
+            yield from _find_leaves(column, inner, (*keys, key), depth + 1)
 
 
-def _values(value: Any, keys: tuple[str, ...]) -> Iterator[Any]:
+def _iter_values(value: Any, keys: tuple[str, ...]) -> Iterator[Any]:
     if isinstance(value, list):
         for inner in value:
-            yield from _values(inner, keys)
+            yield from _iter_values(inner, keys)
     elif keys and isinstance(value, dict):
-        yield from _values(value.get(keys[0]), keys[1:])
+        yield from _iter_values(value.get(keys[0]), keys[1:])
     elif value is not None:
         yield value
 
 
-def _name(value: Any, leaf: Leaf) -> str | None:
+def _find_class_name(value: Any, leaf: Leaf) -> str | None:
     """Return the class that a value stands for; None for -1, "no label". Raises ValueError."""
     if isinstance(value, str):
         return value or None
@@ -206,19 +221,19 @@ def _name(value: Any, leaf: Leaf) -> str | None:
     )
 
 
-def _flags(
-    table: Table, first: list[dict[str, Any]], features: dict[str, Any]
+def _find_flag_columns(
+    table: DatasetTable, first: list[dict[str, Any]], features: dict[str, Any]
 ) -> tuple[dict[str, dict[Any, int]], list[str]]:
     """Return the columns of 1 and 0 (or -1), one a class, and the names of columns of other numbers."""
     numbers = [
         name
         for name, feature in features.items()
-        if _kind(feature) == "Value" and str(feature.get("dtype")).startswith(("int", "uint", "bool"))
+        if _get_feature_type(feature) == "Value" and str(feature.get("dtype")).startswith(("int", "uint", "bool"))
     ]
-    numbers = [name for name in numbers if name.lower() not in _NO_CLASSES]
+    numbers = [name for name in numbers if name.lower() not in _NON_CLASS_COLUMNS]
     if not numbers:
         return {}, []
-    first = first or list(islice(table.rows(numbers), GLANCED))
+    first = first or list(islice(table.rows(numbers), SAMPLE_ROWS))
     flags: dict[str, dict[Any, int]] = {}
     unclear: list[str] = []
     for name in numbers:
@@ -232,21 +247,21 @@ def _flags(
     return flags, unclear
 
 
-def _derived(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _derive_features(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return features for rows that have none, each derived from the first value in its column."""
     features: dict[str, Any] = {}
     for row in rows:
         for name, value in row.items():
-            if (feature := _derived_of(value)) is not None:
+            if (feature := _derive_feature(value)) is not None:
                 features.setdefault(name, feature)
     return features
 
 
-def _derived_of(value: Any) -> Any:
+def _derive_feature(value: Any) -> Any:
     if isinstance(value, list):
-        inner = next((found for entry in value if (found := _derived_of(entry)) is not None), None)
+        inner = next((found for entry in value if (found := _derive_feature(entry)) is not None), None)
         return None if inner is None else {"feature": inner, "_type": "List"}
     if isinstance(value, dict):
-        return {key: found for key, inner in value.items() if (found := _derived_of(inner)) is not None} or None
+        return {key: found for key, inner in value.items() if (found := _derive_feature(inner)) is not None} or None
     kinds = ((bool, "bool"), (int, "int64"), (float, "float64"), (str, "string"))
     return next(({"dtype": name, "_type": "Value"} for kind, name in kinds if isinstance(value, kind)), None)

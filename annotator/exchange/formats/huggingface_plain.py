@@ -1,7 +1,7 @@
 """Metadata of an image folder of Hugging Face `datasets` whose features nobody has declared: a table like any other.
 
 Format: https://huggingface.co/docs/datasets/image_dataset. metadata.jsonl and metadata.csv name images in `file_name`;
-what their other columns mean is decided as for all tables (reading/deciding.py), and shown.
+what their other columns mean is decided as for all tables (reading/table_interpreter.py), and shown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,54 +9,61 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from annotator.exchange.files.inside import file_inside
+from annotator.exchange.files.contained_paths import find_file_inside
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.huggingface_columns import STATES
-from annotator.exchange.formats.huggingface_tables import Table
+from annotator.exchange.formats.huggingface_columns import STATE_COLUMNS
+from annotator.exchange.formats.huggingface_tables import DatasetTable
 from annotator.exchange.formats.shared import table_items
-from annotator.exchange.formats.shared.class_list import names_beside
-from annotator.exchange.reading.reading import Reading
-from annotator.exchange.reading.words import Cell, as_cell
+from annotator.exchange.formats.shared.class_list import find_class_names
+from annotator.exchange.reading.cell_words import Cell, to_cell
+from annotator.exchange.reading.reading_options import ReadingOptions
 
-FILE = "file_name"
+FILE_COLUMN = "file_name"
 
 
-def is_plain(tables: Sequence[Table]) -> bool:
+def is_plain(tables: Sequence[DatasetTable]) -> bool:
     """Return whether no table declares features, and the first rows hold texts, numbers and lists of these only."""
     if any(table.features for table in tables):
         return False
-    first = list(islice(tables[0].rows(None), table_items.SAMPLE))
-    return all(FILE in row and row.keys().isdisjoint(STATES) for row in first) and not any(
+    first = list(islice(tables[0].rows(None), table_items.SAMPLE_ROWS))
+    return all(FILE_COLUMN in row and row.keys().isdisjoint(STATE_COLUMNS) for row in first) and not any(
         isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict | list) for one in value))
         for row in first
         for value in row.values()
     )
 
 
-def read(path: Path, tables: Sequence[Table], problems: Problems, reading: Reading) -> Contents:
+def read(path: Path, tables: Sequence[DatasetTable], problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the rows of all tables as items. Raises AnnotatorError as `table_items.contents` does."""
     names: dict[str, None] = {}
     for table in tables:
-        for row in islice(table.rows(None), table_items.SAMPLE):
+        for row in islice(table.rows(None), table_items.SAMPLE_ROWS):
             names |= dict.fromkeys(row)
     columns, table_of = list(names), {table.name: table for table in tables}
 
     def rows() -> Iterator[tuple[int | str, Sequence[Cell]]]:
         for table in tables:
             for number, row in enumerate(table.rows(None), start=1):
-                yield f"{table.name}, row {number}", [as_cell(row.get(name)) for name in columns]
+                yield f"{table.name}, row {number}", [to_cell(row.get(name)) for name in columns]
 
-    def of(place: object) -> Table:
+    def of(place: object) -> DatasetTable:
         return table_of[str(place).rpartition(", row ")[0]]
 
     def file_of(place: int | str, name: str) -> str:
-        return file_inside(path, of(place).folder + name)
+        return find_file_inside(path, of(place).folder + name)
 
-    table = table_items.Table(
-        path, columns, rows(), columns.index(FILE), names_beside(path / FILE), place="row", file_of=file_of, folder=path
+    table = table_items.RawTable(
+        path,
+        columns,
+        rows(),
+        columns.index(FILE_COLUMN),
+        find_class_names(path / FILE_COLUMN),
+        place="row",
+        file_of=file_of,
+        folder=path,
     )
-    found = table_items.contents(table, problems, reading)
+    found = table_items.interpret_table(table, problems, reading)
 
     def items() -> Iterator[Item]:
         for item in found.items:

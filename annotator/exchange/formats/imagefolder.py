@@ -14,60 +14,64 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.lines import csv_rows
+from annotator.exchange.files.csv_cells import unescape_formula
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_cells import unescaped
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.files.text_lines import read_csv_rows
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.split_names import SPLITS
+from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
 from annotator.records import PRESENT
 from annotator.store.pictures.files import list_files
-from annotator.store.pictures.kinds import looks_like_image
-from annotator.store.pictures.leftovers import leftover_folder
+from annotator.store.pictures.leftovers import is_leftover_folder
+from annotator.store.pictures.picture_kinds import looks_like_image
 
-CLASSES = "classes.csv"
+CLASSES_FILE = "classes.csv"
 """Folder and class, for classes whose name cannot be that of a folder."""
-_OTHERS = frozenset({"images", "labels", "annotations", "jpegimages", "imagesets"})
-_ENTRIES_SEEN = 200
+_FOREIGN_FOLDERS = frozenset({"images", "labels", "annotations", "jpegimages", "imagesets"})
+_MAX_ENTRIES_SEEN = 200
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a folder is of this format, or None.
 
     At least two of its folders, or of the folders in its splits, are classes; an image is in one of the first 20; no
     image lies beside them.
     """
-    folders, images = _glance(path)
+    folders, images = _sample_folder(path)
     if (path / "project.db").exists():  # a project is not a data set, but its thumbnails are in folders too
         return None
     # The folders of a camera trap package are stations; what is on the images stands in these files.
     if (path / "datapackage.json").exists() or any(path.glob("*.ddb")):
         return None
-    if images or not folders or (_are_of_others(folders) and not _named(path, Problems())):
+    if images or not folders or (_has_foreign_folder(folders) and not _read_folder_classes(path, Problems())):
         return None
     if _are_splits(folders):
-        inner = [_glance(path / name) for name in folders]
+        inner = [_sample_folder(path / name) for name in folders]
         folders = sorted({name for names, _ in inner for name in names})
-        if any(images for _, images in inner) or (_are_of_others(folders) and not _named(path, Problems())):
+        if any(images for _, images in inner) or (
+            _has_foreign_folder(folders) and not _read_folder_classes(path, Problems())
+        ):
             return None
         places = [
-            path / name / class_ for name, (names, _) in zip(_glance(path)[0], inner, strict=True) for class_ in names
+            path / name / class_
+            for name, (names, _) in zip(_sample_folder(path)[0], inner, strict=True)
+            for class_ in names
         ]
     else:
         places = [path / name for name in folders]
-    if len(folders) < 2 or not any(_glance(place)[1] for place in places[:20]):
+    if len(folders) < 2 or not any(_sample_folder(place)[1] for place in places[:20]):
         return None
     shown = ", ".join(folders[:3]) + (", ..." if len(folders) > 3 else "")
     return f"one folder a class: {shown}"
 
 
-def _glance(folder: Path) -> tuple[list[str], bool]:
+def _sample_folder(folder: Path) -> tuple[list[str], bool]:
     """Return the names of the first folders in a folder, and whether an image is among its first entries."""
     names, images = [], False
     try:
         with os.scandir(folder) as entries:
-            for _, entry in zip(range(_ENTRIES_SEEN), entries, strict=False):
-                if not entry.name.startswith(".") and not leftover_folder(entry.name):
+            for _, entry in zip(range(_MAX_ENTRIES_SEEN), entries, strict=False):
+                if not entry.name.startswith(".") and not is_leftover_folder(entry.name):
                     if entry.is_dir():
                         names.append(entry.name)
                     else:
@@ -77,14 +81,16 @@ def _glance(folder: Path) -> tuple[list[str], bool]:
     return sorted(names), images
 
 
-def _are_of_others(names: list[str]) -> bool:
+def _has_foreign_folder(names: list[str]) -> bool:
     """Return whether a folder has a name that other formats use; `_named` tells whether it is a class all the same."""
     lower = [name.lower() for name in names]
-    return not _OTHERS.isdisjoint(lower) or any(name.startswith("obj_") and name.endswith("_data") for name in lower)
+    return not _FOREIGN_FOLDERS.isdisjoint(lower) or any(
+        name.startswith("obj_") and name.endswith("_data") for name in lower
+    )
 
 
 def _are_splits(names: list[str]) -> bool:
-    return bool(names) and all(name.lower() in SPLITS for name in names)
+    return bool(names) and all(name.lower() in SPLIT_FOLDER_NAMES for name in names)
 
 
 def read(path: Path, problems: Problems) -> Contents:
@@ -93,10 +99,10 @@ def read(path: Path, problems: Problems) -> Contents:
     Raises:
         AnnotatorError: The folder cannot be read, or has no image in a class folder.
     """
-    paths = list_files(path, leave_out=path).images()
+    paths = list_files(path, leave_out=path).list_images()
     tops = sorted({name.split("/", 1)[0] for name in paths if "/" in name})
     depth = 1 if _are_splits(tops) and any(name.count("/") > 1 for name in paths) else 0
-    named = _named(path, problems)
+    named = _read_folder_classes(path, problems)
     folders = dict.fromkeys(name.split("/")[depth] for name in paths if name.count("/") > depth)
     classes = {folder: named.get(folder, folder) for folder in sorted(folders)}
     if not classes:
@@ -111,11 +117,11 @@ def read(path: Path, problems: Problems) -> Contents:
     if outside:
         said.append(f"{outside:,} images lie in no class folder and have no label.")
     listed = [(name, "") for name in dict.fromkeys([*named.values(), *classes.values()])]
-    return Contents(listed, _items(paths, depth, classes), folder=path, place="file", said=said)
+    return Contents(listed, _build_items(paths, depth, classes), folder=path, place="file", sentences=said)
 
 
-def _items(paths: list[str], depth: int, classes: dict[str, str]) -> Iterator[Item]:
-    labels = {folder: (Given(name, PRESENT),) for folder, name in classes.items()}
+def _build_items(paths: list[str], depth: int, classes: dict[str, str]) -> Iterator[Item]:
+    labels = {folder: (ImportedLabel(name, PRESENT),) for folder, name in classes.items()}
     for name in paths:
         parts = name.split("/")
         given = labels[parts[depth]] if len(parts) > depth + 1 else ()
@@ -123,18 +129,21 @@ def _items(paths: list[str], depth: int, classes: dict[str, str]) -> Iterator[It
         yield Item(name, name, given, file=name, attributes=split)
 
 
-def _named(path: Path, problems: Problems) -> dict[str, str]:
+def _read_folder_classes(path: Path, problems: Problems) -> dict[str, str]:
     """Return folder -> class from the classes.csv of an export; {} without the file."""
-    file = path / CLASSES
+    file = path / CLASSES_FILE
     if not file.is_file() or file.is_symlink():
         return {}
-    rows = {unescaped(folder): unescaped(name) for _, (folder, name) in csv_rows(file, problems, columns=2)}
+    rows = {
+        unescape_formula(folder): unescape_formula(name)
+        for _, (folder, name) in read_csv_rows(file, problems, columns=2)
+    }
     return rows if rows.pop("folder", None) == "class" else {}
 
 
 IMAGEFOLDER = Format(
     name="imagefolder",
     about="One folder a class: a single-label data set whose missing labels are to be found",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
 )

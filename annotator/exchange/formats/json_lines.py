@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.label_lines import read, recognise
-from annotator.exchange.formats.shared.provenance import GUARANTEE
-from annotator.exchange.formats.shared.times import iso_time
-from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
+from annotator.exchange.formats.export_view import STATE_WORDS, Block, Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.label_lines import read, recognize
+from annotator.exchange.formats.shared.sidecars import GUARANTEE_COLUMNS
+from annotator.exchange.formats.shared.times import format_iso_time
 
-WORDS = ("0", "1", "null")  # by value 0, 1, and -1 (UNKNOWN), which indexes the last
+VALUE_TEXTS = ("0", "1", "null")  # by value 0, 1, and -1 (UNKNOWN), which indexes the last
 
 
 def write_lines(view: View, out: Output) -> None:
@@ -22,17 +22,17 @@ def write_lines(view: View, out: Output) -> None:
     "missing" with the reason why the image cannot be shown any more.
     """
     keys = [json.dumps(class_.name, ensure_ascii=False) for class_ in view.classes]
-    pairs = [[f"{key}: {word}" for word in WORDS] for key in keys]
-    with out.text() as file:
+    pairs = [[f"{key}: {word}" for word in VALUE_TEXTS] for key in keys]
+    with out.open_text() as file:
         for block in view.blocks():
-            provenance = _provenance(view, block, keys)
+            provenance = _format_provenance(view, block, keys)
             for row, values in enumerate(block.values.tolist()):
                 labels = ", ".join([pair[value] for pair, value in zip(pairs, values, strict=True)])
-                head, tail = _facts(view, block, row)
+                head, tail = _format_head_and_tail(view, block, row)
                 file.write(f'{head[:-1]}, "labels": {{{labels}}}, "provenance": {{{next(provenance)}}}{tail}}}\n')
 
 
-def _facts(view: View, block: Block, row: int) -> tuple[str, str]:
+def _format_head_and_tail(view: View, block: Block, row: int) -> tuple[str, str]:
     """Return the JSON of a line before its labels, and the JSON after its provenance ("" for none)."""
     image, notes = block.images[row], block.notes[row]
     head: dict[str, Any] = {
@@ -50,10 +50,11 @@ def _facts(view: View, block: Block, row: int) -> tuple[str, str]:
     tail: dict[str, Any] = {}
     for note in notes:
         if note.kind == "flag":
-            tail |= {"flag": note.text, "flagged_by": note.annotator, "flagged_at": iso_time(note.at)}
+            tail |= {"flag": note.text, "flagged_by": note.annotator, "flagged_at": format_iso_time(note.at)}
     if comments := [note for note in notes if note.kind == "comment"]:
         tail["comments"] = [
-            {"text": note.text, "annotator": note.annotator, "written_at": iso_time(note.at)} for note in comments
+            {"text": note.text, "annotator": note.annotator, "written_at": format_iso_time(note.at)}
+            for note in comments
         ]
     if block.missing[row]:
         tail["missing"] = block.missing[row]
@@ -61,7 +62,7 @@ def _facts(view: View, block: Block, row: int) -> tuple[str, str]:
     return json.dumps(head, ensure_ascii=False), more
 
 
-def _provenance(view: View, block: Block, keys: list[str]) -> Iterator[str]:
+def _format_provenance(view: View, block: Block, keys: list[str]) -> Iterator[str]:
     """Yield for each image the JSON inside its "provenance"."""
     rows, columns = block.sources.nonzero()
     texts: list[list[str]] = [[] for _ in block.images]
@@ -72,7 +73,7 @@ def _provenance(view: View, block: Block, keys: list[str]) -> Iterator[str]:
     times: dict[float, str] = {}
     for row, column, state, source, person, at, chance, seconds in zip(*listed, strict=True):
         if at == at and at not in times:
-            times[at] = f'"{iso_time(at)}"'
+            times[at] = f'"{format_iso_time(at)}"'
         text = (
             f'{keys[column]}: {{"state": "{STATE_WORDS[state]}", "source": {sources[source]}, "annotator": '
             f'{people[person]}, "decided_at": {times.get(at, "null")}, "probability": '
@@ -80,17 +81,17 @@ def _provenance(view: View, block: Block, keys: list[str]) -> Iterator[str]:
         )
         if view.columns.seconds:
             text += f', "seconds": {round(seconds, 3) if seconds == seconds else "null"}'
-        texts[row].append(text + _more(block, (row, column)) + "}")
+        texts[row].append(text + _format_cell_facts(block, (row, column)) + "}")
     return iter([", ".join(of_image) for of_image in texts])
 
 
-def _more(block: Block, cell: tuple[int, int]) -> str:
+def _format_cell_facts(block: Block, cell: tuple[int, int]) -> str:
     """Return JSON with the guarantee of an auto-accepted cell and the origin of an imported answer; "" without."""
     facts: dict[str, Any] = {}
     if accepted := block.accepted.get(cell):
-        facts |= {name: getattr(accepted, name) for name in GUARANTEE}
+        facts |= {name: getattr(accepted, name) for name in GUARANTEE_COLUMNS}
     if origin := block.origins.get(cell):
-        at = None if origin.decided_at is None else iso_time(origin.decided_at)
+        at = None if origin.decided_at is None else format_iso_time(origin.decided_at)
         facts["origin"] = {"source": origin.source, "annotator": origin.annotator, "decided_at": at}
     return f", {json.dumps(facts, ensure_ascii=False)[1:-1]}" if facts else ""
 
@@ -99,8 +100,8 @@ JSONL = Format(
     name="jsonl",
     about="one JSON object per image, with provenance, flag and comments: nothing is lost",
     ending=".jsonl",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     write=write_lines,
-    lost=Lost(unsure=False, provenance=False),
+    lost=FormatLosses(unsure=False, provenance=False),
 )

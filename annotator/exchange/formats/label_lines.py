@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from annotator.exchange.files.lines import first_line, lines
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item, Remark
-from annotator.exchange.formats.shared.times import unix_seconds
+from annotator.exchange.files.text_lines import read_first_line, read_lines
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item, Remark
+from annotator.exchange.formats.shared.times import parse_seconds
 from annotator.records import ABSENT, PRESENT, STATES
 
 
-class Origin(msgspec.Struct, gc=False):
+class OriginRecord(msgspec.Struct, gc=False):
     """The source, the annotator and the time that an imported answer had in its file."""
 
     source: str | None = None
@@ -27,14 +27,14 @@ class Origin(msgspec.Struct, gc=False):
     decided_at: str | float | None = None
 
 
-class Provenance(msgspec.Struct, gc=False):
+class ProvenanceRecord(msgspec.Struct, gc=False):
     """The state of a cell and who or what gave it."""
 
     state: str = ""
     source: str | None = None
     annotator: str | None = None
     decided_at: str | float | None = None
-    origin: Origin | None = None
+    origin: OriginRecord | None = None
 
 
 class Comment(msgspec.Struct, gc=False):
@@ -45,13 +45,13 @@ class Comment(msgspec.Struct, gc=False):
     written_at: str | float | None = None
 
 
-class Line(msgspec.Struct, gc=False):
+class LabelRecord(msgspec.Struct, gc=False):
     """One line: an image with its labels."""
 
     image: str
     labels: dict[str, int | float | None] | list[str]
     sha256: str | None = None
-    provenance: dict[str, Provenance] = {}
+    provenance: dict[str, ProvenanceRecord] = {}
     split: str | None = None
     attributes: dict[str, Any] = {}
     flag: str | None = None
@@ -60,14 +60,14 @@ class Line(msgspec.Struct, gc=False):
     comments: list[Comment] = []
 
 
-_DECODER = msgspec.json.Decoder(Line)
+_DECODER = msgspec.json.Decoder(LabelRecord)
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is of this format, or None: its first line has an image and its labels."""
     if not path.is_file() or path.suffix.lower() not in (".jsonl", ".ndjson", ".json"):
         return None
-    text = first_line(path, 1 << 20)
+    text = read_first_line(path, 1 << 20)
     if not (text.startswith("{") and '"image"' in text and '"labels"' in text):
         return None
     try:
@@ -79,7 +79,7 @@ def recognise(path: Path) -> str | None:
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the labels of a file. Problems of a line are noted; raises AnnotatorError as `lines` does."""
-    items = _items(path, problems)
+    items = _read_items(path, problems)
     first = next(items, None)
     if first is None:
         return Contents([], iter(()))
@@ -87,50 +87,50 @@ def read(path: Path, problems: Problems) -> Contents:
     return Contents([(name, "") for name in classes], (item for _, item in chain([(classes, item)], items)))
 
 
-def _items(path: Path, problems: Problems) -> Iterator[tuple[list[str], Item]]:
-    for number, text in enumerate(lines(path), start=1):
+def _read_items(path: Path, problems: Problems) -> Iterator[tuple[list[str], Item]]:
+    for number, text in enumerate(read_lines(path), start=1):
         if not text.strip():
             continue
         try:
             line = _DECODER.decode(text)
-            yield list(line.labels) if isinstance(line.labels, dict) else [], _item(line, number)
+            yield list(line.labels) if isinstance(line.labels, dict) else [], _build_item(line, number)
         except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
             problems.add(f"line {number}: {error}")
 
 
-def _item(line: Line, number: int) -> Item:
+def _build_item(line: LabelRecord, number: int) -> Item:
     """Return a line as an item. Raises ValueError for an impossible value, and if a value and its state differ."""
     attributes = {name: str(value) for name, value in line.attributes.items() if value is not None}
     if line.split:
         attributes["split"] = line.split
-    remarks = [Remark("flag", line.flag, line.flagged_by or "", _when(line.flagged_at))] if line.flag else []
-    remarks += [Remark("comment", one.text, one.annotator or "", _when(one.written_at)) for one in line.comments]
+    remarks = [Remark("flag", line.flag, line.flagged_by or "", _to_seconds(line.flagged_at))] if line.flag else []
+    remarks += [Remark("comment", one.text, one.annotator or "", _to_seconds(one.written_at)) for one in line.comments]
     if isinstance(line.labels, list):
-        labels = [Given(name, PRESENT) for name in dict.fromkeys(line.labels)]
+        labels = [ImportedLabel(name, PRESENT) for name in dict.fromkeys(line.labels)]
     else:
-        labels = [given for name, value in line.labels.items() if (given := _given(name, value, line))]
-        labels += [_stated(name, said) for name, said in line.provenance.items() if name not in line.labels]
+        labels = [given for name, value in line.labels.items() if (given := _parse_label(name, value, line))]
+        labels += [_build_stated_label(name, said) for name, said in line.provenance.items() if name not in line.labels]
     return Item(line.image, number, labels, sha256=line.sha256 or "", attributes=attributes, remarks=remarks)
 
 
-def _given(name: str, value: float | None, line: Line) -> Given | None:
+def _parse_label(name: str, value: float | None, line: LabelRecord) -> ImportedLabel | None:
     said = line.provenance.get(name)
     if value not in (0, 1, None):
         raise ValueError(f"the label {name!r} is {value!r}; it must be 1, 0 or null")
     if said is None or not said.state:
-        return None if value is None else Given(name, PRESENT if value else ABSENT)
-    given = _stated(name, said)
+        return None if value is None else ImportedLabel(name, PRESENT if value else ABSENT)
+    given = _build_stated_label(name, said)
     if value != {PRESENT: 1, ABSENT: 0}.get(given.state):
         raise ValueError(f"the label {name!r} is {value!r}, but its provenance says {said.state!r}")
     return given
 
 
-def _stated(name: str, said: Provenance) -> Given:
+def _build_stated_label(name: str, said: ProvenanceRecord) -> ImportedLabel:
     if said.state not in STATES:
         raise ValueError(f"the state of {name!r} is {said.state!r}; it must be present, absent or unsure")
     by = said.origin or said
-    return Given(name, STATES[said.state], by.annotator or "", _when(by.decided_at), by.source or "")
+    return ImportedLabel(name, STATES[said.state], by.annotator or "", _to_seconds(by.decided_at), by.source or "")
 
 
-def _when(at: str | float | None) -> float | None:
-    return unix_seconds(at) if isinstance(at, str) else at
+def _to_seconds(at: str | float | None) -> float | None:
+    return parse_seconds(at) if isinstance(at, str) else at

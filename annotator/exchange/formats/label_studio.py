@@ -22,27 +22,35 @@ from xml.sax.saxutils import quoteattr
 import msgspec
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.json_stream import read_pieces, read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.xml_text import refuse_impossible
+from annotator.exchange.files.xml_text import check_xml_text
 from annotator.exchange.formats import label_studio_min
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.label_studio_min import completed_by, image_of
-from annotator.exchange.formats.shared.controls import Controls, Named
-from annotator.exchange.formats.shared.extras import KEY, Answers, Extras, Origins, answers, extras, given_by
-from annotator.exchange.formats.shared.times import seconds_of
-from annotator.exchange.formats.view import Block, Output, View
-from annotator.exchange.reading.reading import Reading
+from annotator.exchange.formats.export_view import Block, Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.label_studio_min import find_image_name, format_annotator
+from annotator.exchange.formats.shared.controls import Controls, InterpretedChoices
+from annotator.exchange.formats.shared.embedded_extras import (
+    EXTRAS_KEY,
+    Extras,
+    ImageLabels,
+    Origins,
+    build_extras,
+    iter_image_labels,
+    to_imported_labels,
+)
+from annotator.exchange.formats.shared.times import parse_iso_time
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import PRESENT
 
-CONFIG = ".config.xml"
-CONTROLS = ("present", "absent", "unsure")
-TICKED = 0.5  # probability from which on a prediction ticks a class
-LOCAL = "/data/local-files/?d="
-LARGEST = 16 << 20  # bytes of a labeling config
-_KEYS = (b'"annotations"', b'"predictions"', b'"completions"')
-_NO_LABELS = ("textarea", "rating", "number", "datetime", "pairwise", "relation", "video", "ranker")
+CONFIG_SUFFIX = ".config.xml"
+STATE_CONTROLS = ("present", "absent", "unsure")
+TICK_THRESHOLD = 0.5  # probability from which on a prediction ticks a class
+LOCAL_FILES_PREFIX = "/data/local-files/?d="
+MAX_CONFIG_BYTES = 16 << 20  # bytes of a labeling config
+_TASK_KEYS = (b'"annotations"', b'"predictions"', b'"completions"')
+_NON_LABEL_TYPES = ("textarea", "rating", "number", "datetime", "pairwise", "relation", "video", "ranker")
 
 
 class _Result(msgspec.Struct):
@@ -66,7 +74,7 @@ class _Prediction(msgspec.Struct):
     score: float | None = None
 
 
-class _Meta(msgspec.Struct, rename={"extras": KEY}):
+class _Meta(msgspec.Struct, rename={"extras": EXTRAS_KEY}):
     extras: Extras | None = None
 
 
@@ -79,66 +87,72 @@ class _Task(msgspec.Struct):
     predictions: list[_Prediction | int | str] | None = None
 
 
-_TASKS = msgspec.json.Decoder(list[_Task])
+_TASK_DECODER = msgspec.json.Decoder(list[_Task])
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is Label Studio, or None: a JSON array with data, and annotations or predictions."""
-    start = starts_with(path) if path.is_file() else b""
-    if start.startswith(b"[") and b'"data"' in start and any(key in start for key in _KEYS):
+    start = read_start(path) if path.is_file() else b""
+    if start.startswith(b"[") and b'"data"' in start and any(key in start for key in _TASK_KEYS):
         return "Label Studio tasks: a list of objects with data, annotations and predictions"
-    return label_studio_min.recognise(path)
+    return label_studio_min.recognize(path)
 
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the tasks as items; a place is a task's number in the file, from 1."""
-    return read_as(path, problems, Reading())
+    return read_as(path, problems, ReadingOptions())
 
 
-def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the tasks as `read` does. The label_columns and class_columns of a reading are controls.
 
     The file is read twice, because the choices of all tasks say what controls mean; an export of ours is read once.
     """
-    if label_studio_min.recognise(path):
+    if label_studio_min.recognize(path):
         return label_studio_min.read_as(path, problems, reading)
-    controls = _controls(path, reading)
+    controls = _interpret_controls(path, reading)
     said = [
         "Ticked choices and the labels of boxes and regions are present; a skipped annotation is no answer.",
         "What is not ticked stays unknown, unless the set is said to be exhaustive.",
-        *controls.said,
+        *controls.sentences,
     ]
-    classes = _listed_classes(path.with_name(path.stem + CONFIG))
-    return Contents(classes, _items(path, controls, problems), place="task", said=said, decided=controls.decided)
+    classes = _read_config_classes(path.with_name(path.stem + CONFIG_SUFFIX))
+    return Contents(
+        classes,
+        _read_items(path, controls, problems),
+        place="task",
+        sentences=said,
+        interpretations=controls.interpretations,
+    )
 
 
-def _controls(path: Path, reading: Reading) -> Controls:
+def _interpret_controls(path: Path, reading: ReadingOptions) -> Controls:
     """Return the controls of all tasks, with what was decided about them."""
-    controls = Controls(reading, own=CONTROLS)
-    is_ours = f'"{KEY}"'.encode() in starts_with(path)
-    for piece in () if is_ours else pieces(path, wanted=lambda key: key == ""):
-        for _, task in piece.decode(_TASKS, Problems()):  # `_items` notes what cannot be read
-            for result in _results(task):
+    controls = Controls(reading, own=STATE_CONTROLS)
+    is_ours = f'"{EXTRAS_KEY}"'.encode() in read_start(path)
+    for piece in () if is_ours else read_pieces(path, wanted=lambda key: key == ""):
+        for _, task in piece.decode(_TASK_DECODER, Problems()):  # `_items` notes what cannot be read
+            for result in _iter_results(task):
                 with suppress(ValueError):
                     if result.type == "choices":
-                        controls.count(result.from_name or "", _classes(result))
+                        controls.count_choices(result.from_name or "", _list_result_classes(result))
                     else:
-                        controls.count_regions(_classes(result))
-    controls.decide("control")
+                        controls.count_regions(_list_result_classes(result))
+    controls.interpret_controls("control")
     return controls
 
 
-def _results(task: _Task) -> Iterator[_Result]:
+def _iter_results(task: _Task) -> Iterator[_Result]:
     answers = [one for one in task.annotations or task.completions or () if not one.was_cancelled and not one.skipped]
-    for one in (*answers, *_predictions(task)):
+    for one in (*answers, *_list_predictions(task)):
         yield from one.result or ()
 
 
-def _predictions(task: _Task) -> list[_Prediction]:
+def _list_predictions(task: _Task) -> list[_Prediction]:
     return [one for one in task.predictions or () if isinstance(one, _Prediction)]
 
 
-def _listed_classes(config: Path) -> list[tuple[str, str]]:
+def _read_config_classes(config: Path) -> list[tuple[str, str]]:
     """Return the classes of the labeling config beside the tasks; [] without a config."""
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import ParseError, parse
@@ -146,8 +160,10 @@ def _listed_classes(config: Path) -> list[tuple[str, str]]:
     if not config.is_file():
         return []
     try:
-        if config.stat().st_size > LARGEST:
-            raise AnnotatorError(f"{config} has more than {LARGEST >> 20} MB: it is no labeling config. Move it away.")
+        if config.stat().st_size > MAX_CONFIG_BYTES:
+            raise AnnotatorError(
+                f"{config} has more than {MAX_CONFIG_BYTES >> 20} MB: it is no labeling config. Move it away."
+            )
         tree = parse(config)
     except (ParseError, DefusedXmlException, OSError) as error:
         raise AnnotatorError(f"{config} is no labeling config: {error}. Mend it, or move it away.") from error
@@ -155,17 +171,17 @@ def _listed_classes(config: Path) -> list[tuple[str, str]]:
     return [(name, "") for name in dict.fromkeys(values) if name]
 
 
-def _items(path: Path, controls: Controls, problems: Problems) -> Iterator[Item]:
-    for piece in pieces(path, wanted=lambda key: key == ""):
-        for index, task in piece.decode(_TASKS, problems):
-            item = _item(task, index + 1, controls, problems)
+def _read_items(path: Path, controls: Controls, problems: Problems) -> Iterator[Item]:
+    for piece in read_pieces(path, wanted=lambda key: key == ""):
+        for index, task in piece.decode(_TASK_DECODER, problems):
+            item = _build_item(task, index + 1, controls, problems)
             if item:
                 yield item
 
 
-def _item(task: _Task, place: int, controls: Controls, problems: Problems) -> Item | None:
+def _build_item(task: _Task, place: int, controls: Controls, problems: Problems) -> Item | None:
     kept = task.meta.extras if task.meta else None
-    image = (kept.image if kept else "") or image_of(task.data)
+    image = (kept.image if kept else "") or find_image_name(task.data)
     if not image:
         problems.add(f"task {place}: no value of data ({', '.join(map(repr, list(task.data)[:10]))}) names an image")
         return None
@@ -177,58 +193,62 @@ def _item(task: _Task, place: int, controls: Controls, problems: Problems) -> It
         for annotation in task.annotations or task.completions or ():
             if not annotation.was_cancelled and not annotation.skipped:
                 answered = True
-                named = _named(annotation.result, controls)
-                origin = (completed_by(annotation.completed_by, annotation.created_username), _time(annotation), "")
+                named = _interpret_results(annotation.result, controls)
+                origin = (
+                    format_annotator(annotation.completed_by, annotation.created_username),
+                    _parse_creation_time(annotation),
+                    "",
+                )
                 origins |= dict.fromkeys(named.labels, origin)
                 facts |= named.facts
                 is_nothing |= named.is_nothing
-        for prediction in _predictions(task):
+        for prediction in _list_predictions(task):
             for result in prediction.result or ():
                 score = result.score if result.score is not None else prediction.score
                 if score is not None:
-                    labels = _named([result], controls).labels
+                    labels = _interpret_results([result], controls).labels
                     scores |= dict.fromkeys((name for name, state in labels if state == PRESENT), score)
     except ValueError as error:
         problems.add(f"task {place}: {error}")
         return None
     if not kept:
         is_nothing &= all(state != PRESENT for _, state in origins)
-        labels = given_by(origins)
+        labels = to_imported_labels(origins)
         return Item(image, place, labels, exhaustive=is_nothing, scores=scores, attributes=facts, answered=answered)
-    written = kept.origins()
+    written = kept.list_origins()
     return Item(
         image,
         place,
-        given_by(origins | {cell: written[cell] for cell in origins if cell in written}),
+        to_imported_labels(origins | {cell: written[cell] for cell in origins if cell in written}),
         scores=scores | kept.probabilities,
         sha256=kept.sha256,
-        attributes=kept.facts(),
-        remarks=kept.remarks(),
+        attributes=kept.list_attributes(),
+        remarks=kept.list_remarks(),
         answered=answered,
     )
 
 
-def _named(results: list[_Result] | None, controls: Controls) -> Named:
+def _interpret_results(results: list[_Result] | None, controls: Controls) -> InterpretedChoices:
     """Return what the results of an annotation or prediction mean. Raises ValueError if they name no classes."""
     choices: list[tuple[str, list[str]]] = []
     regions: list[tuple[str, int]] = []
     for result in results or ():
         if result.type == "choices":
-            choices.append((result.from_name or "", _classes(result)))
+            choices.append((result.from_name or "", _list_result_classes(result)))
         else:
-            regions += [(name, PRESENT) for name in _classes(result)]
-    named = controls.named(choices)
+            regions += [(name, PRESENT) for name in _list_result_classes(result)]
+    named = controls.interpret_choices(choices)
     named.labels = list(dict.fromkeys([*named.labels, *regions]))
     return named
 
 
-def _time(annotation: _Annotation) -> float | None:
-    return seconds_of(str(annotation.created_at or ""))
+def _parse_creation_time(annotation: _Annotation) -> float | None:
+    return parse_iso_time(str(annotation.created_at or ""))
 
 
-def _classes(result: _Result) -> list[str]:
+def _list_result_classes(result: _Result) -> list[str]:
     """Return the classes that a result names. Raises ValueError if they are not texts."""
-    if result.type in _NO_LABELS or not result.value:
+    if result.type in _NON_LABEL_TYPES or not result.value:
         return []
     named = result.value.get(result.type)
     if named is None:
@@ -249,57 +269,57 @@ def write(view: View, output: Output) -> None:
         AnnotatorError: XML cannot hold the name of a class.
     """
     names = [class_.name for class_ in view.classes]
-    refuse_impossible("classes", names)
-    with output.text(CONFIG) as file:
-        file.write(labeling_config(names))
+    check_xml_text("classes", names)
+    with output.open_text(CONFIG_SUFFIX) as file:
+        file.write(format_labeling_config(names))
     encode = msgspec.json.Encoder().encode
-    with output.binary() as file:
+    with output.open_binary() as file:
         between = b"[\n"
         for block in view.blocks():
-            tasks = _tasks(view, names, block)
+            tasks = _build_tasks(view, names, block)
             file.write(between + b",\n".join(map(encode, tasks)))
             between = b",\n"
         file.write(b"\n]\n" if between == b",\n" else b"[]\n")
 
 
-def labeling_config(names: list[str]) -> str:
+def format_labeling_config(names: list[str]) -> str:
     """Return the XML that a project in Label Studio needs: one Choices control a state."""
     choices = "".join(f"      <Choice value={quoteattr(name)}/>\n" for name in names)
     controls = "".join(
         f'    <Header value="{state.capitalize()}"/>\n'
         f'    <Choices name="{state}" toName="image" choice="multiple" showInLine="true">\n{choices}    </Choices>\n'
-        for state in CONTROLS
+        for state in STATE_CONTROLS
     )
     return f'<View>\n    <Image name="image" value="$image"/>\n{controls}</View>\n'
 
 
-def _tasks(view: View, names: list[str], block: Block) -> Iterator[dict[str, Any]]:
-    for row, (image, given) in enumerate(zip(block.images, answers(block), strict=True)):
-        kept = extras(view, names, block, row, given)
+def _build_tasks(view: View, names: list[str], block: Block) -> Iterator[dict[str, Any]]:
+    for row, (image, given) in enumerate(zip(block.images, iter_image_labels(block), strict=True)):
+        kept = build_extras(view, names, block, row, given)
         task: dict[str, Any] = {
             "id": image.id,
-            "data": {"image": LOCAL + quote(image.name)},
-            "meta": {KEY: kept},
-            "annotations": _annotations(names, given),
+            "data": {"image": LOCAL_FILES_PREFIX + quote(image.name)},
+            "meta": {EXTRAS_KEY: kept},
+            "annotations": _build_annotations(names, given),
             "predictions": [],
         }
         if kept.probabilities:
-            ticked = [name for name, probability in kept.probabilities.items() if probability >= TICKED]
+            ticked = [name for name, probability in kept.probabilities.items() if probability >= TICK_THRESHOLD]
             sure = sum(max(chance, 1 - chance) for chance in kept.probabilities.values()) / len(kept.probabilities)
-            results = [_result("present", ticked)] if ticked else []
+            results = [_build_result("present", ticked)] if ticked else []
             task["predictions"] = [{"model_version": "annotator", "score": round(sure, 4), "result": results}]
         yield task
 
 
-def _annotations(names: list[str], given: Answers) -> list[dict[str, Any]]:
+def _build_annotations(names: list[str], given: ImageLabels) -> list[dict[str, Any]]:
     if not given.columns:
         return []
-    by_state = zip(CONTROLS, given.by_state(names), strict=True)
-    results = [_result(state, named) for state, named in by_state if named]
+    by_state = zip(STATE_CONTROLS, given.by_state(names), strict=True)
+    results = [_build_result(state, named) for state, named in by_state if named]
     return [{"was_cancelled": False, "ground_truth": False, "result": results}]
 
 
-def _result(control: str, named: list[str]) -> dict[str, Any]:
+def _build_result(control: str, named: list[str]) -> dict[str, Any]:
     return {
         "id": control,
         "from_name": control,
@@ -313,9 +333,9 @@ LABEL_STUDIO = Format(
     "label-studio",
     "Label Studio: tasks with annotations and predictions, and a labeling config",
     ".json",
-    recognise,
+    recognize,
     read,
     write,
-    Lost(unsure=False, provenance=False),
+    FormatLosses(unsure=False, provenance=False),
     read_as=read_as,
 )

@@ -17,31 +17,41 @@ from typing import Any
 import msgspec
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.exchange.files.addresses import image_name, looks_like_image
-from annotator.exchange.files.json_stream import pieces, starts_with
-from annotator.exchange.files.lines import csv_rows, first_line
+from annotator.exchange.files.image_addresses import extract_image_name, is_image_address
+from annotator.exchange.files.json_stream import read_pieces, read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.files.text_lines import read_csv_rows, read_first_line
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.shared.controls import Controls
-from annotator.exchange.formats.shared.times import seconds_of
-from annotator.exchange.reading.reading import Reading
+from annotator.exchange.formats.shared.times import parse_iso_time
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import PRESENT
 
-META = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history", "_row_id")
-IMAGES = ("image", "img", "image_url", "url")
+META_FIELDS = (
+    "id",
+    "annotator",
+    "annotation_id",
+    "created_at",
+    "updated_at",
+    "lead_time",
+    "agreement",
+    "history",
+    "_row_id",
+)
+IMAGE_FIELDS = ("image", "img", "image_url", "url")
 
-_KEY = re.compile(rb'"(annotation_id|annotator|annotations|data)"\s*:')
+_MARKING_KEYS = re.compile(rb'"(annotation_id|annotator|annotations|data)"\s*:')
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is JSON-MIN, CSV or TSV of Label Studio, or None."""
     if not path.is_file():
         return None
-    start = starts_with(path)
-    keys = {match[1] for match in _KEY.finditer(start)} if start[:1] == b"[" else set()
+    start = read_start(path)
+    keys = {match[1] for match in _MARKING_KEYS.finditer(start)} if start[:1] == b"[" else set()
     if keys == {b"annotation_id", b"annotator"}:
         return "JSON-MIN of Label Studio: a list of annotations with annotator and annotation_id"
-    if start[:1] not in (b"[", b"{") and is_header(_header(path)[0]):
+    if start[:1] not in (b"[", b"{") and is_header(_read_header(path)[0]):
         return "a table of Label Studio: it has the columns annotation_id, annotator and lead_time"
     return None
 
@@ -51,8 +61,8 @@ def is_header(names: Sequence[str]) -> bool:
     return {"annotation_id", "annotator", "lead_time"} <= set(names)
 
 
-def _header(path: Path) -> tuple[list[str], str]:
-    line = first_line(path)
+def _read_header(path: Path) -> tuple[list[str], str]:
+    line = read_first_line(path)
     delimiter = "\t" if "\t" in line else ","
     try:
         return next(csv.reader(io.StringIO(line), delimiter=delimiter), []), delimiter
@@ -60,49 +70,49 @@ def _header(path: Path) -> tuple[list[str], str]:
         return [], delimiter
 
 
-def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the annotations as items. Reads the file twice, because the choices say what controls mean."""
-    is_table = starts_with(path, 1) not in (b"[", b"{")
-    rows = (lambda noted: _of_table(path, noted)) if is_table else (lambda noted: _of_json(path, noted))
+    is_table = read_start(path, 1) not in (b"[", b"{")
+    rows = (lambda noted: _read_table_rows(path, noted)) if is_table else (lambda noted: _read_json_rows(path, noted))
     place = "line" if is_table else "entry"
     controls = Controls(reading)
     names: dict[str, None] = {}
     is_ordered = not is_table
     for _, row in rows(Problems()):  # `_items` notes what cannot be read
-        fields, is_between = _controls_of(row, is_table)
+        fields, is_between = _find_controls(row, is_table)
         is_ordered &= is_between
         for name in fields:
             if name in names or reading.image_column != name:
-                words, regions, is_certain = values_of(row[name])
+                words, regions, is_certain = parse_control_value(row[name])
                 names[name] = None
                 if words:
-                    controls.count(name, words, is_certain)
+                    controls.count_choices(name, words, is_certain)
                 controls.count_regions(regions)
-    controls.decide("control", are_all=is_ordered)
+    controls.interpret_controls("control", are_all=is_ordered)
     said = [
         "Choices and the labels of regions are present; what is not chosen stays unknown, unless the set is said to be "
         "exhaustive.",
-        *controls.said,
+        *controls.sentences,
     ]
-    items = _items(rows(problems), controls, is_table, reading.image_column, place, problems)
-    return Contents((), items, place=place, said=said, decided=controls.decided)
+    items = _read_items(rows(problems), controls, is_table, reading.image_column, place, problems)
+    return Contents((), items, place=place, sentences=said, interpretations=controls.interpretations)
 
 
-def _of_json(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _read_json_rows(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, Any]]]:
     decoder = msgspec.json.Decoder(list[dict[str, Any]])
-    for piece in pieces(path, wanted=lambda key: key == ""):
+    for piece in read_pieces(path, wanted=lambda key: key == ""):
         yield from ((index + 1, row) for index, row in piece.decode(decoder, problems))
 
 
-def _of_table(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    names, delimiter = _header(path)
-    rows = csv_rows(path, problems, delimiter=delimiter)
+def _read_table_rows(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    names, delimiter = _read_header(path)
+    rows = read_csv_rows(path, problems, delimiter=delimiter)
     next(rows, None)
     for line, row in rows:
-        yield line, dict(zip(names, map(_cell, row), strict=True))
+        yield line, dict(zip(names, map(_parse_cell, row), strict=True))
 
 
-def _cell(text: str) -> Any:
+def _parse_cell(text: str) -> Any:
     if text[:1] in ("[", "{"):
         try:
             return json.loads(text)
@@ -111,17 +121,17 @@ def _cell(text: str) -> Any:
     return text
 
 
-def _controls_of(row: Mapping[str, Any], is_table: bool) -> tuple[list[str], bool]:
+def _find_controls(row: Mapping[str, Any], is_table: bool) -> tuple[list[str], bool]:
     """Return the fields of a row that may be controls, and whether their place says that all are."""
     names = list(row)
     if not is_table and "id" in row and "annotator" in row and names.index("id") < names.index("annotator"):
         between = names[names.index("id") + 1 : names.index("annotator")]
-        return [name for name in between if name not in META], True
-    others = (name for name in names if name not in META and name not in IMAGES)
-    return [name for name in others if not (isinstance(row[name], str) and looks_like_image(row[name]))], False
+        return [name for name in between if name not in META_FIELDS], True
+    others = (name for name in names if name not in META_FIELDS and name not in IMAGE_FIELDS)
+    return [name for name in others if not (isinstance(row[name], str) and is_image_address(row[name]))], False
 
 
-def values_of(value: Any) -> tuple[list[str], list[str], bool]:
+def parse_control_value(value: Any) -> tuple[list[str], list[str], bool]:
     """Return (choices, labels of regions, whether they are certain to be choices) of a control."""
     if isinstance(value, str):
         return ([value] if value else []), [], False
@@ -145,7 +155,7 @@ def values_of(value: Any) -> tuple[list[str], list[str], bool]:
     return words, regions, is_certain
 
 
-def _items(
+def _read_items(
     rows: Iterator[tuple[int, Mapping[str, Any]]],
     controls: Controls,
     is_table: bool,
@@ -154,36 +164,36 @@ def _items(
     problems: Problems,
 ) -> Iterator[Item]:
     for number, row in rows:
-        fields, _ = _controls_of(row, is_table)
+        fields, _ = _find_controls(row, is_table)
         if image_column and image_column not in row:
             raise AnnotatorError(
                 f"--image-column {image_column}: there is no such field. {did_you_mean(image_column, row)}"
             )
-        data = {name: value for name, value in row.items() if name not in fields and name not in META}
-        image = image_name(str(row[image_column])) if image_column else image_of(data)
+        data = {name: value for name, value in row.items() if name not in fields and name not in META_FIELDS}
+        image = extract_image_name(str(row[image_column])) if image_column else find_image_name(data)
         if not image:
             listed = f" ({', '.join(map(repr, list(data)[:10]))})" if data else ""
             problems.add(f"{place} {number}: no field{listed} names an image")
             continue
-        found = {name: values_of(row[name]) for name in fields}
+        found = {name: parse_control_value(row[name]) for name in fields}
         try:
-            named = controls.named((name, words) for name, (words, _, _) in found.items() if words)
+            named = controls.interpret_choices((name, words) for name, (words, _, _) in found.items() if words)
         except ValueError as error:
             problems.add(f"{place} {number}: {error}")
             continue
         labels = dict.fromkeys(named.labels)
         labels |= dict.fromkeys((word, PRESENT) for _, regions, _ in found.values() for word in regions)
-        origin = (completed_by(row.get("annotator"), None), seconds_of(str(row.get("created_at") or "")), "")
+        origin = (format_annotator(row.get("annotator"), None), parse_iso_time(str(row.get("created_at") or "")), "")
         yield Item(
             image,
             number,
-            [Given(name, state, *origin) for name, state in labels],
+            [ImportedLabel(name, state, *origin) for name, state in labels],
             exhaustive=named.is_nothing and not any(state == PRESENT for _, state in labels),
             attributes=named.facts,
         )
 
 
-def completed_by(by: Any, username: Any) -> str:
+def format_annotator(by: Any, username: Any) -> str:
     """Return who completed an annotation: the e-mail address if it is given, else a name, else "user 3"."""
     if isinstance(by, dict):
         by = by.get("email") or by.get("username") or by.get("id")
@@ -192,10 +202,10 @@ def completed_by(by: Any, username: Any) -> str:
     return (f"user {by}" if by.isdigit() else by) if isinstance(by, str) else ""
 
 
-def image_of(data: Mapping[str, Any]) -> str:
+def find_image_name(data: Mapping[str, Any]) -> str:
     """Return the image's name: in the field `image`, else the first text like an image, else the only text; or ""."""
     texts = {key: value for key, value in data.items() if isinstance(value, str) and value}
-    fields = [key for key in IMAGES if key in texts]
-    fields += [key for key, value in texts.items() if looks_like_image(value)]
+    fields = [key for key in IMAGE_FIELDS if key in texts]
+    fields += [key for key, value in texts.items() if is_image_address(value)]
     fields += list(texts) if len(texts) == 1 else []
-    return next((name for key in fields if (name := image_name(texts[key]))), "")
+    return next((name for key in fields if (name := extract_image_name(texts[key]))), "")

@@ -12,21 +12,21 @@ from typing import Any
 
 import msgspec
 
-from annotator.exchange.files.json_stream import starts_with
+from annotator.exchange.files.json_stream import read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.beside import ImageFiles, first_files, split_of, stem_of
-from annotator.exchange.reading.reading import Decided, Reading
+from annotator.exchange.formats.shared.label_file_pairs import ImageFiles, find_first_files, find_split, strip_suffix
+from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
+from annotator.humanize import format_count
 from annotator.records import ABSENT, PRESENT
-from annotator.shares import counted
 from annotator.store.disk.open_files import open_file
 from annotator.store.pictures.files import list_files
 
-ENDING = ".json"
-LARGEST = 256 << 20  # bytes; a file may hold its image
-IGNORE = "__ignore__"
-NO_CLASSES = (IGNORE, "_background_")
+FILE_SUFFIX = ".json"
+MAX_FILE_BYTES = 256 << 20  # bytes; a file may hold its image
+IGNORE_FLAG = "__ignore__"
+NON_CLASS_NAMES = (IGNORE_FLAG, "_background_")
 
 
 class _Shape(msgspec.Struct):
@@ -44,17 +44,17 @@ class _File(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_File)
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is LabelMe, or None: it is a JSON file with flags and shapes, or a folder with some."""
     if path.is_file():
         return "a file of LabelMe: it has flags and shapes of one image" if _is_labelme(path) else None
-    files = first_files(path, (ENDING,), most=50) if path.is_dir() else []
+    files = find_first_files(path, (FILE_SUFFIX,), max_files=50) if path.is_dir() else []
     found = next((file for file in files if _is_labelme(file)), None)
     return f"files of LabelMe: {found.relative_to(path)} has flags and shapes of one image" if found else None
 
 
 def _is_labelme(path: Path) -> bool:
-    start = starts_with(path)
+    start = read_start(path)
     has = {name: f'"{name}"'.encode() in start for name in ("shapes", "flags", "imagePath", "imageData")}
     return start[:1] == b"{" and (
         (has["flags"] and has["imageData"]) or (has["shapes"] and (has["flags"] or has["imagePath"]))
@@ -63,66 +63,68 @@ def _is_labelme(path: Path) -> bool:
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the images that the files of a folder, or one file, belong to."""
-    return read_as(path, problems, Reading())
+    return read_as(path, problems, ReadingOptions())
 
 
-def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the images as `read` does. A person may say that "false" is absent, or unknown."""
     root = path if path.is_dir() else path.parent
     listing = list_files(path, leave_out=path) if path.is_dir() else None
-    names = [name for name in listing.paths if name.lower().endswith(ENDING)] if listing else [path.name]
-    images = ImageFiles(listing.images() if listing else ())
+    names = [name for name in listing.paths if name.lower().endswith(FILE_SUFFIX)] if listing else [path.name]
+    images = ImageFiles(listing.list_images() if listing else ())
     others = [name for name in names if not _is_labelme(root / name)]
     reader = _Reader(root, images, problems, reading)
-    reader.said = ["A flag that is true, and the label of a shape, are present. Shapes are not kept."]
+    reader.sentences = ["A flag that is true, and the label of a shape, are present. Shapes are not kept."]
     if others:
-        reader.said.append(
-            f"{counted(len(others), 'JSON file is', 'JSON files are')} of another kind, and not read: {others[0]}."
+        reader.sentences.append(
+            f"{format_count(len(others), 'JSON file is', 'JSON files are')} of another kind, and not read: {others[0]}."
         )
-    items = reader.items(sorted(set(names) - set(others)))
+    items = reader.read_items(sorted(set(names) - set(others)))
     folder = path if images.paths else None
-    return Contents((), items, folder=folder, place="file", said=reader.said, decided=reader.decided)
+    return Contents(
+        (), items, folder=folder, place="file", sentences=reader.sentences, interpretations=reader.interpretations
+    )
 
 
 class _Reader:
     """A reader of all files. said, decided: sentences and decisions; completed when all items were read."""
 
-    def __init__(self, root: Path, images: ImageFiles, problems: Problems, reading: Reading):
+    def __init__(self, root: Path, images: ImageFiles, problems: Problems, reading: ReadingOptions):
         self._root, self._images, self._problems = root, images, problems
         self._ticked = self._not_ticked = self._scored = 0
-        self._is_unknown = _says_false(reading.unknown)
-        self._is_settled = self._is_unknown or _says_false(reading.absent)
-        self.said: list[str] = []
-        self.decided: list[Decided] = []
+        self._is_unknown = _includes_false(reading.unknown)
+        self._is_settled = self._is_unknown or _includes_false(reading.absent)
+        self.sentences: list[str] = []
+        self.interpretations: list[Interpretation] = []
 
-    def items(self, names: list[str]) -> Iterator[Item]:
+    def read_items(self, names: list[str]) -> Iterator[Item]:
         for name in names:
-            if (found := self._parsed(name)) and (item := self._item(name, found)):
+            if (found := self._parse_file(name)) and (item := self._build_item(name, found)):
                 yield item
         if self._not_ticked:
-            self.decided.append(self._of_false())
+            self.interpretations.append(self._interpret_false())
         if self._scored:
-            self.said.append(
-                f"{counted(self._scored, 'shape has', 'shapes have')} a score in files that are not checked: they are "
-                "a model's, and are scores, not answers."
+            self.sentences.append(
+                f"{format_count(self._scored, 'shape has', 'shapes have')} a score in files that are not checked: they "
+                "are a model's, and are scores, not answers."
             )
 
-    def _of_false(self) -> Decided:
-        flags = counted(self._not_ticked, "flag is", "flags are")
+    def _interpret_false(self) -> Interpretation:
+        flags = format_count(self._not_ticked, "flag is", "flags are")
         if self._is_unknown:
-            return Decided("unknown", "false", f"{flags} false, which is unknown, as you say")
+            return Interpretation("unknown", "false", f"{flags} false, which is unknown, as you say")
         if self._ticked or self._is_settled:
             why = f"{flags} false: LabelMe writes all flags of an image, those that are not ticked are absent"
-            return Decided("absent", "false", why)
+            return Interpretation("absent", "false", why)
         why = f"{flags} false and none is true: are they absent, or were flags not used"
-        return Decided("absent", "false", why, is_sure=False)
+        return Interpretation("absent", "false", why, is_sure=False)
 
-    def _parsed(self, name: str) -> _File | None:
+    def _parse_file(self, name: str) -> _File | None:
         try:
             with open_file(self._root / name) as file:
-                text = file.read(LARGEST + 1)
-            if len(text) > LARGEST:
-                self._problems.add(f"{name} has more than {LARGEST >> 20} MB")
+                text = file.read(MAX_FILE_BYTES + 1)
+            if len(text) > MAX_FILE_BYTES:
+                self._problems.add(f"{name} has more than {MAX_FILE_BYTES >> 20} MB")
                 return None
             return _DECODER.decode(text.removeprefix(b"\xef\xbb\xbf"))
         except OSError as error:
@@ -131,35 +133,35 @@ class _Reader:
             self._problems.add(f"{name} is no file of LabelMe: {error}")
         return None
 
-    def _item(self, name: str, found: _File) -> Item | None:
+    def _build_item(self, name: str, found: _File) -> Item | None:
         try:
-            file = self._images.of(name, found.imagePath or "")
+            file = self._images.find_image(name, found.imagePath or "")
         except ValueError as error:
             self._problems.add(f"{name}: {error}")
             return None
-        image = file or (found.imagePath or "").replace("\\", "/") or stem_of(name)
+        image = file or (found.imagePath or "").replace("\\", "/") or strip_suffix(name)
         flags = found.flags or {}
-        if flags.get(IGNORE) is True:
+        if flags.get(IGNORE_FLAG) is True:
             return Item(image, name, file=file, answered=False)
-        states: dict[tuple[str, int], Given] = {}
+        states: dict[tuple[str, int], ImportedLabel] = {}
         scores: dict[str, float] = {}
         for flag, value in flags.items():
             if value is not None and not isinstance(value, bool):
                 self._problems.add(f"{name}: the flag {flag!r:.100} is {value!r:.100}; it must be true or false")
-            elif value is not None and flag not in NO_CLASSES:
+            elif value is not None and flag not in NON_CLASS_NAMES:
                 self._ticked, self._not_ticked = self._ticked + value, self._not_ticked + (not value)
                 if value or not self._is_unknown:
                     state = PRESENT if value else ABSENT
-                    states[flag, state] = Given(flag, state)
+                    states[flag, state] = ImportedLabel(flag, state)
         for shape in found.shapes or ():
-            if not shape.label or shape.label in NO_CLASSES:
+            if not shape.label or shape.label in NON_CLASS_NAMES:
                 continue
             if shape.score is not None and not found.checked:
                 self._scored += 1
                 scores[shape.label] = max(scores.get(shape.label, 0.0), shape.score)
             else:
-                states[shape.label, PRESENT] = Given(shape.label, PRESENT)
-        split = split_of(name)
+                states[shape.label, PRESENT] = ImportedLabel(shape.label, PRESENT)
+        split = find_split(name)
         return Item(
             image,
             name,
@@ -171,7 +173,7 @@ class _Reader:
         )
 
 
-def _says_false(words: tuple[str, ...] | None) -> bool:
+def _includes_false(words: tuple[str, ...] | None) -> bool:
     return any(word.strip().lower() == "false" for word in words or ())
 
 
@@ -179,7 +181,7 @@ LABELME = Format(
     name="labelme",
     about="LabelMe and X-AnyLabeling: a JSON file beside each image, with flags and shapes",
     ending="",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     read_as=read_as,
 )

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.growing import GrowingArray, Names
 from annotator.exchange.files.npy import load_array
+from annotator.exchange.files.npy_writer import NpyTextWriter, NpyWriter
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.shared.label_arrays import classes_beside, items, load, texts
-from annotator.exchange.formats.torch_dataset import dataset_module
-from annotator.exchange.formats.view import CODES, Block, Output, View
+from annotator.exchange.formats.export_view import TRAINING_VALUES, Block, Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.shared.label_arrays import load_arrays, read_classes_beside, read_items, to_texts
+from annotator.exchange.formats.torch_dataset_template import format_dataset_module
 
-IMAGES = "images"
+IMAGES_FOLDER = "images"
 
 
 def write_numpy(view: View, out: Output) -> None:
@@ -30,16 +30,16 @@ def write_numpy(view: View, out: Output) -> None:
 
 def _write_arrays(view: View, out: Output) -> set[str]:
     """Write the arrays and return the splits that have images, "" for images in no split."""
-    images, splits = Names(), Names()
+    images, splits = NpyTextWriter(), NpyTextWriter()
     used: set[str] = set()
     with ExitStack() as stack:
-        labels = GrowingArray(stack.enter_context(out.binary("labels.npy")), np.int8, len(view.classes))
+        labels = NpyWriter(stack.enter_context(out.open_binary("labels.npy")), np.int8, len(view.classes))
         for block in view.blocks():
-            kept = place_images(block, view, out)
-            labels.add(CODES[block.values[list(kept)]])
+            kept = write_images(block, view, out)
+            labels.append_rows(TRAINING_VALUES[block.values[list(kept)]])
             if kept:
-                images.add(kept.values())
-                splits.add(block.splits[row] for row in kept)
+                images.append_texts(kept.values())
+                splits.append_texts(block.splits[row] for row in kept)
                 used.update(block.splits[row] for row in kept)
         labels.finish()
     images.save(out.path("images.npy"))
@@ -52,29 +52,29 @@ def _write_arrays(view: View, out: Output) -> set[str]:
 def write_torch(view: View, out: Output) -> None:
     """Write the arrays, the images if the export has images, and dataset.py."""
     used = _write_arrays(view, out)
-    with out.text("dataset.py") as file:
-        file.write(dataset_module(used, view.written != "none"))
+    with out.open_text("dataset.py") as file:
+        file.write(format_dataset_module(used, view.image_mode != "none"))
 
 
-def place_images(block: Block, view: View, out: Output) -> dict[int, str]:
+def write_images(block: Block, view: View, out: Output) -> dict[int, str]:
     """Write the images of a block; return row -> the image's name in the export, in the order of the block.
 
     Where images are written, an image that could not be written is left out, because readers of the export would fail
     at it. Where they are not, all images keep their names in the project.
     """
-    if view.written == "none":
+    if view.image_mode == "none":
         return {row: image.name for row, image in enumerate(block.images)}
-    names = {row: f"{IMAGES}/{file}" for row, file in enumerate(block.files)}
-    return {row: name for row, name in names.items() if out.image(block.images[row], name)}
+    names = {row: f"{IMAGES_FOLDER}/{file}" for row, file in enumerate(block.files)}
+    return {row: name for row, name in names.items() if out.write_image(block.images[row], name)}
 
 
 def write_classes(view: View, out: Output) -> None:
     """Write classes.txt, one class a line; no name of a class contains a line end."""
-    with out.text("classes.txt") as file:
+    with out.open_text("classes.txt") as file:
         file.writelines(f"{class_.name}\n" for class_ in view.classes)
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is of this format, or None: a folder with labels.npy and images.npy."""
     if path.is_dir() and all((path / name).is_file() for name in ("labels.npy", "images.npy")):
         return "a folder of arrays: it has labels.npy and images.npy"
@@ -83,33 +83,33 @@ def recognise(path: Path) -> str | None:
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the labels of an export to numpy or torch. Raises AnnotatorError for arrays that cannot be used."""
-    array = load(path, "images.npy", "labels.npy")
-    classes, said = classes_beside(path, array.labels.shape[1])
+    array = load_arrays(path, "images.npy", "labels.npy")
+    classes, said = read_classes_beside(path, array.labels.shape[1])
     splits = load_array(path / "splits.npy", path) if (path / "splits.npy").is_file() else None
     if splits is not None and (splits.dtype.kind not in "US" or splits.shape != array.images.shape):
         raise AnnotatorError(f"{path / 'splits.npy'} is {splits.shape} of {splits.dtype}; it must be a text a row.")
 
     def split_of(start: int, stop: int) -> list[str]:
-        return [""] * (stop - start) if splits is None else texts(splits[start:stop])
+        return [""] * (stop - start) if splits is None else to_texts(splits[start:stop])
 
-    with_files = array.brings_images(path)
-    rows = items(array, [name for name, _ in classes], split_of, with_files, problems)
+    with_files = array.has_image_files(path)
+    rows = read_items(array, [name for name, _ in classes], split_of, with_files, problems)
     said = ["labels.npy: 1 is present, -1 absent, 0 unknown.", *said]
-    return Contents(classes, rows, folder=path if with_files else None, place="row", said=said)
+    return Contents(classes, rows, folder=path if with_files else None, place="row", sentences=said)
 
 
 NUMPY = Format(
     name="numpy",
     about="a folder of .npy arrays: labels in {1, 0 unknown, -1}, images, splits, classes",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     write=write_numpy,
-    lost=Lost(unknown=False, unsure=True, provenance=True),
+    lost=FormatLosses(unknown=False, unsure=True, provenance=True),
 )
 TORCH = Format(
     name="torch",
     about="a folder with the images, the .npy arrays and a dataset.py that reads them as a torch Dataset",
     write=write_torch,
-    lost=Lost(unknown=False, unsure=True, provenance=True),
+    lost=FormatLosses(unknown=False, unsure=True, provenance=True),
     images="link",
 )

@@ -15,26 +15,26 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.lines import csv_rows, first_line
+from annotator.exchange.files.csv_cells import CsvWriter, unescape_formula
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_cells import Rows, unescaped
-from annotator.exchange.formats.contents import Contents, Given, Item
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.shared.provenance import sidecars
-from annotator.exchange.formats.view import Output, View
-from annotator.records import ABSENT, FILLED, PRESENT
-from annotator.store.pictures.kinds import looks_like_image
+from annotator.exchange.files.text_lines import read_csv_rows, read_first_line
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
+from annotator.exchange.formats.export_view import Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.shared.sidecars import find_sidecars
+from annotator.records import ABSENT, FILL_SOURCES, PRESENT
+from annotator.store.pictures.picture_kinds import looks_like_image
 
-COLUMNS = ("ImageID", "Source", "LabelName", "Confidence")
-NAMES = ("LabelName", "DisplayName")
-DESCRIPTIONS = ".class-descriptions.csv"
-VERIFIED, MACHINE = "verification", "machine"
+LABEL_COLUMNS = ("ImageID", "Source", "LabelName", "Confidence")
+DESCRIPTION_COLUMNS = ("LabelName", "DisplayName")
+DESCRIPTIONS_SUFFIX = ".class-descriptions.csv"
+VERIFIED_SOURCE, MACHINE_SOURCE = "verification", "machine"
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is of this format, or None: its first line names the four columns."""
-    named = set(first_line(path).replace('"', "").split(",")) if path.is_file() else set()
-    return f"an Open Images CSV: it has {', '.join(COLUMNS)}" if named.issuperset(COLUMNS) else None
+    named = set(read_first_line(path).replace('"', "").split(",")) if path.is_file() else set()
+    return f"an Open Images CSV: it has {', '.join(LABEL_COLUMNS)}" if named.issuperset(LABEL_COLUMNS) else None
 
 
 def read(path: Path, problems: Problems) -> Contents:
@@ -42,41 +42,41 @@ def read(path: Path, problems: Problems) -> Contents:
 
     The file that an export writes beside its CSV is used alone, if it exists.
     """
-    own = path.with_name(path.stem + DESCRIPTIONS)
+    own = path.with_name(path.stem + DESCRIPTIONS_SUFFIX)
     files = [own] if own.exists() else sorted(path.parent.glob("*class-descriptions*.csv"))
-    names = _names(files, problems)
+    names = _read_class_names(files, problems)
     said = ["Confidence 1 is present, 0 absent; machine labels and other confidences are scores."]
     if not files:
         said.append("No class-descriptions.csv lies beside it: classes are called by their LabelName.")
     # Only the list of our own exports is used: the official list has 20,000 classes, most of them not in the file.
     listed = [(name, "") for name in names.values()] if own.exists() else []
-    return Contents(listed, _items(path, names, problems), said=said)
+    return Contents(listed, _read_items(path, names, problems), sentences=said)
 
 
-def _names(files: list[Path], problems: Problems) -> dict[str, str]:
+def _read_class_names(files: list[Path], problems: Problems) -> dict[str, str]:
     """Return LabelName -> the name of the class; where two share a name, the second gets its LabelName appended."""
     names: dict[str, str] = {}
     used: set[str] = set()
     for file in files:
-        for _, (label, name) in csv_rows(file, problems, columns=2):
-            if (label, name) == NAMES or label in names:
+        for _, (label, name) in read_csv_rows(file, problems, columns=2):
+            if (label, name) == DESCRIPTION_COLUMNS or label in names:
                 continue
-            name = unescaped(name).strip()
+            name = unescape_formula(name).strip()
             names[label] = f"{name} ({label})" if name in used else name
             used.add(name)
     return names
 
 
-def _items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[Item]:
+def _read_items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[Item]:
     """Yield one item for each run of rows of the same image."""
-    rows = csv_rows(path, problems)
+    rows = read_csv_rows(path, problems)
     _, header = next(rows, (0, []))
-    if missing := [name for name in COLUMNS if name not in header]:
+    if missing := [name for name in LABEL_COLUMNS if name not in header]:
         raise AnnotatorError(f"{path} has no column {', '.join(missing)}: it is no CSV of Open Images.")
-    image, source, label, confidence = (header.index(name) for name in COLUMNS)
+    image, source, label, confidence = (header.index(name) for name in LABEL_COLUMNS)
     names = dict(names)
     item, shown = None, None
-    has_provenance = any(beside.name.endswith("provenance.csv") for beside in sidecars(path))
+    has_provenance = any(beside.name.endswith("provenance.csv") for beside in find_sidecars(path))
     for line, row in rows:
         if item is None or row[image] != shown:
             if item is not None:
@@ -85,15 +85,15 @@ def _items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[It
             item = Item(_image_name(shown), line, labels=[], scores={})
         name = names.get(row[label])
         if name is None:
-            name = names[row[label]] = unescaped(row[label]).strip()
-        problem = _add(item, name, row[source], row[confidence], has_provenance)
+            name = names[row[label]] = unescape_formula(row[label]).strip()
+        problem = _add_row(item, name, row[source], row[confidence], has_provenance)
         if problem:
             problems.add(f"line {line}: {problem}")
     if item is not None:
         yield item
 
 
-def _add(item: Item, name: str, source: str, text: str, has_provenance: bool) -> str | None:
+def _add_row(item: Item, name: str, source: str, text: str, has_provenance: bool) -> str | None:
     """Add one row to its item; return why it cannot be added, or None.
 
     Args:
@@ -111,16 +111,16 @@ def _add(item: Item, name: str, source: str, text: str, has_provenance: bool) ->
         return f"Confidence {text!r} does not lie between 0 and 1"
     if not name or not item.image:
         return "ImageID and LabelName must not be empty"
-    if source == MACHINE or confidence not in (0, 1):
+    if source == MACHINE_SOURCE or confidence not in (0, 1):
         item.scores[name] = confidence  # type: ignore[index]    # a dict of this module
     else:
-        given = Given(name, PRESENT if confidence else ABSENT, source="" if has_provenance else source)
+        given = ImportedLabel(name, PRESENT if confidence else ABSENT, source="" if has_provenance else source)
         item.labels.append(given)  # type: ignore[attr-defined]
     return None
 
 
 def _image_name(image_id: str) -> str:
-    name = unescaped(image_id)
+    name = unescape_formula(image_id)
     return name if not name or looks_like_image(name) else f"{name}.jpg"
 
 
@@ -135,29 +135,29 @@ def write(view: View, output: Output) -> None:
     LabelName is the name of the class itself.
     """
     names = [class_.name for class_ in view.classes]
-    is_filled = np.isin(view.sources, FILLED)
-    with output.text() as file:
-        rows = Rows(file, view.raw)
-        rows.row(COLUMNS)
+    is_filled = np.isin(view.sources, FILL_SOURCES)
+    with output.open_text() as file:
+        rows = CsvWriter(file, view.raw)
+        rows.write_row(LABEL_COLUMNS)
         for block in view.blocks():
             filled = is_filled[block.sources]
             ids = [_image_id(image.name) for image in block.images]
             for row, column in np.argwhere(block.values >= 0).tolist():
-                source = MACHINE if filled[row, column] else VERIFIED
-                rows.row((ids[row], source, names[column], int(block.values[row, column])))
-    with output.text(DESCRIPTIONS) as file:
-        rows = Rows(file, view.raw)
-        rows.row(NAMES)
+                source = MACHINE_SOURCE if filled[row, column] else VERIFIED_SOURCE
+                rows.write_row((ids[row], source, names[column], int(block.values[row, column])))
+    with output.open_text(DESCRIPTIONS_SUFFIX) as file:
+        rows = CsvWriter(file, view.raw)
+        rows.write_row(DESCRIPTION_COLUMNS)
         for name in names:
-            rows.row((name, name))
+            rows.write_row((name, name))
 
 
 OPENIMAGES = Format(
     name="openimages",
     about="Open Images CSV of image-level labels with confidence 1 or 0. Read by pandas and FiftyOne",
     ending=".csv",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     write=write,
-    lost=Lost(unknown=False, unsure=True, absent=False, provenance=True),
+    lost=FormatLosses(unknown=False, unsure=True, absent=False, provenance=True),
 )

@@ -18,21 +18,27 @@ from pathlib import Path
 
 import msgspec
 
-from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.json_stream import read_pieces, read_start
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Box, Contents, Item, ScoresOverLow
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT, FOR_NOTHING, box_inside, surest, wrong_confidences
-from annotator.shares import counted
+from annotator.exchange.formats.shared.model_boxes import (
+    BOXES_KEPT_SENTENCE,
+    EMPTY_CLASS_NAMES,
+    clip_box,
+    find_confidence_problem,
+    select_top_boxes,
+)
+from annotator.humanize import format_count
 
-CATEGORIES = {"1": "animal", "2": "human", "3": "vehicle"}
-WHOLE_IMAGE = "b"  # the end of the versions whose classifier sees the whole image: v4.0.0b
-SHOWN = 5
+DETECTOR_CATEGORIES = {"1": "animal", "2": "human", "3": "vehicle"}
+WHOLE_IMAGE_VERSION_END = "b"  # the end of the versions whose classifier sees the whole image: v4.0.0b
+MAX_NAMES_SHOWN = 5
 # FiftyOne has samples with a filepath and predictions, which are objects.
 _ENTRY = re.compile(rb'"predictions"\s*:\s*\[\s*\{.*?"filepath"', re.DOTALL)
 
 
-class Classified(msgspec.Struct, gc=False):
+class Classifications(msgspec.Struct, gc=False):
     """The classes that the classifier thought of first, with their scores."""
 
     classes: list[str] = []
@@ -52,19 +58,19 @@ class Entry(msgspec.Struct, gc=False):
     """An entry of SpeciesNet about one file."""
 
     filepath: str
-    classifications: Classified | None = None
+    classifications: Classifications | None = None
     detections: list[Detection] | None = None
     prediction: str | None = None
     prediction_score: float | None = None
     model_version: str | None = None
 
 
-ENTRIES = msgspec.json.Decoder(list[Entry])
+ENTRY_DECODER = msgspec.json.Decoder(list[Entry])
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is of SpeciesNet, or None: an object whose `predictions` are entries with a filepath."""
-    start = starts_with(path) if path.is_file() else b""
+    start = read_start(path) if path.is_file() else b""
     if start[:1] == b"{" and _ENTRY.search(start):
         return "SpeciesNet predictions: the predictions of each filepath"
     return None
@@ -72,27 +78,27 @@ def recognise(path: Path) -> str | None:
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the scores of all files that were processed. Reads the file twice; memory does not grow with it."""
-    names = _Names()
-    for piece in pieces(path, "predictions".__eq__):
-        for _, entry in piece.decode(ENTRIES, Problems()):  # undecodable ones are noted when the items are read
+    names = _ClassNames()
+    for piece in read_pieces(path, "predictions".__eq__):
+        for _, entry in piece.decode(ENTRY_DECODER, Problems()):  # undecodable ones are noted when the items are read
             names.add(entry)
     said = [
-        BOXES_KEPT,
+        BOXES_KEPT_SENTENCE,
         "Classes have their common name, or else their last taxon; a class map says what the project calls them.",
         "What the classifier or the detector does not name for a file has a score of 0 there.",
-        *names.ambiguous(),
+        *names.describe_ambiguous_names(),
     ]
     listed = {**names.classified, **names.detected}
     return Contents(
-        [(name, about) for name, about in listed.items() if name.casefold() not in FOR_NOTHING],
-        _items(path, names, said, problems),
+        [(name, about) for name, about in listed.items() if name.casefold() not in EMPTY_CLASS_NAMES],
+        _read_items(path, names, said, problems),
         place="entry",
-        said=said,
-        dispensable=[name for name in listed if name.casefold() in FOR_NOTHING],
+        sentences=said,
+        dispensable=[name for name in listed if name.casefold() in EMPTY_CLASS_NAMES],
     )
 
 
-def name_of(taxonomy: str) -> str:
+def parse_class_name(taxonomy: str) -> str:
     """Return what a class is called, "" where none of its parts says it."""
     parts = [part.strip() for part in taxonomy.split(";")]
     if len(parts) == 1:
@@ -105,7 +111,7 @@ def name_of(taxonomy: str) -> str:
     return next((taxon for taxon in reversed(taxa) if taxon), "")
 
 
-class _Names:
+class _ClassNames:
     """The classes of a file.
 
     Attributes:
@@ -122,43 +128,47 @@ class _Names:
         """Add the classes of an entry."""
         given = [*(entry.classifications.classes if entry.classifications else ())]
         for taxonomy in [*given, *([entry.prediction] if entry.prediction else [])]:
-            if name := self.of(taxonomy):
+            if name := self.find_name(taxonomy):
                 taxon = " ".join(part for part in taxonomy.split(";")[1:-1] if part)
                 self.classified.setdefault(name, taxon)
                 self._taxa.setdefault(name, set()).add(taxon)
         for detection in entry.detections or ():
-            if name := label_of(detection):
+            if name := find_detection_class(detection):
                 self.detected.setdefault(name, "")
 
-    def of(self, taxonomy: str) -> str:
+    def find_name(self, taxonomy: str) -> str:
         """Return the name of a class; the names of thousands of species are worked out once each."""
         if taxonomy not in self._known:
-            self._known[taxonomy] = name_of(taxonomy)
+            self._known[taxonomy] = parse_class_name(taxonomy)
         return self._known[taxonomy]
 
-    def ambiguous(self) -> list[str]:
+    def describe_ambiguous_names(self) -> list[str]:
         """Return a sentence for each name that several taxa have: they are read as one class."""
         several = {name: taxa for name, taxa in self._taxa.items() if len(taxa) > 1}
         said = [f"{name!r} is the name of {' and '.join(sorted(taxa))}: one class." for name, taxa in several.items()]
-        more = [f"{len(said) - SHOWN:,} more names stand for several taxa."] if len(said) > SHOWN else []
-        return [*said[:SHOWN], *more]
+        more = (
+            [f"{len(said) - MAX_NAMES_SHOWN:,} more names stand for several taxa."]
+            if len(said) > MAX_NAMES_SHOWN
+            else []
+        )
+        return [*said[:MAX_NAMES_SHOWN], *more]
 
 
-def label_of(detection: Detection) -> str:
+def find_detection_class(detection: Detection) -> str:
     """Return the class of a box, "" where its category is none of the detector's."""
-    return detection.label.strip() or CATEGORIES.get(str(detection.category), "")
+    return detection.label.strip() or DETECTOR_CATEGORIES.get(str(detection.category), "")
 
 
-def _items(path: Path, names: _Names, said: list[str], problems: Problems) -> Iterator[Item]:
-    low_classified = {name: 0.0 for name in names.classified if name.casefold() not in FOR_NOTHING}
-    low_detected = {name: 0.0 for name in names.detected if name.casefold() not in FOR_NOTHING}
+def _read_items(path: Path, names: _ClassNames, said: list[str], problems: Problems) -> Iterator[Item]:
+    low_classified = {name: 0.0 for name in names.classified if name.casefold() not in EMPTY_CLASS_NAMES}
+    low_detected = {name: 0.0 for name in names.detected if name.casefold() not in EMPTY_CLASS_NAMES}
     lows = {(True, True): low_classified | low_detected, (True, False): low_classified}
     lows |= {(False, True): low_detected, (False, False): {}}
     without = unnamed = boxless = 0
     is_any = False
-    for piece in pieces(path, "predictions".__eq__):
+    for piece in read_pieces(path, "predictions".__eq__):
         is_any = True
-        for number, entry in piece.decode(ENTRIES, problems):
+        for number, entry in piece.decode(ENTRY_DECODER, problems):
             place = piece.place(number)
             given = entry.classifications
             if given and len(given.classes) != len(given.scores):
@@ -171,7 +181,7 @@ def _items(path: Path, names: _Names, said: list[str], problems: Problems) -> It
             if entry.prediction and entry.prediction_score is not None:
                 scored.append((entry.prediction, entry.prediction_score))
             confidences = [score for _, score in scored] + [detection.conf for detection in entry.detections or ()]
-            if wrong := wrong_confidences(confidences):
+            if wrong := find_confidence_problem(confidences):
                 problems.add(f"{place}: {wrong} ({entry.filepath!r})")
                 continue
             if not scored and entry.detections is None:
@@ -181,39 +191,40 @@ def _items(path: Path, names: _Names, said: list[str], problems: Problems) -> It
             classified = bool(given and given.classes) or (entry.detections == [] and not scored)
             low = lows[classified, entry.detections is not None]
             scores, boxes = dict[str, float](), list[Box]()
-            crop = _crop(entry)
+            crop = _find_crop(entry)
             for taxonomy, score in scored:
-                name = names.of(taxonomy)
+                name = names.find_name(taxonomy)
                 unnamed += not name
                 if name:
                     scores[name] = max(score, scores.get(name, 0.0))
-                    if crop and (box := box_inside(name, crop, score)):
+                    if crop and (box := clip_box(name, crop, score)):
                         boxes.append(box)
             for detection in entry.detections or ():
-                name = label_of(detection)
+                name = find_detection_class(detection)
                 unnamed += not name
                 if name:
                     scores[name] = max(detection.conf, scores.get(name, 0.0))
-                    box = box_inside(name, detection.bbox or (), detection.conf)
+                    box = clip_box(name, detection.bbox or (), detection.conf)
                     boxes += [box] if box else []
                     boxless += box is None
             all_scores = ScoresOverLow(scores, low)
-            yield Item(entry.filepath, place, scores=all_scores, boxes=surest(set(boxes)), answered=False)
+            yield Item(entry.filepath, place, scores=all_scores, boxes=select_top_boxes(set(boxes)), answered=False)
     if not is_any:
         problems.add(f"{path} has no predictions: it is no complete file of SpeciesNet")
     if without:
-        said.append(f"Nothing is said of {counted(without, 'file')} that could not be processed.")
+        said.append(f"Nothing is said of {format_count(without, 'file')} that could not be processed.")
     if unnamed:
-        said.append(f"{counted(unnamed, 'score')} of classes without any name: left out.")
+        said.append(f"{format_count(unnamed, 'score')} of classes without any name: left out.")
     if boxless:
         said.append(
-            f"{counted(boxless, 'detection')} without a box inside of the image: the score counts, and no box is kept."
+            f"{format_count(boxless, 'detection')} without a box inside of the image: the score counts, and no box is "
+            "kept."
         )
 
 
-def _crop(entry: Entry) -> list[float] | None:
+def _find_crop(entry: Entry) -> list[float] | None:
     """Return the place that was classified: the surest box, None where there is none or the whole image was seen."""
-    if not entry.detections or (entry.model_version or "").endswith(WHOLE_IMAGE):
+    if not entry.detections or (entry.model_version or "").endswith(WHOLE_IMAGE_VERSION_END):
         return None
     return max(entry.detections, key=lambda detection: detection.conf).bbox
 
@@ -222,7 +233,7 @@ SPECIESNET = Format(
     name="speciesnet",
     about="SpeciesNet predictions (JSON): scores of a camera-trap classifier, boxes of its detector",
     ending=".json",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     predicted_by="a classifier",
 )

@@ -19,38 +19,38 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.errors import AnnotatorError, several
-from annotator.exchange.files.growing import GrowingArray, Names
+from annotator.errors import AnnotatorError, combine_problems
+from annotator.exchange.files.npy_writer import NpyTextWriter, NpyWriter
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.numpy_folder import place_images, write_classes
-from annotator.exchange.formats.shared.label_arrays import LabelArray, classes_beside, items, load
-from annotator.exchange.formats.view import CODES, Output, View
-from annotator.records import ASSUMED, MODEL
+from annotator.exchange.formats.export_view import TRAINING_VALUES, Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.numpy_folder import write_classes, write_images
+from annotator.exchange.formats.shared.label_arrays import LabelArray, load_arrays, read_classes_beside, read_items
+from annotator.records import FILLED_BY_ASSUMPTION, FILLED_BY_MODEL
 
-PARTS = ("train", "val")  # of the literature; exports may have others
-OBSERVED = ("labels_obs", "uniform_labels_obs")  # the older and the newer name of the array
+USUAL_SPLITS = ("train", "val")  # of the literature; exports may have others
+OBSERVED_ARRAY_NAMES = ("labels_obs", "uniform_labels_obs")  # the older and the newer name of the array
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is of this format, or None.
 
     It is a folder with formatted_<split>_images.npy, or an array of labels beside such a file.
     """
     folder, name = (path, None) if path.is_dir() else (path.parent, path.name)
-    for part in _splits(folder) if name is None or name.startswith("formatted_") else ():
-        files = (f"formatted_{part}_labels.npy", *(f"formatted_{part}_{name}.npy" for name in OBSERVED))
+    for part in _list_splits(folder) if name is None or name.startswith("formatted_") else ():
+        files = (f"formatted_{part}_labels.npy", *(f"formatted_{part}_{name}.npy" for name in OBSERVED_ARRAY_NAMES))
         if name is None or name in files:
             return f"arrays of the SPML literature: it has formatted_{part}_images.npy"
     return None
 
 
-def _splits(folder: Path) -> list[str]:
+def _list_splits(folder: Path) -> list[str]:
     """Return the splits that have images, "train" and "val" first."""
     names = [path.name for path in folder.glob("formatted_*_images.npy")]
     splits = sorted(name.removeprefix("formatted_").removesuffix("_images.npy") for name in names)
-    return sorted(splits, key=lambda split: PARTS.index(split) if split in PARTS else len(PARTS))
+    return sorted(splits, key=lambda split: USUAL_SPLITS.index(split) if split in USUAL_SPLITS else len(USUAL_SPLITS))
 
 
 def read(path: Path, problems: Problems) -> Contents:
@@ -59,66 +59,66 @@ def read(path: Path, problems: Problems) -> Contents:
     Raises AnnotatorError that lists every array that is missing or cannot be used: Python objects are never loaded.
     """
     folder = path if path.is_dir() else path.parent
-    parts = _parts(folder, None if path.is_dir() else path.name)
+    parts = _load_splits(folder, None if path.is_dir() else path.name)
     widths = {array.labels.shape[1] for array in parts.values()}
     if len(widths) > 1:
         raise AnnotatorError(f"The arrays in {folder} have different numbers of classes: {sorted(widths)}.")
-    classes, said = classes_beside(folder, widths.pop())
+    classes, said = read_classes_beside(folder, widths.pop())
     for split, array in parts.items():
         meaning = "1 is present, 0 is absent" if array.is_truth else "1 is present, -1 absent, 0 unknown"
         said.append(f"{array.file}: {meaning}.")
         if not array.is_truth and (folder / f"formatted_{split}_labels.npy").is_file():
             said.append(f"For the full truth name the file formatted_{split}_labels.npy instead of the folder.")
-    with_files = any(array.brings_images(folder) for array in parts.values())
+    with_files = any(array.has_image_files(folder) for array in parts.values())
     names = [name for name, _ in classes]
     rows = (
         item
         for split, array in parts.items()
-        for item in items(array, names, partial(_all_of, split), with_files, problems)
+        for item in read_items(array, names, partial(_repeat_split, split), with_files, problems)
     )
-    return Contents(classes, rows, folder=folder if with_files else None, place="row", said=said)
+    return Contents(classes, rows, folder=folder if with_files else None, place="row", sentences=said)
 
 
-def _all_of(split: str, start: int, stop: int) -> list[str]:
+def _repeat_split(split: str, start: int, stop: int) -> list[str]:
     return [split] * (stop - start)
 
 
-def _parts(folder: Path, chosen: str | None) -> dict[str, LabelArray]:
+def _load_splits(folder: Path, chosen: str | None) -> dict[str, LabelArray]:
     """Return split -> its array of labels, observed if it exists; with `chosen`, only the array in that file."""
     parts: dict[str, LabelArray] = {}
     problems: list[str] = []
-    for split in _splits(folder):
-        observed = [f"formatted_{split}_{name}.npy" for name in OBSERVED]
+    for split in _list_splits(folder):
+        observed = [f"formatted_{split}_{name}.npy" for name in OBSERVED_ARRAY_NAMES]
         files = [*observed, f"formatted_{split}_labels.npy"]
         file = next((name for name in files if (folder / name).is_file() and chosen in (None, name)), None)
         if file is None:
             continue
         try:
-            parts[split] = load(folder, f"formatted_{split}_images.npy", file, is_truth=file not in observed)
+            parts[split] = load_arrays(folder, f"formatted_{split}_images.npy", file, is_truth=file not in observed)
         except AnnotatorError as error:
             problems.append(str(error))
     if not parts and not problems:
         problems.append("formatted_train_images.npy, or an array of labels beside it, is missing")
     if problems:
-        raise several(f"The arrays in {folder} cannot be used:", problems)
+        raise combine_problems(f"The arrays in {folder} cannot be used:", problems)
     return parts
 
 
 def write(view: View, out: Output) -> None:
     """Write two or three arrays a split; images of no split are left out."""
-    is_filled = np.isin(view.sources, (MODEL, ASSUMED))
+    is_filled = np.isin(view.sources, (FILLED_BY_MODEL, FILLED_BY_ASSUMPTION))
     with ExitStack() as stack:
-        arrays = {split: _Arrays(split, view, out, stack) for split in view.splits or ("train",)}
+        arrays = {split: _SplitArrays(split, view, out, stack) for split in view.splits or ("train",)}
         for block in view.blocks():
-            kept = place_images(block, view, out)
-            observed = np.where(is_filled[block.sources], 0, CODES[block.values])
+            kept = write_images(block, view, out)
+            observed = np.where(is_filled[block.sources], 0, TRAINING_VALUES[block.values])
             for split, of_split in arrays.items():
                 rows = [row for row in kept if not view.splits or block.splits[row] == split]
-                of_split.observed.add(observed[rows])
+                of_split.observed.append_rows(observed[rows])
                 if of_split.labels:
-                    of_split.labels.add(block.values[rows] == 1)
+                    of_split.labels.append_rows(block.values[rows] == 1)
                 if rows:
-                    of_split.names.add(kept[row] for row in rows)
+                    of_split.names.append_texts(kept[row] for row in rows)
         for split, of_split in arrays.items():
             for array in filter(None, (of_split.labels, of_split.observed)):
                 array.finish()
@@ -126,23 +126,23 @@ def write(view: View, out: Output) -> None:
     write_classes(view, out)
 
 
-class _Arrays:
+class _SplitArrays:
     """The arrays of one split while they are written."""
 
     def __init__(self, split: str, view: View, out: Output, stack: ExitStack):
-        def array(name: str) -> GrowingArray:
-            file = stack.enter_context(out.binary(f"formatted_{split}_{name}.npy"))
-            return GrowingArray(file, np.int8, len(view.classes))
+        def array(name: str) -> NpyWriter:
+            file = stack.enter_context(out.open_binary(f"formatted_{split}_{name}.npy"))
+            return NpyWriter(file, np.int8, len(view.classes))
 
-        self.names, self.observed = Names(), array("labels_obs")
+        self.names, self.observed = NpyTextWriter(), array("labels_obs")
         self.labels = None if "unknown" in view.has else array("labels")
 
 
 SPML = Format(
     name="spml",
     about="The formatted_*.npy arrays of the single-positive multi-label literature",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     write=write,
-    lost=Lost(unknown=False, unsure=True, provenance=True),
+    lost=FormatLosses(unknown=False, unsure=True, provenance=True),
 )

@@ -10,18 +10,18 @@ from typing import Any
 
 import msgspec
 
-from annotator.exchange.files.inside import file_inside
-from annotator.exchange.files.json_stream import starts_with
+from annotator.exchange.files.contained_paths import find_file_inside
+from annotator.exchange.files.json_stream import read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.times import seconds_of
+from annotator.exchange.formats.shared.times import parse_iso_time
 from annotator.records import PRESENT
 from annotator.store.disk.open_files import open_file
 from annotator.store.pictures.files import list_files
 
-META, ANN, IMG = "meta.json", "ann", "img"
-LARGEST = 64 << 20  # bytes of a file
+META_FILE, ANNOTATION_FOLDER, IMAGE_FOLDER = "meta.json", "ann", "img"
+MAX_FILE_BYTES = 64 << 20  # bytes of a file
 
 
 class _Tag(msgspec.Struct):
@@ -50,15 +50,15 @@ class _Meta(msgspec.Struct):
     classes: list[_Class] = []
 
 
-_FILE, _META = msgspec.json.Decoder(_File), msgspec.json.Decoder(_Meta)
+_FILE_DECODER, _META_DECODER = msgspec.json.Decoder(_File), msgspec.json.Decoder(_Meta)
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a folder is Supervisely's, or None: it has meta.json with classes and tags, and folders ann."""
-    start = starts_with(path / META) if (path / META).is_file() else b""
+    start = read_start(path / META_FILE) if (path / META_FILE).is_file() else b""
     if start[:1] != b"{" or b'"classes"' not in start:
         return None
-    if any((folder / ANN).is_dir() for folder in (path, *path.iterdir())):
+    if any((folder / ANNOTATION_FOLDER).is_dir() for folder in (path, *path.iterdir())):
         return "a project of Supervisely: it has meta.json with classes, and folders ann"
     return None
 
@@ -66,43 +66,43 @@ def recognise(path: Path) -> str | None:
 def read(path: Path, problems: Problems) -> Contents:
     """Return the images of all data sets of the project."""
     listing = list_files(path, leave_out=path)
-    names = [name for name in listing.paths if name.split("/")[-2:-1] == [ANN] and name.endswith(".json")]
-    meta = _parsed(path / META, META, _META, problems)
+    names = [name for name in listing.paths if name.split("/")[-2:-1] == [ANNOTATION_FOLDER] and name.endswith(".json")]
+    meta = _parse_file(path / META_FILE, META_FILE, _META_DECODER, problems)
     classes = [one.title for one in meta.classes if one.title] if meta else []
     said = ["Tags of images and the classes of objects are present. Shapes are not kept."]
-    folder = path if listing.images() else None
-    items = _items(path, names, problems)
+    folder = path if listing.list_images() else None
+    items = _read_items(path, names, problems)
     return Contents([(name, "") for name in dict.fromkeys(classes)], items, folder, "file", said)
 
 
-def _items(root: Path, names: list[str], problems: Problems) -> Iterator[Item]:
+def _read_items(root: Path, names: list[str], problems: Problems) -> Iterator[Item]:
     for name in names:
-        found = _parsed(root / name, name, _FILE, problems)
+        found = _parse_file(root / name, name, _FILE_DECODER, problems)
         if found is None:
             continue
         folder, _, file = name.rpartition("/")
         data_set = folder.rpartition("/")[0]
-        image = "/".join(part for part in (data_set, IMG, file.removesuffix(".json")) if part)
-        labels: dict[str, Given] = {}
+        image = "/".join(part for part in (data_set, IMAGE_FOLDER, file.removesuffix(".json")) if part)
+        labels: dict[str, ImportedLabel] = {}
         for tag in found.tags:
             word = tag if isinstance(tag, str) else tag.name if tag.value in (None, "") else f"{tag.name}: {tag.value}"
-            who = ("", None) if isinstance(tag, str) else (tag.labelerLogin or "", seconds_of(tag.createdAt or ""))
+            who = ("", None) if isinstance(tag, str) else (tag.labelerLogin or "", parse_iso_time(tag.createdAt or ""))
             if word:
-                labels[word] = Given(word, PRESENT, *who)
+                labels[word] = ImportedLabel(word, PRESENT, *who)
         for one in found.objects:
             if one.classTitle:
-                who = one.labelerLogin or "", seconds_of(one.createdAt or "")
-                labels.setdefault(one.classTitle, Given(one.classTitle, PRESENT, *who))
-        yield Item(image, name, list(labels.values()), file=file_inside(root, image))
+                who = one.labelerLogin or "", parse_iso_time(one.createdAt or "")
+                labels.setdefault(one.classTitle, ImportedLabel(one.classTitle, PRESENT, *who))
+        yield Item(image, name, list(labels.values()), file=find_file_inside(root, image))
 
 
-def _parsed(path: Path, place: str, decoder: "msgspec.json.Decoder", problems: Problems) -> Any:
+def _parse_file(path: Path, place: str, decoder: "msgspec.json.Decoder", problems: Problems) -> Any:
     """Return the content of a JSON file; None, with a problem noted, if it cannot be read."""
     try:
         with open_file(path) as file:
-            text = file.read(LARGEST + 1)
-        if len(text) > LARGEST:
-            problems.add(f"{place} has more than {LARGEST >> 20} MB")
+            text = file.read(MAX_FILE_BYTES + 1)
+        if len(text) > MAX_FILE_BYTES:
+            problems.add(f"{place} has more than {MAX_FILE_BYTES >> 20} MB")
             return None
         return decoder.decode(text.removeprefix(b"\xef\xbb\xbf"))
     except OSError as error:
@@ -115,6 +115,6 @@ def _parsed(path: Path, place: str, decoder: "msgspec.json.Decoder", problems: P
 SUPERVISELY = Format(
     name="supervisely",
     about="Supervisely: meta.json, img/ with images and ann/ with a JSON file each",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
 )

@@ -16,28 +16,28 @@ from typing import Any
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.reading.reading import NONE, Decided, Reading
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
+from annotator.humanize import format_count
 from annotator.records import ABSENT, PRESENT
-from annotator.shares import counted
-from annotator.store.disk.other_databases import Connection, read_only, tables
+from annotator.store.disk.other_databases import Connection, list_tables, open_read_only
 from annotator.store.pictures.files import looks_like_image
 
-ENDING = ".ddb"
-WHAT = "a database of Timelapse"
-DATA, TEMPLATE = "DataTable", "TemplateTable"
-CHOICES = ("FixedChoice", "MultiChoice")
-COUNTERS = ("Counter", "IntegerPositive")
-FLAG = "Flag"
-OF_FILE = ("File", "RelativePath", "Folder", "RootFolder", "Id")
-EMPTY = ("empty", "blank", "none", "nothing", "no animal")
+FILE_SUFFIX = ".ddb"
+DATABASE_DESCRIPTION = "a database of Timelapse"
+DATA_TABLE, TEMPLATE_TABLE = "DataTable", "TemplateTable"
+CHOICE_KINDS = ("FixedChoice", "MultiChoice")
+COUNTER_KINDS = ("Counter", "IntegerPositive")
+FLAG_KIND = "Flag"
+FILE_COLUMNS = ("File", "RelativePath", "Folder", "RootFolder", "Id")
+EMPTY_CHOICES = ("empty", "blank", "none", "nothing", "no animal")
 """Choices that say that nothing is there, in small letters."""
-TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
-MOST_COLUMNS = 2000
-LONGEST_FACT = 200, 2000  # letters of its name, of its value
-_NAMES_SPECIES = re.compile(r"species|taxon|animal|class|label|wildlife", re.IGNORECASE)
-_NAMES_COUNT = re.compile(r"count|number|quantity|total|how ?many|^n$|^num", re.IGNORECASE)
+TRUE_WORDS, FALSE_WORDS = ("true", "1", "yes"), ("false", "0", "no")
+MAX_COLUMNS = 2000
+MAX_FACT_CHARS = 200, 2000  # letters of its name, of its value
+_SPECIES_PATTERN = re.compile(r"species|taxon|animal|class|label|wildlife", re.IGNORECASE)
+_COUNT_PATTERN = re.compile(r"count|number|quantity|total|how ?many|^n$|^num", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -57,46 +57,46 @@ class Column:
     default: str
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is a database of Timelapse, or None: a file that ends in .ddb."""
-    return f"{WHAT} (.ddb)" if path.suffix.lower() == ENDING and path.is_file() else None
+    return f"{DATABASE_DESCRIPTION} (.ddb)" if path.suffix.lower() == FILE_SUFFIX and path.is_file() else None
 
 
-def read(path: Path, problems: Problems, reading: Reading | None = None) -> Contents:
+def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) -> Contents:
     """Return the labels of a database. Raises AnnotatorError for a file that is no database of Timelapse."""
-    reading = reading or Reading()
-    with read_only(path, WHAT) as sql:
-        columns = _columns(path, sql)
-        rows = sql.execute(f"SELECT count(*) FROM {DATA}").fetchone()[0]
-        has_images = any((path.parent / name).is_file() for name in _names(sql))
+    reading = reading or ReadingOptions()
+    with open_read_only(path, DATABASE_DESCRIPTION) as sql:
+        columns = _read_columns(path, sql)
+        rows = sql.execute(f"SELECT count(*) FROM {DATA_TABLE}").fetchone()[0]
+        has_images = any((path.parent / name).is_file() for name in _iter_file_names(sql))
     kinds = {column.name: column for column in columns}
-    choices = [column.name for column in columns if column.kind in CHOICES]
-    flags = [column.name for column in columns if column.kind == FLAG and column.name != "DeleteFlag"]
-    counters = [column.name for column in columns if column.kind in COUNTERS]
-    decided: list[Decided] = []
-    labels = _label_columns(path, choices, [*kinds], reading, decided)
+    choices = [column.name for column in columns if column.kind in CHOICE_KINDS]
+    flags = [column.name for column in columns if column.kind == FLAG_KIND and column.name != "DeleteFlag"]
+    counters = [column.name for column in columns if column.kind in COUNTER_KINDS]
+    decided: list[Interpretation] = []
+    labels = _choose_label_columns(path, choices, [*kinds], reading, decided)
     if reading.class_columns is not None:
-        classes = [name for name in reading.class_columns if name != NONE]
-        _refuse_unknown(path, classes, [*kinds])
+        classes = [name for name in reading.class_columns if name != NONE_VALUE]
+        _check_columns_exist(path, classes, [*kinds])
     else:
-        named = [] if labels else [name for name in counters if not _NAMES_COUNT.search(name)]
+        named = [] if labels else [name for name in counters if not _COUNT_PATTERN.search(name)]
         classes = [*flags, *named]
         why = f"classes with a column of their own: {', '.join(classes) or 'none'} (flags, and counters of things)"
-        decided.append(Decided("class_columns", ",".join(classes) or NONE, why, True, tuple(counters)))
-    is_absent = {word.casefold() for word in reading.absent or () if word != NONE}
-    empty = {word.casefold() for word in (EMPTY if reading.empty_label is None else reading.empty_label)}
+        decided.append(Interpretation("class_columns", ",".join(classes) or NONE_VALUE, why, True, tuple(counters)))
+    is_absent = {word.casefold() for word in reading.absent or () if word != NONE_VALUE}
+    empty = {word.casefold() for word in (EMPTY_CHOICES if reading.empty_label is None else reading.empty_label)}
     said = [
-        f"{counted(rows, 'row')}. A value that is still the default of the template says nothing; false and 0 are "
+        f"{format_count(rows, 'row')}. A value that is still the default of the template says nothing; false and 0 are "
         "unknown, unless you say that they are absent (--absent false).",
     ]
-    plan = _Plan(kinds, labels, classes, is_absent, empty)
+    plan = _ColumnMeanings(kinds, labels, classes, is_absent, empty)
     listed = [(name if name == kinds[name].label else kinds[name].label, "") for name in classes]
-    items = _items(path, plan, problems, said)
+    items = _read_items(path, plan, problems, said)
     return Contents(listed, items, path.parent if has_images else None, "row", said, decided)
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _ColumnMeanings:
     """The meaning of the columns: those that name classes, those that are classes, words for absent and for nothing."""
 
     columns: dict[str, Column]
@@ -106,98 +106,100 @@ class _Plan:
     empty: set[str]
 
 
-def _label_columns(
-    path: Path, choices: Sequence[str], known: Sequence[str], reading: Reading, decided: list[Decided]
+def _choose_label_columns(
+    path: Path, choices: Sequence[str], known: Sequence[str], reading: ReadingOptions, decided: list[Interpretation]
 ) -> list[str]:
     if reading.label_columns is not None:
-        wanted = [name for name in reading.label_columns if name != NONE]
-        _refuse_unknown(path, wanted, known)
+        wanted = [name for name in reading.label_columns if name != NONE_VALUE]
+        _check_columns_exist(path, wanted, known)
         return wanted
-    named = [name for name in choices if _NAMES_SPECIES.search(name)]
+    named = [name for name in choices if _SPECIES_PATTERN.search(name)]
     found = named or (list(choices) if len(choices) == 1 else [])
     if found:
         why = f"{' and '.join(found)} names what is on the image: a choice of the template"
         # Two columns such as Species and Species2 may also be a species and its class.
-        decided.append(Decided("label_columns", ",".join(found), why, len(found) == 1 or bool(named), choices))
+        decided.append(Interpretation("label_columns", ",".join(found), why, len(found) == 1 or bool(named), choices))
     elif choices:
         why = f"none of the choices {', '.join(choices)} is called species or alike, so which names the class?"
-        decided.append(Decided("label_columns", NONE, why, False, choices))
+        decided.append(Interpretation("label_columns", NONE_VALUE, why, False, choices))
     return found
 
 
-def _refuse_unknown(path: Path, wanted: Sequence[str], known: Sequence[str]) -> None:
+def _check_columns_exist(path: Path, wanted: Sequence[str], known: Sequence[str]) -> None:
     if missing := [name for name in wanted if name not in known]:
         raise AnnotatorError(f"{path} has no column {', '.join(map(repr, missing))}. There is: {', '.join(known)}.")
 
 
-def _columns(path: Path, sql: Connection) -> list[Column]:
+def _read_columns(path: Path, sql: Connection) -> list[Column]:
     """Return the columns of the template that DataTable has. Raises AnnotatorError for another database."""
-    found_tables = tables(sql)
-    if missing := [name for name in (DATA, TEMPLATE) if name not in found_tables]:
+    found_tables = list_tables(sql)
+    if missing := [name for name in (DATA_TABLE, TEMPLATE_TABLE) if name not in found_tables]:
         raise AnnotatorError(f"{path} is no database of Timelapse: it has no table {' and no '.join(missing)}.")
-    names = [entry[0] for entry in sql.execute(f"SELECT * FROM {DATA} LIMIT 0").description]
-    of_template = [entry[0] for entry in sql.execute(f"SELECT * FROM {TEMPLATE} LIMIT 0").description]
-    problems = [f"{DATA} has no column File"] if "File" not in names else []
-    problems += [f"{TEMPLATE} has no column {name}" for name in ("DataLabel", "Type") if name not in of_template]
-    if len(names) > MOST_COLUMNS:
-        problems.append(f"{DATA} has {len(names):,} columns")
+    names = [entry[0] for entry in sql.execute(f"SELECT * FROM {DATA_TABLE} LIMIT 0").description]
+    of_template = [entry[0] for entry in sql.execute(f"SELECT * FROM {TEMPLATE_TABLE} LIMIT 0").description]
+    problems = [f"{DATA_TABLE} has no column File"] if "File" not in names else []
+    problems += [f"{TEMPLATE_TABLE} has no column {name}" for name in ("DataLabel", "Type") if name not in of_template]
+    if len(names) > MAX_COLUMNS:
+        problems.append(f"{DATA_TABLE} has {len(names):,} columns")
     if problems:
         raise AnnotatorError(f"{path} is no database of Timelapse: {'; '.join(problems)}.")
     wanted = ["DataLabel", "Type", *(name for name in ("Label", "DefaultValue") if name in of_template)]
     found: list[Column] = []
-    for row in sql.execute(f"SELECT {', '.join(wanted)} FROM {TEMPLATE} LIMIT {MOST_COLUMNS}"):
-        facts = {name: _text(value) for name, value in zip(wanted, row, strict=True)}
+    for row in sql.execute(f"SELECT {', '.join(wanted)} FROM {TEMPLATE_TABLE} LIMIT {MAX_COLUMNS}"):
+        facts = {name: _to_text(value) for name, value in zip(wanted, row, strict=True)}
         name = facts["DataLabel"]
-        if name in names and name not in OF_FILE:
+        if name in names and name not in FILE_COLUMNS:
             label = facts.get("Label") or name
             found.append(Column(name, label, facts["Type"], facts.get("DefaultValue", "")))
     return found
 
 
-def _names(sql: Connection) -> Iterator[str]:
-    for row in _rows(sql, ()):
-        if _is_below(row["name"]):
+def _iter_file_names(sql: Connection) -> Iterator[str]:
+    for row in _read_rows(sql, ()):
+        if _is_inside(row["name"]):
             yield row["name"]
 
 
-def _is_below(name: str) -> bool:
+def _is_inside(name: str) -> bool:
     pure = PurePosixPath(name)
     return bool(name) and not pure.is_absolute() and ".." not in pure.parts and ":" not in name and "\0" not in name
 
 
-def _rows(sql: Connection, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    names = [entry[0] for entry in sql.execute(f"SELECT * FROM {DATA} LIMIT 0").description]
+def _read_rows(sql: Connection, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    names = [entry[0] for entry in sql.execute(f"SELECT * FROM {DATA_TABLE} LIMIT 0").description]
     wanted = [name for name in ("File", "RelativePath", *columns) if name in names]
     listed = ", ".join('"' + name.replace('"', '""') + '"' for name in wanted)
-    for number, values in enumerate(sql.execute(f"SELECT {listed} FROM {DATA}"), start=1):
-        row: dict[str, Any] = {name: _text(value) for name, value in zip(wanted, values, strict=True)}
+    for number, values in enumerate(sql.execute(f"SELECT {listed} FROM {DATA_TABLE}"), start=1):
+        row: dict[str, Any] = {name: _to_text(value) for name, value in zip(wanted, values, strict=True)}
         folder = row.get("RelativePath", "").replace("\\", "/").strip("/")
         yield {**row, "number": number, "name": f"{folder}/{row['File']}" if folder else row["File"]}
 
 
-def _items(path: Path, plan: _Plan, problems: Problems, said: list[str]) -> Iterator[Item]:
+def _read_items(path: Path, plan: _ColumnMeanings, problems: Problems, said: list[str]) -> Iterator[Item]:
     others = others_count = 0
     extra = [name for name in ("DateTime", "Date", "Time") if name not in plan.columns]
-    with read_only(path, WHAT) as sql:
-        for row in _rows(sql, [*plan.columns, *extra]):
+    with open_read_only(path, DATABASE_DESCRIPTION) as sql:
+        for row in _read_rows(sql, [*plan.columns, *extra]):
             if not row["File"]:
-                problems.add(f"row {row['number']} of {DATA} names no File")
+                problems.add(f"row {row['number']} of {DATA_TABLE} names no File")
             elif not looks_like_image(row["File"]):
                 others += 1
             else:
-                item = _item(path, plan, row)
+                item = _build_item(path, plan, row)
                 others_count += bool(item.labels) and item.exhaustive
                 if item.labels:
                     item.exhaustive = False
                 yield item
     if others:
-        said.append(f"{counted(others, 'row')} left out: their files are no images (videos are not read).")
+        said.append(f"{format_count(others, 'row')} left out: their files are no images (videos are not read).")
     if others_count:
-        said.append(f"{counted(others_count, 'image')} empty by one column and not by another: not taken as complete.")
+        said.append(
+            f"{format_count(others_count, 'image')} empty by one column and not by another: not taken as complete."
+        )
 
 
-def _item(path: Path, plan: _Plan, row: dict[str, Any]) -> Item:
-    labels: list[Given] = []
+def _build_item(path: Path, plan: _ColumnMeanings, row: dict[str, Any]) -> Item:
+    labels: list[ImportedLabel] = []
     facts: dict[str, str] = {}
     is_empty = False
     for name, column in plan.columns.items():
@@ -210,37 +212,37 @@ def _item(path: Path, plan: _Plan, row: dict[str, Any]) -> Item:
                 is_empty = is_empty or not is_default
             elif not is_default:
                 parts = value.split(",") if column.kind == "MultiChoice" else [value]
-                labels += [Given(part.strip(), PRESENT) for part in parts if part.strip()]
+                labels += [ImportedLabel(part.strip(), PRESENT) for part in parts if part.strip()]
         elif name in plan.classes:
-            if (state := _state(value, plan.absent)) is not None:
-                labels.append(Given(column.label, state))
+            if (state := _parse_state(value, plan.absent)) is not None:
+                labels.append(ImportedLabel(column.label, state))
         elif not is_default or column.kind in ("DateTime", "DateTime_", "Date_", "Time_"):
             facts[name] = value
     for name in ("DateTime", "Date", "Time"):
         if row.get(name):
             facts.setdefault(name, row[name].strip())
-    if facts.get("DeleteFlag", "").casefold() in FALSE:
+    if facts.get("DeleteFlag", "").casefold() in FALSE_WORDS:
         del facts["DeleteFlag"]
-    attributes = {name[: LONGEST_FACT[0]]: text[: LONGEST_FACT[1]] for name, text in facts.items()}
+    attributes = {name[: MAX_FACT_CHARS[0]]: text[: MAX_FACT_CHARS[1]] for name, text in facts.items()}
     name = row["name"]
-    file = name if _is_below(name) and (path.parent / name).is_file() else ""
+    file = name if _is_inside(name) and (path.parent / name).is_file() else ""
     answered = bool(labels) or is_empty
     return Item(name, row["number"], labels, is_empty, file=file, attributes=attributes, answered=answered)
 
 
-def _state(value: str, absent: set[str]) -> int | None:
+def _parse_state(value: str, absent: set[str]) -> int | None:
     """Return the state that the value of a flag or counter gives; None for what nobody has set."""
     word = value.casefold()
     if word in absent:
         return ABSENT
-    if word in FALSE:
+    if word in FALSE_WORDS:
         return None
-    if word in TRUE or (word.isascii() and word.isdigit() and int(word[:9]) > 0):
+    if word in TRUE_WORDS or (word.isascii() and word.isdigit() and int(word[:9]) > 0):
         return PRESENT
     return None
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return "" if value is None else str(value)
@@ -249,8 +251,8 @@ def _text(value: object) -> str:
 TIMELAPSE = Format(
     name="timelapse",
     about="The database of Timelapse (TimelapseData.ddb): choices, flags and counters of its template",
-    ending=ENDING,
-    recognise=recognise,
+    ending=FILE_SUFFIX,
+    recognize=recognize,
     read=read,
     read_as=read,
 )

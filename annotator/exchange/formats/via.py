@@ -16,90 +16,98 @@ from typing import Any
 import ijson
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.addresses import image_name
-from annotator.exchange.files.json_stream import check, starts_with
-from annotator.exchange.files.lines import csv_rows, first_line
+from annotator.exchange.files.image_addresses import extract_image_name
+from annotator.exchange.files.json_stream import check_json, read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.files.text_lines import read_csv_rows, read_first_line
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.controls import Controls
-from annotator.exchange.reading.reading import Reading
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import PRESENT
 from annotator.store.disk.open_files import open_file
 
-PROJECT = "_via_img_metadata"
-TABLE = ("filename", "file_attributes", "region_attributes")
-NOT_CHOSEN = ("", "undefined")
+PROJECT_KEY = "_via_img_metadata"
+TABLE_COLUMNS = ("filename", "file_attributes", "region_attributes")
+UNSET_VALUES = ("", "undefined")
 
-Choices = dict[str, dict[str, None]]
+AttributeChoices = dict[str, dict[str, None]]
 """Attribute -> its choices on one image."""
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is of VIA, or None."""
     if not path.is_file():
         return None
-    start = starts_with(path)
+    start = read_start(path)
     if start[:1] == b"{":
-        if b'"_via_settings"' in start or f'"{PROJECT}"'.encode() in start:
+        if b'"_via_settings"' in start or f'"{PROJECT_KEY}"'.encode() in start:
             return "a project of VGG Image Annotator"
         if b'"file_attributes"' in start and b'"regions"' in start and b'"filename"' in start:
             return "JSON of VGG Image Annotator: files with regions and attributes"
-    elif set(TABLE) <= set(_header(path)):
+    elif set(TABLE_COLUMNS) <= set(_read_header(path)):
         return "a table of VGG Image Annotator: it has file_attributes and region_attributes"
     return None
 
 
-def _header(path: Path) -> list[str]:
+def _read_header(path: Path) -> list[str]:
     try:
-        return next(csv.reader(io.StringIO(first_line(path).removeprefix("#"))), [])
+        return next(csv.reader(io.StringIO(read_first_line(path).removeprefix("#"))), [])
     except csv.Error:
         return []
 
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the files of a project as items."""
-    return read_as(path, problems, Reading())
+    return read_as(path, problems, ReadingOptions())
 
 
-def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the files as `read` does. The label_columns and class_columns of a reading are attributes."""
-    is_table = starts_with(path, 1) != b"{"
-    rows: Callable[[Problems], Iterator[tuple[str, str, Choices]]]
-    rows = (lambda noted: _of_table(path, noted)) if is_table else (lambda noted: _of_json(path, noted))
+    is_table = read_start(path, 1) != b"{"
+    rows: Callable[[Problems], Iterator[tuple[str, str, AttributeChoices]]]
+    rows = (lambda noted: _read_table_rows(path, noted)) if is_table else (lambda noted: _read_json_rows(path, noted))
     if not is_table:
-        check(path)  # refuses a file that is not JSON or is nested too deep
+        check_json(path)  # refuses a file that is not JSON or is nested too deep
     controls = Controls(reading)
     for _, _, choices in rows(Problems()):  # the second time, problems are noted
         for name, words in choices.items():
-            controls.count(name, words, is_certain=False)
-    controls.decide("attribute", are_all=False)
-    said = ["Attributes of files and regions are present; what is not chosen stays unknown.", *controls.said]
+            controls.count_choices(name, words, is_certain=False)
+    controls.interpret_controls("attribute", are_all=False)
+    said = ["Attributes of files and regions are present; what is not chosen stays unknown.", *controls.sentences]
     place = "line" if is_table else "entry"
-    return Contents((), _items(rows(problems), controls, problems), place=place, said=said, decided=controls.decided)
+    return Contents(
+        (),
+        _read_items(rows(problems), controls, problems),
+        place=place,
+        sentences=said,
+        interpretations=controls.interpretations,
+    )
 
 
-def _items(rows: Iterator[tuple[str, str, Choices]], controls: Controls, problems: Problems) -> Iterator[Item]:
+def _read_items(
+    rows: Iterator[tuple[str, str, AttributeChoices]], controls: Controls, problems: Problems
+) -> Iterator[Item]:
     for place, image, choices in rows:
         try:
-            named = controls.named((name, list(words)) for name, words in choices.items())
+            named = controls.interpret_choices((name, list(words)) for name, words in choices.items())
         except ValueError as error:
             problems.add(f"{place}: {error}")
             continue
-        labels = [Given(name, state) for name, state in named.labels]
+        labels = [ImportedLabel(name, state) for name, state in named.labels]
         is_nothing = named.is_nothing and not any(given.state == PRESENT for given in labels)
         yield Item(
             image, place, labels, exhaustive=is_nothing, attributes=named.facts, answered=bool(labels) or is_nothing
         )
 
 
-def _of_json(path: Path, problems: Problems) -> Iterator[tuple[str, str, Choices]]:
+def _read_json_rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, AttributeChoices]]:
     try:
-        prefix = PROJECT if _has_project(path) else ""
+        prefix = PROJECT_KEY if _has_project_key(path) else ""
         with open_file(path) as file:
             for key, entry in ijson.kvitems(file, prefix, use_float=True):
                 place = f"the entry {key!r:.100}"
-                image = image_name(str(entry.get("filename") or "")) if isinstance(entry, dict) else ""
+                image = extract_image_name(str(entry.get("filename") or "")) if isinstance(entry, dict) else ""
                 if not image:
                     problems.add(f"{place} has no filename")
                     continue
@@ -109,43 +117,43 @@ def _of_json(path: Path, problems: Problems) -> Iterator[tuple[str, str, Choices
                     problems.add(f"{place}: its regions are {regions!r:.100}, not a list")
                     continue
                 of_regions = (region.get("region_attributes") for region in regions if isinstance(region, dict))
-                yield place, image, _chosen(chain([entry.get("file_attributes")], of_regions))
+                yield place, image, _collect_choices(chain([entry.get("file_attributes")], of_regions))
     except (ijson.JSONError, UnicodeDecodeError) as error:
         raise AnnotatorError(f"{path} cannot be read: {error}.") from error
 
 
-def _has_project(path: Path) -> bool:
+def _has_project_key(path: Path) -> bool:
     with open_file(path) as file:
         return any(
-            prefix == "" and event == "map_key" and value == PROJECT for prefix, event, value in ijson.parse(file)
+            prefix == "" and event == "map_key" and value == PROJECT_KEY for prefix, event, value in ijson.parse(file)
         )
 
 
-def _of_table(path: Path, problems: Problems) -> Iterator[tuple[str, str, Choices]]:
-    names = _header(path)
-    rows = csv_rows(path, problems)
+def _read_table_rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, AttributeChoices]]:
+    names = _read_header(path)
+    rows = read_csv_rows(path, problems)
     next(rows, None)
     for line, cells in rows:
         row = dict(zip(names, cells, strict=False))
-        image = image_name(row["filename"])
+        image = extract_image_name(row["filename"])
         if not image:
             problems.add(f"line {line}: it has no filename")
             continue
         try:
-            parsed = [json.loads(row[name] or "{}") for name in TABLE[1:]]
+            parsed = [json.loads(row[name] or "{}") for name in TABLE_COLUMNS[1:]]
         except (ValueError, RecursionError) as error:
             problems.add(f"line {line}: an attribute is not JSON: {error}")
             continue
-        yield f"line {line}", image, _chosen(iter(parsed))
+        yield f"line {line}", image, _collect_choices(iter(parsed))
 
 
-def _chosen(attributes: Iterator[Any]) -> Choices:
-    found: Choices = {}
+def _collect_choices(attributes: Iterator[Any]) -> AttributeChoices:
+    found: AttributeChoices = {}
     for each in attributes:
         for name, value in each.items() if isinstance(each, Mapping) else ():
             ticked = [key for key, is_ticked in value.items() if is_ticked] if isinstance(value, Mapping) else [value]
             words = [str(word).strip() for word in ticked if isinstance(word, str | int | float)]
-            if words := [word for word in words if word not in NOT_CHOSEN]:
+            if words := [word for word in words if word not in UNSET_VALUES]:
                 found[name] = found.get(name, {}) | dict.fromkeys(words)
     return found
 
@@ -154,7 +162,7 @@ VIA = Format(
     name="via",
     about="VGG Image Annotator: a project, JSON or CSV with attributes of files and regions",
     ending=".json",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     read_as=read_as,
 )

@@ -5,7 +5,7 @@ http://host.robots.ox.ac.uk/pascal/VOC/voc2012/devkit_doc.pdf: Annotations/<id>.
 ImageSets/Main/<class>_<set>.txt with 1 (present), -1 (absent) or 0 (difficult) an image, JPEGImages/<id>.jpg.
 
 Read: an object makes its class present, or unsure if all objects of the class are difficult, which a list writes as 0;
--1 is absent; all other cells are unknown. Folders without ImageSets and JPEGImages are read in voc_beside.py.
+-1 is absent; all other cells are unknown. Folders without ImageSets and JPEGImages are read in voc_xml_files.py.
 
 Written: objects have no bndbox, because nobody has drawn one: a training of detectors stops instead of learning a false
 box. An image is left out of the lists of the classes that are unknown on it. Elements of our own, which other readers
@@ -24,43 +24,45 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.lines import lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.safe_names import safe_names
-from annotator.exchange.files.xml_text import refuse_impossible
-from annotator.exchange.formats import voc_beside
-from annotator.exchange.formats.contents import Contents, Given, Item
-from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.shared.beside import stem_of
-from annotator.exchange.formats.view import STATE_WORDS, UNKNOWN, Block, Output, View
-from annotator.exchange.formats.voc_annotation import OURS, labels_of, parsed
-from annotator.records import ABSENT, FILLED, PRESENT, UNSURE
+from annotator.exchange.files.text_lines import read_lines
+from annotator.exchange.files.xml_text import check_xml_text
+from annotator.exchange.formats import voc_xml_files
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
+from annotator.exchange.formats.export_view import STATE_WORDS, UNKNOWN_VALUE, Block, Output, View
+from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.formats.shared.label_file_pairs import strip_suffix
+from annotator.exchange.formats.voc_annotation import OWN_DATABASE, build_labels, parse_annotation
+from annotator.records import ABSENT, FILL_SOURCES, PRESENT, UNSURE
 from annotator.store.pictures.files import list_files
 
-ANNOTATIONS, IMAGES, MAIN = "Annotations", "JPEGImages", "ImageSets/Main"
+ANNOTATIONS_FOLDER, IMAGES_FOLDER, MAIN_FOLDER = "Annotations", "JPEGImages", "ImageSets/Main"
 YEARS = tuple(f"VOC{year}" for year in range(2005, 2013))
-WHOLE = "trainval"  # the image set of an export without splits
-HELD = 4 << 20  # letters of lists in memory
-NAMES_KEPT = 200_000
-STATES = {1: PRESENT, -1: ABSENT, 0: UNSURE}
+WHOLE_SET = "trainval"  # the image set of an export without splits
+MAX_HELD_CHARS = 4 << 20  # letters of lists in memory
+MAX_CACHED_NAMES = 200_000
+STATE_BY_VALUE = {1: PRESENT, -1: ABSENT, 0: UNSURE}
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a path is Pascal VOC, or None: it has Annotations with XML files, or ImageSets/Main.
 
-    The only VOC folder inside a VOCdevkit counts as well, and so do XML files beside images (voc_beside.py).
+    The only VOC folder inside a VOCdevkit counts as well, and so do XML files beside images (voc_xml_files.py).
     """
-    root = _root(path)
+    root = _find_root(path)
     if root is None:
-        return voc_beside.recognise(path)
-    has = [name for name in (ANNOTATIONS, MAIN, IMAGES) if (root / name).is_dir()]
+        return voc_xml_files.recognize(path)
+    has = [name for name in (ANNOTATIONS_FOLDER, MAIN_FOLDER, IMAGES_FOLDER) if (root / name).is_dir()]
     return f"Pascal VOC: it has {' and '.join(has)}"
 
 
-def _root(path: Path) -> Path | None:
+def _find_root(path: Path) -> Path | None:
     """Return the folder with Annotations or ImageSets; None if there is none, or several in subfolders."""
     places = [path, *(path / kit / year for kit in ("", "VOCdevkit") for year in YEARS)]
-    found = [place for place in places if _first_xml(place / ANNOTATIONS) or _is_folder(place / MAIN)]
+    found = [
+        place for place in places if _find_first_xml(place / ANNOTATIONS_FOLDER) or _is_folder(place / MAIN_FOLDER)
+    ]
     return found[0] if len(found) == 1 or path in found else None
 
 
@@ -71,7 +73,7 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _first_xml(folder: Path) -> str | None:
+def _find_first_xml(folder: Path) -> str | None:
     try:
         with os.scandir(folder) as entries:
             return next((entry.name for entry in entries if entry.name.endswith(".xml")), None)
@@ -84,15 +86,19 @@ def read(path: Path, problems: Problems) -> Contents:
 
     Raises AnnotatorError if the path is not a VOC folder, or if a list cannot be read.
     """
-    root = _root(path)
+    root = _find_root(path)
     if root is None:
-        if voc_beside.recognise(path):
-            return voc_beside.read(path, problems)
-        raise AnnotatorError(f"{path} is no single VOC folder: it has neither {ANNOTATIONS}/*.xml nor {MAIN}.")
-    first = _first_xml(root / ANNOTATIONS)
-    ours = bool(first) and (parsed(root / ANNOTATIONS / first, first, Problems()) or {}).get("ours", False)
-    lists = [] if ours else _lists(root / MAIN)
-    images = root / IMAGES if (root / IMAGES).is_dir() else None
+        if voc_xml_files.recognize(path):
+            return voc_xml_files.read(path, problems)
+        raise AnnotatorError(
+            f"{path} is no single VOC folder: it has neither {ANNOTATIONS_FOLDER}/*.xml nor {MAIN_FOLDER}."
+        )
+    first = _find_first_xml(root / ANNOTATIONS_FOLDER)
+    ours = bool(first) and (parse_annotation(root / ANNOTATIONS_FOLDER / first, first, Problems()) or {}).get(
+        "ours", False
+    )
+    lists = [] if ours else _find_class_lists(root / MAIN_FOLDER)
+    images = root / IMAGES_FOLDER if (root / IMAGES_FOLDER).is_dir() else None
     said = ["An object makes its class present; unsure where all are difficult. Boxes are not kept."]
     if ours or lists:
         said.append("-1 in ImageSets/Main is absent, 0 is unsure.")
@@ -101,49 +107,54 @@ def read(path: Path, problems: Problems) -> Contents:
     classes = dict.fromkeys(name for _, name, _ in lists)
     return Contents(
         [(name, "") for name in classes],
-        _items(root, images, lists, problems),
+        _read_items(root, images, lists, problems),
         folder=images,
         place="file",
-        said=said,
+        sentences=said,
     )
 
 
-def _items(root: Path, images: Path | None, lists: Sequence[tuple[Path, str, str]], problems: Problems):
-    if (root / ANNOTATIONS).is_dir():
-        for name in list_files(root / ANNOTATIONS, leave_out=root / ANNOTATIONS).paths:
+def _read_items(root: Path, images: Path | None, lists: Sequence[tuple[Path, str, str]], problems: Problems):
+    if (root / ANNOTATIONS_FOLDER).is_dir():
+        for name in list_files(root / ANNOTATIONS_FOLDER, leave_out=root / ANNOTATIONS_FOLDER).paths:
             if name.endswith(".xml") and (
-                found := parsed(root / ANNOTATIONS / name, f"{ANNOTATIONS}/{name}", problems)
+                found := parse_annotation(root / ANNOTATIONS_FOLDER / name, f"{ANNOTATIONS_FOLDER}/{name}", problems)
             ):
-                yield _item(found, name, images)
-    name_of = lru_cache(NAMES_KEPT)(partial(_image_of, images))  # every list of a class names the same images
+                yield _build_item(found, name, images)
+    name_of = lru_cache(MAX_CACHED_NAMES)(partial(_find_image, images))  # every list of a class names the same images
     for file, class_name, split in lists:
-        yield from _listed(file, class_name, split, images, name_of, problems)
+        yield from _read_class_list(file, class_name, split, images, name_of, problems)
 
 
-def _item(found: dict[str, Any], name: str, images: Path | None) -> Item:
-    file = found["filename"] if found["ours"] else _file_of(found["filename"], name.removesuffix(".xml"), images)
+def _build_item(found: dict[str, Any], name: str, images: Path | None) -> Item:
+    file = found["filename"] if found["ours"] else _find_file(found["filename"], name.removesuffix(".xml"), images)
     image = found["image"] if found["ours"] else file
     attributes = {"split": found["split"]} if found["split"] else {}
-    place = f"{ANNOTATIONS}/{name}"
+    place = f"{ANNOTATIONS_FOLDER}/{name}"
     return Item(
-        image, place, labels_of(found), file=_existing(images, file), sha256=found["sha256"], attributes=attributes
+        image,
+        place,
+        build_labels(found),
+        file=_name_if_exists(images, file),
+        sha256=found["sha256"],
+        attributes=attributes,
     )
 
 
-def _file_of(written: str, image_id: str, images: Path | None) -> str:
+def _find_file(written: str, image_id: str, images: Path | None) -> str:
     """Return the name of the image's file: as it is written, or with the ending that the file has."""
     tail = written.replace("\\", "/").rpartition("/")[2]
-    tried = [written, tail, *(_image_of(images, stem) for stem in (tail, stem_of(tail), image_id) if stem)]
-    return next((name for name in tried if _existing(images, name)), written or f"{image_id}.jpg")
+    tried = [written, tail, *(_find_image(images, stem) for stem in (tail, strip_suffix(tail), image_id) if stem)]
+    return next((name for name in tried if _name_if_exists(images, name)), written or f"{image_id}.jpg")
 
 
-def _image_of(images: Path | None, image_id: str) -> str:
+def _find_image(images: Path | None, image_id: str) -> str:
     """Return the name of an image by its id, with the ending of its file in JPEGImages; with .jpg if it has no file."""
     names = [f"{image_id}{ending}" for ending in (".jpg", ".JPG", ".jpeg", ".JPEG", ".png", ".PNG")]
-    return next((name for name in names if _existing(images, name)), names[0])
+    return next((name for name in names if _name_if_exists(images, name)), names[0])
 
 
-def _existing(images: Path | None, file: str) -> str:
+def _name_if_exists(images: Path | None, file: str) -> str:
     """Return the name of a file in JPEGImages, "" if it is missing or would lead out of the folder."""
     if images is None or "/" in file or "\\" in file or "\0" in file:
         return ""
@@ -153,7 +164,7 @@ def _existing(images: Path | None, file: str) -> str:
         return ""
 
 
-def _lists(folder: Path) -> list[tuple[Path, str, str]]:
+def _find_class_lists(folder: Path) -> list[tuple[Path, str, str]]:
     """Return (file, class, image set) for each list of a class; trainval only for classes without both train and val.
 
     The name of a list is <class>_<set>. Both may hold underscores; but each set also has a list without a class, from
@@ -161,7 +172,7 @@ def _lists(folder: Path) -> list[tuple[Path, str, str]]:
     """
     paths = sorted(folder.glob("*.txt")) if folder.is_dir() else []
     stems = {path.stem: path for path in paths if not path.is_symlink()}
-    sets = sorted((stem for stem in stems if _is_set(stems[stem])), key=len, reverse=True)
+    sets = sorted((stem for stem in stems if _is_set_list(stems[stem])), key=len, reverse=True)
     sets = sets or ["trainval", "train", "test", "val"]
     result: dict[tuple[str, str], Path] = {}
     for stem, path in stems.items():
@@ -169,50 +180,58 @@ def _lists(folder: Path) -> list[tuple[Path, str, str]]:
         if stem not in sets and split:
             result[stem.removesuffix(f"_{split}"), split] = path
     whole = {
-        class_ for class_, split in result if split == WHOLE and {(class_, "train"), (class_, "val")} <= result.keys()
+        class_
+        for class_, split in result
+        if split == WHOLE_SET and {(class_, "train"), (class_, "val")} <= result.keys()
     }
-    return [(path, name, split) for (name, split), path in result.items() if split != WHOLE or name not in whole]
+    return [(path, name, split) for (name, split), path in result.items() if split != WHOLE_SET or name not in whole]
 
 
-def _is_set(path: Path) -> bool:
+def _is_set_list(path: Path) -> bool:
     """Return whether a list is that of a set: its first line is the name of an image only."""
-    return len(next(lines(path), "").split()) == 1
+    return len(next(read_lines(path), "").split()) == 1
 
 
-def _listed(
+def _read_class_list(
     file: Path, class_name: str, split: str, images: Path | None, name_of: Callable[[str], str], problems: Problems
 ) -> Iterator[Item]:
-    attributes = {"split": split} if split != WHOLE else {}
-    givens = {str(value): (Given(class_name, state),) for value, state in STATES.items()}
-    for number, line in enumerate(lines(file), start=1):
+    attributes = {"split": split} if split != WHOLE_SET else {}
+    givens = {str(value): (ImportedLabel(class_name, state),) for value, state in STATE_BY_VALUE.items()}
+    for number, line in enumerate(read_lines(file), start=1):
         words = line.split()
         if not words:
             continue
         given = givens.get(words[1].removeprefix("+")) if len(words) == 2 else None
         if given is None:
-            problems.add(f"{MAIN}/{file.name}, line {number}: {line.strip()!r:.80} must be an image and 1, -1 or 0")
+            problems.add(
+                f"{MAIN_FOLDER}/{file.name}, line {number}: {line.strip()!r:.80} must be an image and 1, -1 or 0"
+            )
             continue
         name = name_of(words[0])
         yield Item(
-            name, f"{MAIN}/{file.name}, line {number}", given, file=_existing(images, name), attributes=attributes
+            name,
+            f"{MAIN_FOLDER}/{file.name}, line {number}",
+            given,
+            file=_name_if_exists(images, name),
+            attributes=attributes,
         )
 
 
 def write(view: View, output: Output) -> None:
     """Write XML files, lists, and the images if the export has images. An id is the stem of Block.files."""
-    refuse_impossible("classes", (class_.name for class_ in view.classes))
+    check_xml_text("classes", (class_.name for class_ in view.classes))
     names = [escape(class_.name) for class_ in view.classes]
     folders = safe_names([class_.name for class_ in view.classes])
-    sets = {name: name for name in view.splits} or {"": WHOLE}
-    held = _Lists(output)
+    sets = {name: name for name in view.splits} or {"": WHOLE_SET}
+    held = _ListWriter(output)
     for name in sets.values():
         for file in (name, *(f"{folder}_{name}" for folder in folders)):
             held.add(file, "")
     for block in view.blocks():
-        refuse_impossible("images", (image.name for image in block.images))
+        check_xml_text("images", (image.name for image in block.images))
         values = np.where(block.states == STATE_WORDS.index("unsure"), 0, np.where(block.values == 0, -1, block.values))
-        is_known = (block.values != UNKNOWN) | (block.states == STATE_WORDS.index("unsure"))
-        files = [_image_file(file) for file in block.files]
+        is_known = (block.values != UNKNOWN_VALUE) | (block.states == STATE_WORDS.index("unsure"))
+        files = [_escape_blanks(file) for file in block.files]
         ids = [file.rpartition(".")[0] for file in files]
         for row, split in enumerate(block.splits):
             if split in sets:
@@ -221,29 +240,29 @@ def write(view: View, output: Output) -> None:
             if block.splits[row] in sets:
                 held.add(f"{folders[column]}_{sets[block.splits[row]]}", f"{ids[row]} {values[row, column]:2}\n")
         held.write_some()
-        for row, text in enumerate(_annotations(view, block, files, names, is_known)):
-            with output.text(f"{ANNOTATIONS}/{ids[row]}.xml") as file:
+        for row, text in enumerate(_format_annotations(view, block, files, names, is_known)):
+            with output.open_text(f"{ANNOTATIONS_FOLDER}/{ids[row]}.xml") as file:
                 file.write(text)
-            if view.written != "none":  # `image` would make an empty folder, which looks like a folder of images
-                output.image(block.images[row], f"{IMAGES}/{files[row]}")
+            if view.image_mode != "none":  # `image` would make an empty folder, which looks like a folder of images
+                output.write_image(block.images[row], f"{IMAGES_FOLDER}/{files[row]}")
     held.write_all()
 
 
-def _image_file(name: str) -> str:
+def _escape_blanks(name: str) -> str:
     """Return the file name with blanks as %20: lists separate ids by blanks. No name of Block.files holds a "%"."""
     return name.replace(" ", "%20")
 
 
-def _annotations(
+def _format_annotations(
     view: View, block: Block, files: Sequence[str], names: Sequence[str], is_known: np.ndarray
 ) -> Iterator[str]:
-    filled = np.isin(view.sources, FILLED)[block.sources]
+    filled = np.isin(view.sources, FILL_SOURCES)[block.sources]
     rest = "<pose>Unspecified</pose><truncated>0</truncated>"
     for row, image in enumerate(block.images):
-        split = f"\t<split>{_escaped(block.splits[row])}</split>\n" if block.splits[row] else ""
+        split = f"\t<split>{_escape_xml(block.splits[row])}</split>\n" if block.splits[row] else ""
         parts = [
-            f"<annotation>\n\t<folder>{IMAGES}</folder>\n\t<filename>{_escaped(files[row])}</filename>\n"
-            f"\t<source><database>{OURS}</database><image>{_escaped(image.name)}</image></source>\n"
+            f"<annotation>\n\t<folder>{IMAGES_FOLDER}</folder>\n\t<filename>{_escape_xml(files[row])}</filename>\n"
+            f"\t<source><database>{OWN_DATABASE}</database><image>{_escape_xml(image.name)}</image></source>\n"
             f"\t<size><width>{image.width}</width><height>{image.height}</height><depth>3</depth></size>\n"
             f"\t<segmented>0</segmented>\n\t<sha256>{image.sha256}</sha256>\n{split}"
         ]
@@ -252,7 +271,7 @@ def _annotations(
             if block.values[row, column] == 0:
                 parts.append(f"\t<absent{source}>{names[column]}</absent>\n")
             else:
-                difficult = int(block.values[row, column] == UNKNOWN)
+                difficult = int(block.values[row, column] == UNKNOWN_VALUE)
                 parts.append(
                     f"\t<object{source}><name>{names[column]}</name>{rest}<difficult>{difficult}</difficult></object>\n"
                 )
@@ -260,12 +279,12 @@ def _annotations(
         yield "".join(parts)
 
 
-def _escaped(text: str) -> str:
+def _escape_xml(text: str) -> str:
     # A carriage return that is not escaped is read as a newline.
     return escape(text, {"\r": "&#13;"})
 
 
-class _Lists:
+class _ListWriter:
     """The lists of ImageSets/Main while they are written: in turns, because too many files would be open at once."""
 
     def __init__(self, output: Output):
@@ -279,12 +298,12 @@ class _Lists:
         self._letters += len(text) + 50
 
     def write_some(self) -> None:
-        if self._letters > HELD:
+        if self._letters > MAX_HELD_CHARS:
             self.write_all()
 
     def write_all(self) -> None:
         for name, texts in self._held.items():
-            path = self._begun.get(name) or self._output.path(f"{MAIN}/{name}.txt")
+            path = self._begun.get(name) or self._output.path(f"{MAIN_FOLDER}/{name}.txt")
             with path.open("a" if name in self._begun else "w", encoding="utf-8", newline="") as file:
                 file.write("".join(texts))
             self._begun[name] = path
@@ -294,8 +313,8 @@ class _Lists:
 VOC = Format(
     name="voc",
     about="Pascal VOC: XML files without boxes, and ImageSets/Main with 1, -1 and 0. Read by torchvision and devkits",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
     write=write,
-    lost=Lost(unknown=False, unsure=False, absent=False, provenance=True),
+    lost=FormatLosses(unknown=False, unsure=False, absent=False, provenance=True),
 )

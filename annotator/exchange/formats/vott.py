@@ -11,19 +11,19 @@ from typing import Any
 import ijson
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.json_stream import check, starts_with
+from annotator.exchange.files.json_stream import check_json, read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
 from annotator.records import PRESENT
 from annotator.store.disk.open_files import open_file
 
-VISITED = 1  # state of an asset that somebody opened; 2: it has regions; 0: nobody opened it
+VISITED_STATE = 1  # state of an asset that somebody opened; 2: it has regions; 0: nobody opened it
 
 
-def recognise(path: Path) -> str | None:
+def recognize(path: Path) -> str | None:
     """Return why a file is of VoTT, or None: it has tags, a security token or VoTT's version, and assets."""
-    start = starts_with(path) if path.is_file() else b""
+    start = read_start(path) if path.is_file() else b""
     has_tool = b'"securityToken"' in start or b'"videoSettings"' in start or b'"activeLearningSettings"' in start
     if start[:1] == b"{" and has_tool and b'"tags"' in start and b'"assets"' in start:
         return "an export of VoTT: it has tags and assets"
@@ -32,7 +32,7 @@ def recognise(path: Path) -> str | None:
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the assets as items. Raises AnnotatorError if the file is no JSON."""
-    check(path)  # refuses a file that is not JSON or is nested too deep
+    check_json(path)  # refuses a file that is not JSON or is nested too deep
     try:
         with open_file(path) as file:
             tags = next(ijson.items(file, "tags"), None) or []
@@ -41,30 +41,32 @@ def read(path: Path, problems: Problems) -> Contents:
     listed = tags if isinstance(tags, list) else []
     names = [tag["name"] for tag in listed if isinstance(tag, dict) and isinstance(tag.get("name"), str)]
     said = ["The tags of a region are present. Regions are not kept."]
-    return Contents([(name, "") for name in dict.fromkeys(names)], _items(path, problems), place="asset", said=said)
+    return Contents(
+        [(name, "") for name in dict.fromkeys(names)], _read_items(path, problems), place="asset", sentences=said
+    )
 
 
-def _items(path: Path, problems: Problems) -> Iterator[Item]:
+def _read_items(path: Path, problems: Problems) -> Iterator[Item]:
     try:
         with open_file(path) as file:
             for key, entry in ijson.kvitems(file, "assets", use_float=True):
                 place = f"assets.{key:.100}"
-                asset = _of(entry, "asset", {})
-                name = _of(asset, "name", "")
+                asset = _get_field(entry, "asset", {})
+                name = _get_field(asset, "name", "")
                 if not name:
                     problems.add(f"{place} has no name of an image")
                     continue
-                regions = [region for region in _of(entry, "regions", []) if isinstance(region, dict)]
+                regions = [region for region in _get_field(entry, "regions", []) if isinstance(region, dict)]
                 tags = dict.fromkeys(
-                    tag for region in regions for tag in _of(region, "tags", []) if isinstance(tag, str)
+                    tag for region in regions for tag in _get_field(region, "tags", []) if isinstance(tag, str)
                 )
-                answered = bool(tags) or _of(asset, "state", VISITED) != 0
-                yield Item(name, place, [Given(tag, PRESENT) for tag in tags], answered=answered)
+                answered = bool(tags) or _get_field(asset, "state", VISITED_STATE) != 0
+                yield Item(name, place, [ImportedLabel(tag, PRESENT) for tag in tags], answered=answered)
     except (ijson.JSONError, UnicodeDecodeError) as error:
         raise AnnotatorError(f"{path} cannot be read: {error}.") from error
 
 
-def _of(value: Any, key: str, otherwise: Any) -> Any:
+def _get_field(value: Any, key: str, otherwise: Any) -> Any:
     """Return a field that has the type of `otherwise`; else `otherwise`."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, type(otherwise)) else otherwise
@@ -74,6 +76,6 @@ VOTT = Format(
     name="vott",
     about="VoTT's JSON export: assets with the tags of their regions",
     ending=".json",
-    recognise=recognise,
+    recognize=recognize,
     read=read,
 )

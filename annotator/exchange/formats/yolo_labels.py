@@ -12,17 +12,17 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.yolo_names import Names
-from annotator.shares import counted
+from annotator.exchange.formats.yolo_names import ClassNames
+from annotator.humanize import format_count
 from annotator.store.disk.open_files import open_file
-from annotator.store.pictures.files import IMAGE_SUFFIXES, unescaped
+from annotator.store.pictures.files import IMAGE_SUFFIXES, unescape_path
 
-LARGEST = 1 << 20  # bytes of a label file
-COORDINATES = 4  # of a box; polygons have more
-IMAGES, LABELS = "images", "labels"
+MAX_FILE_BYTES = 1 << 20  # bytes of a label file
+BOX_COORDINATES = 4  # of a box; polygons have more
+IMAGES_FOLDER, LABELS_FOLDER = "images", "labels"
 
 
-class Found(NamedTuple):
+class LabelFileContent(NamedTuple):
     """The content of a label file: classes with a box, and the largest confidence of classes with one."""
 
     present: Sequence[str] = ()
@@ -39,103 +39,105 @@ def has_boxes(file: Path) -> bool:
         return False
     words = next((words for line in start.splitlines() if (words := line.split())), [])
     with suppress(ValueError, IndexError):
-        return len(words) > COORDINATES and float(words[0]).is_integer() and bool([float(word) for word in words])
+        return len(words) > BOX_COORDINATES and float(words[0]).is_integer() and bool([float(word) for word in words])
     return False
 
 
-def image_beside(file: Path) -> bool:
+def has_image_beside(file: Path) -> bool:
     """Return whether an image with the stem of a label file lies in its folder, or in the one for images."""
     parts = list(file.parent.parts)
     folders = [file.parent]
-    if LABELS in parts:
-        parts[len(parts) - 1 - parts[::-1].index(LABELS)] = IMAGES
+    if LABELS_FOLDER in parts:
+        parts[len(parts) - 1 - parts[::-1].index(LABELS_FOLDER)] = IMAGES_FOLDER
         folders += [Path(*parts), file.parent.parent]
     endings = [ending for suffix in IMAGE_SUFFIXES for ending in (suffix, suffix.upper())]
     return any((folder / f"{file.stem}{ending}").is_file() for folder in folders for ending in endings)
 
 
-class LabelFiles:
+class LabelFileReader:
     """A reader of the label file of an image: labels/a.txt for images/a.jpg, else a.txt beside the image.
 
     Args:
         are_answers: Boxes with a confidence are answers, as those without one.
     """
 
-    def __init__(self, root: Path, names: Names, problems: Problems, are_answers: bool):
+    def __init__(self, root: Path, names: ClassNames, problems: Problems, are_answers: bool):
         self._root, self._names, self._problems, self._are_answers = root, names, problems, are_answers
         self._inside = os.path.realpath(root)
         self._folders: dict[str, str] = {}
         self._scored = self._missing = 0
 
-    def of(self, path: str) -> Found:
+    def read_for_image(self, path: str) -> LabelFileContent:
         """Return the content of the label file of an image."""
         folder, _, name = path.rpartition("/")
-        return self.of_file(f"{self._folder(folder)}/{name.rpartition('.')[0]}.txt")
+        return self.read_file(f"{self._find_label_folder(folder)}/{name.rpartition('.')[0]}.txt")
 
-    def of_file(self, place: str) -> Found:
+    def read_file(self, place: str) -> LabelFileContent:
         """Return the content of a label file."""
-        file = Path(f"{self._inside}/{unescaped(place)}")
+        file = Path(f"{self._inside}/{unescape_path(place)}")
         try:
             if file.is_symlink():  # a problem quotes a word of the file, so a link could disclose any file
                 self._problems.add(f"{place} is a link, which is not followed")
-                return Found()
+                return LabelFileContent()
             with open_file(file) as opened:
-                text = opened.read(LARGEST + 1)
+                text = opened.read(MAX_FILE_BYTES + 1)
         except FileNotFoundError:
             self._missing += 1
-            return Found(is_missing=True)
+            return LabelFileContent(is_missing=True)
         except OSError as error:
             self._problems.add(f"{place} cannot be read: {error.strerror or error}")
-            return Found()
-        if len(text) > LARGEST:
-            self._problems.add(f"{place} has more than {LARGEST:,} bytes")
-            return Found()
-        return self._parsed(place, text)
+            return LabelFileContent()
+        if len(text) > MAX_FILE_BYTES:
+            self._problems.add(f"{place} has more than {MAX_FILE_BYTES:,} bytes")
+            return LabelFileContent()
+        return self._parse_text(place, text)
 
-    def said(self) -> list[str]:
+    def format_sentences(self) -> list[str]:
         """Return sentences about what was read so far."""
         said = []
         if self._scored and not self._are_answers:
             said.append(
-                f"{counted(self._scored, 'box has', 'boxes have')} a confidence (a sixth number): they are a model's, "
-                "and are scores, not answers."
+                f"{format_count(self._scored, 'box has', 'boxes have')} a confidence (a sixth number): they are a "
+                "model's, and are scores, not answers."
             )
         if self._missing:
-            said.append(f"{counted(self._missing, 'image has', 'images have')} no label file.")
+            said.append(f"{format_count(self._missing, 'image has', 'images have')} no label file.")
         return said
 
-    def _folder(self, folder: str) -> str:
+    def _find_label_folder(self, folder: str) -> str:
         """Return the folder of the label files for a folder of images, relative to the root."""
         if folder not in self._folders:
-            place = next((place for place in self._places(folder) if self._is_there(place)), folder or ".")
-            real = os.path.realpath(f"{self._inside}/{unescaped(place)}")
+            place = next(
+                (place for place in self._list_candidate_folders(folder) if self._is_folder(place)), folder or "."
+            )
+            real = os.path.realpath(f"{self._inside}/{unescape_path(place)}")
             if real != self._inside and not real.startswith(f"{self._inside}/"):
                 self._problems.add(f"{place} is a link that leads out of {self._root}: it is not read")
                 place = "."
             self._folders[folder] = place
         return self._folders[folder]
 
-    def _places(self, folder: str) -> list[str]:
+    def _list_candidate_folders(self, folder: str) -> list[str]:
         """Return the folders that may hold the label files: `labels` for `images`, the folder, `labels` in it."""
         parts = folder.split("/") if folder else []
         places = []
-        if IMAGES in parts:
-            parts[len(parts) - 1 - parts[::-1].index(IMAGES)] = LABELS
+        if IMAGES_FOLDER in parts:
+            parts[len(parts) - 1 - parts[::-1].index(IMAGES_FOLDER)] = LABELS_FOLDER
             places.append("/".join(parts))
-        inner = f"{folder}/{LABELS}" if folder else LABELS
-        is_inner = self._is_there(inner) and not self._has_texts(folder)
+        inner = f"{folder}/{LABELS_FOLDER}" if folder else LABELS_FOLDER
+        is_inner = self._is_folder(inner) and not self._has_label_files(folder)
         return [*places, inner] if is_inner else [*places, folder or "."]
 
-    def _has_texts(self, folder: str) -> bool:
-        with suppress(OSError), os.scandir(f"{self._inside}/{unescaped(folder)}") as entries:
+    def _has_label_files(self, folder: str) -> bool:
+        with suppress(OSError), os.scandir(f"{self._inside}/{unescape_path(folder)}") as entries:
             return any(entry.name.endswith(".txt") and has_boxes(Path(entry.path)) for entry in entries)
         return False
 
-    def _is_there(self, folder: str) -> bool:
-        return Path(f"{self._inside}/{unescaped(folder)}").is_dir()
+    def _is_folder(self, folder: str) -> bool:
+        return Path(f"{self._inside}/{unescape_path(folder)}").is_dir()
 
-    def _parsed(self, place: str, text: bytes) -> Found:
-        names = self._names.of(place.rpartition("/")[0].removeprefix("./").removeprefix("."))
+    def _parse_text(self, place: str, text: bytes) -> LabelFileContent:
+        names = self._names.find_names(place.rpartition("/")[0].removeprefix("./").removeprefix("."))
         present: dict[str, None] = {}
         scores: dict[str, float] = {}
         for line, row in enumerate(text.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
@@ -143,7 +145,7 @@ class LabelFiles:
             if not words:
                 continue
             word = words[0]
-            if len(words) < COORDINATES + 1:
+            if len(words) < BOX_COORDINATES + 1:
                 self._problems.add(f"{place}, line {line}: {len(words)} words; a box has a class and 4 numbers")
                 continue
             try:
@@ -157,27 +159,27 @@ class LabelFiles:
                 last = max(names, default=-1)
                 self._problems.add(f"{place}, line {line}: there is no class {number}; the last one is {last}")
                 continue
-            name, score = names[number], _confidence(words)
+            name, score = names[number], _parse_confidence(words)
             self._scored += score is not None
             if score is None or self._are_answers:
                 present[name] = None
             else:
                 scores[name] = max(scores.get(name, 0.0), score)
-        return Found(list(present), scores)
+        return LabelFileContent(list(present), scores)
 
 
-def _confidence(words: Sequence[bytes]) -> float | None:
+def _parse_confidence(words: Sequence[bytes]) -> float | None:
     """Return the confidence in a line; None without one.
 
     Of a line with 6 words it is the last. A polygon has an odd number of words, so that an even number means one more;
     but key points with their visibility (0, 1 or 2) can have an even number as well.
     """
-    if len(words) % 2 or len(words) < COORDINATES + 2:
+    if len(words) % 2 or len(words) < BOX_COORDINATES + 2:
         return None
     try:
         last = float(words[-1])
     except ValueError:
         return None
-    if len(words) == COORDINATES + 2:
+    if len(words) == BOX_COORDINATES + 2:
         return last
     return last if 0 < last < 1 else None

@@ -13,22 +13,22 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.lines import lines
-from annotator.exchange.files.yaml_text import read_yaml
+from annotator.exchange.files.text_lines import read_lines
+from annotator.exchange.files.yaml_text import parse_yaml
 from annotator.store.disk.open_files import open_file
 
-LARGEST = 1 << 20  # bytes of a description
-YAMLS = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
-NAMES = ("classes.txt", "obj.names", "_darknet.labels", "classes.names")
-MANY = 20  # files of a kind that are looked at
+MAX_DESCRIPTION_BYTES = 1 << 20  # bytes of a description
+YAML_NAMES = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
+LIST_NAMES = ("classes.txt", "obj.names", "_darknet.labels", "classes.names")
+MAX_FILES_CHECKED = 20  # files of a kind that are looked at
 
 
 def has_names(yaml: Path) -> bool:
     """Return whether a YAML file has names of classes."""
-    return is_file(yaml) and b"\nnames:" in b"\n" + _start(yaml)
+    return is_regular_file(yaml) and b"\nnames:" in b"\n" + _read_start(yaml)
 
 
-def is_file(path: Path) -> bool:
+def is_regular_file(path: Path) -> bool:
     """Return whether there is a file, and no link."""
     try:
         return path.is_file() and not path.is_symlink()
@@ -39,10 +39,12 @@ def is_file(path: Path) -> bool:
 def read_description(yaml: Path) -> dict[str, Any]:
     """Return the fields of a YAML file. Raises AnnotatorError if it describes no data set."""
     try:
-        if yaml.stat().st_size > LARGEST:
-            raise AnnotatorError(f"{yaml} has more than {LARGEST:,} bytes: it is no description of a data set.")
+        if yaml.stat().st_size > MAX_DESCRIPTION_BYTES:
+            raise AnnotatorError(
+                f"{yaml} has more than {MAX_DESCRIPTION_BYTES:,} bytes: it is no description of a data set."
+            )
         # Texts, lists and mappings only: a class called "no" is not False, and no tag makes an object.
-        described = read_yaml(yaml.read_text(encoding="utf-8-sig"), only_texts=True)
+        described = parse_yaml(yaml.read_text(encoding="utf-8-sig"), only_texts=True)
     except (OSError, ValueError) as error:
         raise AnnotatorError(f"{yaml} cannot be read as YAML: {error}") from error
     if not isinstance(described, dict):
@@ -50,7 +52,7 @@ def read_description(yaml: Path) -> dict[str, Any]:
     return described
 
 
-def listed_names(yaml: Path, described: Mapping[str, Any]) -> dict[int, str]:
+def parse_class_names(yaml: Path, described: Mapping[str, Any]) -> dict[int, str]:
     """Return number -> name of each class in a YAML file. Raises AnnotatorError if its names are none."""
     names = described.get("names")
     if isinstance(names, list):
@@ -62,70 +64,72 @@ def listed_names(yaml: Path, described: Mapping[str, Any]) -> dict[int, str]:
     raise AnnotatorError(f"{yaml}: names must be a list of classes, or number: name pairs; it is {names!r:.100}.")
 
 
-def darknet_file(folder: Path) -> Path | None:
+def find_darknet_file(folder: Path) -> Path | None:
     """Return Darknet's description of a data set, `names = ...` and `train = ...`; None without one."""
-    for file in _of_kind(folder, ".data"):
+    for file in _list_files(folder, ".data"):
         fields = read_darknet(file)
         if "names" in fields and {"train", "valid", "classes"} & fields.keys():
             return file
     return None
 
 
-def described_by(folder: Path) -> Path | None:
+def find_described_yaml(folder: Path) -> Path | None:
     """Return the YAML file with names in a folder: one with a usual name, else the only one; None without one."""
-    usual = next((folder / name for name in YAMLS if has_names(folder / name)), None)
-    others = [] if usual else [file for end in (".yaml", ".yml") for file in _of_kind(folder, end) if has_names(file)]
+    usual = next((folder / name for name in YAML_NAMES if has_names(folder / name)), None)
+    others = (
+        [] if usual else [file for end in (".yaml", ".yml") for file in _list_files(folder, end) if has_names(file)]
+    )
     return usual or (others[0] if len(others) == 1 else None)
 
 
-def _of_kind(folder: Path, ending: str) -> list[Path]:
+def _list_files(folder: Path, ending: str) -> list[Path]:
     """Return the first files in a folder with an ending, by name; hidden ones are left out."""
     with suppress(OSError), os.scandir(folder) as entries:
         names = (entry.name for entry in entries)
-        found = islice((name for name in names if name.endswith(ending) and name[0] != "."), MANY)
-        return sorted(folder / name for name in found if is_file(folder / name))
+        found = islice((name for name in names if name.endswith(ending) and name[0] != "."), MAX_FILES_CHECKED)
+        return sorted(folder / name for name in found if is_regular_file(folder / name))
     return []
 
 
 def read_darknet(path: Path) -> dict[str, str]:
     """Return the fields of Darknet's description, `key = value` a line."""
-    pairs = (line.partition("=") for line in _start(path).decode("utf-8-sig", "replace").splitlines())
+    pairs = (line.partition("=") for line in _read_start(path).decode("utf-8-sig", "replace").splitlines())
     return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
 
-def darknet_names(root: Path, data: Path, described: Mapping[str, str]) -> dict[int, str]:
+def read_darknet_names(root: Path, data: Path, described: Mapping[str, str]) -> dict[int, str]:
     """Return number -> name of each class, of the list that Darknet's description names.
 
     Raises:
         AnnotatorError: The list is not there.
     """
     # The path begins where Darknet was started, which nobody knows: data/obj.names is obj.names here.
-    tried = [root / name for name in tails(normal(described["names"]))]
-    file = next((path for path in [*tried, names_file(root)] if path and is_file(path)), None)
+    tried = [root / name for name in iter_tails(normalize_path(described["names"]))]
+    file = next((path for path in [*tried, find_names_file(root)] if path and is_regular_file(path)), None)
     if file is None:
         raise AnnotatorError(
             f"{data} says that the names of classes are in {described['names']!r}, which is not there."
         )
-    return _listed(file)
+    return _read_list(file)
 
 
-def names_file(folder: Path) -> Path | None:
+def find_names_file(folder: Path) -> Path | None:
     """Return the list of names in a folder, None without one."""
-    usual = next((folder / name for name in NAMES if is_file(folder / name)), None)
-    return usual or next(iter(_of_kind(folder, ".names")), None)
+    usual = next((folder / name for name in LIST_NAMES if is_regular_file(folder / name)), None)
+    return usual or next(iter(_list_files(folder, ".names")), None)
 
 
-def names_near(file: Path, root: Path) -> Path | None:
+def find_nearest_names_file(file: Path, root: Path) -> Path | None:
     """Return the list of names that is nearest to a label file: in its folder or one above it, up to the root."""
     for folder in file.parents:
-        if found := names_file(folder):
+        if found := find_names_file(folder):
             return found
         if folder == root:
             break
     return None
 
 
-class Names:
+class ClassNames:
     """Number -> name of the classes of each label file.
 
     Args:
@@ -137,26 +141,26 @@ class Names:
         self._files: dict[str, Path | None] = {}
         self._lists: dict[Path, dict[int, str]] = {}
 
-    def of(self, folder: str) -> dict[int, str]:
+    def find_names(self, folder: str) -> dict[int, str]:
         """Return those of the label files in a folder (relative to the root); {} where nothing names them."""
         if self._fixed is not None:
             return self._fixed
         if folder not in self._files:
-            self._files[folder] = names_near(self._root / folder / "a.txt", self._root)
+            self._files[folder] = find_nearest_names_file(self._root / folder / "a.txt", self._root)
         file = self._files[folder]
         if file is None:
             return {}
         if file not in self._lists:
-            self._lists[file] = _listed(file)
+            self._lists[file] = _read_list(file)
         return self._lists[file]
 
-    def all_of(self, paths: Sequence[str]) -> list[str]:
+    def list_all_names(self, paths: Sequence[str]) -> list[str]:
         """Return all names, those of the folders of these files, each once."""
         folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
-        lists = [self.of(folder) for folder in ("", *folders)]
+        lists = [self.find_names(folder) for folder in ("", *folders)]
         return list(dict.fromkeys(names[number] for names in lists for number in sorted(names)))
 
-    def repeated_names(self) -> Iterator[tuple[str, list[str]]]:
+    def find_repeated_names(self) -> Iterator[tuple[str, list[str]]]:
         """Yield (place of the list, names that are in it more than once)."""
         lists = {"": self._fixed} if self._fixed is not None else {f" in {file}": n for file, n in self._lists.items()}
         for place, names in lists.items():
@@ -164,32 +168,32 @@ class Names:
                 yield place, found
 
 
-def normal(path: str) -> str:
+def normalize_path(path: str) -> str:
     """Return a path without "." and "..", with "/" between its parts."""
     return "/".join(part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("..", ".", "/"))
 
 
-def tails(path: str) -> Iterator[str]:
+def iter_tails(path: str) -> Iterator[str]:
     """Yield a path, then without its first folder, without its first two, ..., at last its name."""
     while path:
         yield path
         path = path.partition("/")[2]
 
 
-def stem_of_path(path: str) -> str:
+def strip_path_suffix(path: str) -> str:
     """Return a path without the ending of its name."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}{name.rpartition('.')[0] or name}"
 
 
-def _listed(file: Path) -> dict[int, str]:
-    stripped = [line.strip() for line in lines(file)]
+def _read_list(file: Path) -> dict[int, str]:
+    stripped = [line.strip() for line in read_lines(file)]
     return {number: name for number, name in enumerate(stripped) if name}
 
 
-def _start(path: Path) -> bytes:
+def _read_start(path: Path) -> bytes:
     try:
         with open_file(path) as file:
-            return file.read(LARGEST)
+            return file.read(MAX_DESCRIPTION_BYTES)
     except OSError:
         return b""

@@ -11,38 +11,50 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from annotator.errors import AnnotatorError, several
-from annotator.exchange.files.json_stream import check, starts_with
+from annotator.errors import AnnotatorError, combine_problems
+from annotator.exchange.files.json_stream import check_json, read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats import all_formats, find_format, formats_of
+from annotator.exchange.formats import all_formats, find_format, match_formats
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.imagefolder import CLASSES as FOLDER_NAMES
-from annotator.exchange.formats.imagefolder import IMAGEFOLDER
-from annotator.exchange.formats.images import IMAGES
-from annotator.exchange.formats.shared.camtrap_tables import PACKAGE
-from annotator.exchange.formats.shared.card_beside import card_path
-from annotator.exchange.formats.shared.provenance import sidecars
-from annotator.exchange.formats.shared.split_names import SPLITS
-from annotator.exchange.imports.folders import refuse_unread_pictures
-from annotator.exchange.reading.reading import FOLDERS, NONE, Decided, Reading
-from annotator.shares import counted
-from annotator.store.pictures.kinds import looks_like_image
-from annotator.store.pictures.leftovers import leftover_folder, leftover_of
+from annotator.exchange.formats.imagefolder import CLASSES_FILE, IMAGEFOLDER
+from annotator.exchange.formats.images_only import IMAGES
+from annotator.exchange.formats.shared.camtrap_tables import PACKAGE_FILE
+from annotator.exchange.formats.shared.data_card_reader import find_card
+from annotator.exchange.formats.shared.sidecars import find_sidecars
+from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
+from annotator.exchange.imports.image_folders import check_no_unread_pictures
+from annotator.exchange.reading.reading_options import LABELS_FROM_FOLDERS, NONE_VALUE, Interpretation, ReadingOptions
+from annotator.humanize import format_count
+from annotator.store.pictures.leftovers import find_leftover_part, is_leftover_folder
+from annotator.store.pictures.picture_kinds import looks_like_image
 
-GLANCED = 200  # files of a folder that may be its labels
-LOOKED_AT = 100_000  # entries of a folder
-TRIED = 200  # images of a table that are looked for in the folder
-LABELS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xml", ".parquet", ".xlsx", ".ddb", ".db", ".sqlite", ".yaml")
-IN_FILES = "beside"
+MAX_LABEL_FILES = 200  # files of a folder that may be its labels
+MAX_FOLDER_ENTRIES = 100_000  # entries of a folder
+MAX_IMAGES_TRIED = 200  # images of a table that are looked for in the folder
+LABEL_FILE_SUFFIXES = (
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".csv",
+    ".tsv",
+    ".xml",
+    ".parquet",
+    ".xlsx",
+    ".ddb",
+    ".db",
+    ".sqlite",
+    ".yaml",
+)
+LABELS_BESIDE_IMAGES = "beside"
 """The value of Reading.labels for labels in a file for each image, beside it."""
-OF_IMAGES = ("labelme", "voc", "yolo")
+PER_IMAGE_FORMATS = ("labelme", "voc", "yolo")
 """Formats that may have such files."""
-BESIDE = (".xml", ".json", ".txt", ".csv", ".npy")
+PER_IMAGE_SUFFIXES = (".xml", ".json", ".txt", ".csv", ".npy")
 """Endings of files with the labels of the image of the same name."""
-_OF_OTHERS = frozenset(("package.json", "dataset_infos.json", "croissant.json", "config.json", "desktop.json"))
-_WORD = re.compile(r"[^\W\d]{2}[^\d]*")  # of a folder's name that can be a class
-_PLACES = frozenset(
+_FOREIGN_FILES = frozenset(("package.json", "dataset_infos.json", "croissant.json", "config.json", "desktop.json"))
+_CLASS_LIKE_NAME = re.compile(r"[^\W\d]{2}[^\d]*")  # of a folder's name that can be a class
+_PLACE_NAMES = frozenset(
     "photos photo images image pictures picture pics dcim camera new old raw misc backup export exports upload uploads "
     "originals selected selection unsorted sorted processed other temp tmp archive data dataset files phone "
     "card".split()
@@ -51,18 +63,18 @@ _PLACES = frozenset(
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundLabelFiles:
     """The files that labels are read from: `path`, and `more` of the same format. decided: as in Contents."""
 
     path: Path
     format: Format
     why: str
-    said: Sequence[str] = ()
-    more: Sequence[Path] = ()
-    decided: Sequence[Decided] = ()
+    sentences: Sequence[str] = ()
+    other_paths: Sequence[Path] = ()
+    interpretations: Sequence[Interpretation] = ()
 
 
-def find(paths: Sequence[Path], name: str | None, reading: Reading) -> Found:
+def find(paths: Sequence[Path], name: str | None, reading: ReadingOptions) -> FoundLabelFiles:
     """Return the files that labels are read from: one of the paths, or files inside the last one, if it is a folder.
 
     Args:
@@ -75,96 +87,120 @@ def find(paths: Sequence[Path], name: str | None, reading: Reading) -> Found:
     """
     folder = paths[-1]
     if reading.labels is not None and folder.is_dir():
-        return _as_told(folder, name, reading.labels)
+        return _find_requested(folder, name, reading.labels)
     if name is not None:
         format_ = find_format(name, "read")
-        fits = (path for path in paths if format_.recognise and format_.recognise(path))
-        return Found(next(fits, folder), format_, "as you say")
+        fits = (path for path in paths if format_.recognize and format_.recognize(path))
+        return FoundLabelFiles(next(fits, folder), format_, "as you say")
     for path in paths:
-        if found := formats_of(path):
-            return _of_folder(path, found) if path.is_dir() else Found(path, *_only(path, found))
+        if found := match_formats(path):
+            return (
+                _find_in_known_folder(path, found)
+                if path.is_dir()
+                else FoundLabelFiles(path, *_require_one_format(path, found))
+            )
     if not folder.is_dir():
-        return Found(folder, *choose_format(folder, None))
-    return _inside(folder)
+        return FoundLabelFiles(folder, *choose_format(folder, None))
+    return _find_inside_folder(folder)
 
 
-def _as_told(folder: Path, name: str | None, labels: str) -> Found:
-    if labels == NONE:
-        return Found(folder, IMAGES, "images only, as you say")
-    if labels == FOLDERS:
-        return Found(folder, IMAGEFOLDER, "folders are classes, as you say")
-    if labels == IN_FILES:
-        found = [one for one in formats_of(folder) if one[0] is not IMAGEFOLDER]
+def _find_requested(folder: Path, name: str | None, labels: str) -> FoundLabelFiles:
+    if labels == NONE_VALUE:
+        return FoundLabelFiles(folder, IMAGES, "images only, as you say")
+    if labels == LABELS_FROM_FOLDERS:
+        return FoundLabelFiles(folder, IMAGEFOLDER, "folders are classes, as you say")
+    if labels == LABELS_BESIDE_IMAGES:
+        found = [one for one in match_formats(folder) if one[0] is not IMAGEFOLDER]
         if not found:
             raise AnnotatorError(
                 f"--labels {labels}: no format that is known has label files beside images in {folder}."
             )
-        return Found(folder, *_only(folder, found))
+        return FoundLabelFiles(folder, *_require_one_format(folder, found))
     files = [folder / one.strip() for one in labels.split(",")]
     missing = [str(file) for file in files if not file.is_file() or not file.resolve().is_relative_to(folder.resolve())]
     if missing:
-        there = ", ".join(_names(_files(folder), folder)[:20]) or "none"
+        there = ", ".join(_relative_names(_list_label_files(folder), folder)[:20]) or "none"
         raise AnnotatorError(f"--labels {labels}: {', '.join(missing)} is no file of {folder}. There is: {there}.")
     chosen = choose_format(files[0], name)
     others = [str(file) for file in files[1:] if choose_format(file, name)[0] is not chosen[0]]
     if others:
         raise AnnotatorError(f"--labels {labels}: {', '.join(others)} is of another format than {files[0].name}.")
-    return Found(files[0], *chosen, (), files[1:])
+    return FoundLabelFiles(files[0], *chosen, (), files[1:])
 
 
-def _of_folder(folder: Path, found: list[tuple[Format, str]]) -> Found:
+def _find_in_known_folder(folder: Path, found: list[tuple[Format, str]]) -> FoundLabelFiles:
     """Return a folder that formats fit: label files of images are certain, names of folders may be anything."""
     others = [one for one in found if one[0] is not IMAGEFOLDER]
-    chosen = Found(folder, *_only(folder, others or found))
+    chosen = FoundLabelFiles(folder, *_require_one_format(folder, others or found))
     if chosen.format is IMAGEFOLDER:
-        return _class_folders(chosen)
-    if chosen.format.name not in OF_IMAGES:
+        return _check_class_folders(chosen)
+    if chosen.format.name not in PER_IMAGE_FORMATS:
         return chosen
-    beside = set(sidecars(folder))
-    fits = {file: [format_ for format_, _ in formats_of(file)] for file in _files(folder) if file not in beside}
+    beside = set(find_sidecars(folder))
+    fits = {
+        file: [format_ for format_, _ in match_formats(file)]
+        for file in _list_label_files(folder)
+        if file not in beside
+    }
     tables = [file for file, formats in fits.items() if formats and chosen.format not in formats]
     if tables:
-        names = _names(tables, folder)
+        names = _relative_names(tables, folder)
         why = f"labels are in a file an image ({chosen.why}), and may be in {', '.join(names[:5])} too"
-        return replace(chosen, decided=[Decided("labels", IN_FILES, why, False, [*names, NONE])])
+        return replace(
+            chosen, interpretations=[Interpretation("labels", LABELS_BESIDE_IMAGES, why, False, [*names, NONE_VALUE])]
+        )
     if len(others) < len(found):
         why = f"labels are in a file an image ({chosen.why}), so that the names of folders are no classes"
-        return replace(chosen, decided=[Decided("labels", IN_FILES, why, True, (FOLDERS, NONE))])
+        return replace(
+            chosen,
+            interpretations=[
+                Interpretation("labels", LABELS_BESIDE_IMAGES, why, True, (LABELS_FROM_FOLDERS, NONE_VALUE))
+            ],
+        )
     return chosen
 
 
-def _inside(folder: Path) -> Found:
+def _find_inside_folder(folder: Path) -> FoundLabelFiles:
     """Return the files in a folder, itself of no format, that labels are read from; else the folder as images."""
-    files = _files(folder)
-    beside = {path for file in files for path in sidecars(file)}
-    inside = [(file, found) for file in files if file not in beside and (found := formats_of(file))]
+    files = _list_label_files(folder)
+    beside = {path for file in files for path in find_sidecars(file)}
+    inside = [(file, found) for file in files if file not in beside and (found := match_formats(file))]
     used = {file for file, _ in inside} | beside
-    predicted = _predicted(inside)
-    if not predicted or holds_images(folder):  # a folder of nothing else is refused by what it is
-        inside = [(file, found) for file, found in inside if not _by(found)]
-    packages = {file.parent for file, _ in inside if file.name == PACKAGE}  # whose tables are read together
-    inside = [one for one in inside if one[0].name == PACKAGE or one[0].parent not in packages]
+    predicted = _describe_prediction_files(inside)
+    if not predicted or contains_images(folder):  # a folder of nothing else is refused by what it is
+        inside = [(file, found) for file, found in inside if not _find_predictor(found)]
+    packages = {file.parent for file, _ in inside if file.name == PACKAGE_FILE}  # whose tables are read together
+    inside = [one for one in inside if one[0].name == PACKAGE_FILE or one[0].parent not in packages]
     if not inside:
-        if not holds_images(folder):
-            refuse_unread_pictures(folder)
-            return Found(folder, *choose_format(folder, None))
-        decided = _unread(folder, used) or _no_classes(folder)
-        return Found(folder, IMAGES, "a folder of images", predicted, (), decided)
+        if not contains_images(folder):
+            check_no_unread_pictures(folder)
+            return FoundLabelFiles(folder, *choose_format(folder, None))
+        decided = _ask_about_unread_files(folder, used) or _explain_plain_folders(folder)
+        return FoundLabelFiles(folder, IMAGES, "a folder of images", predicted, (), decided)
     file, found = inside[0]
     rest = [other for other, _ in inside[1:]]
-    format_, why = _only(file, found)
+    format_, why = _require_one_format(file, found)
     said = [f"Labels are read from {file.relative_to(folder)}.", *predicted]
-    if rest and _are_of_splits(inside):
-        shown = ", ".join(_names([file, *rest], folder))
-        return Found(file, format_, why, [f"Labels are read from {shown}.", *predicted], rest, _told(folder, used))
+    if rest and _are_split_files(inside):
+        shown = ", ".join(_relative_names([file, *rest], folder))
+        return FoundLabelFiles(
+            file,
+            format_,
+            why,
+            [f"Labels are read from {shown}.", *predicted],
+            rest,
+            _mention_unread_files(folder, used),
+        )
     if rest:
-        names = _names([file, *rest], folder)
+        names = _relative_names([file, *rest], folder)
         why_ = f"labels may be in {', '.join(names[:10])}; one import reads one of them, or several of one format"
-        return Found(file, format_, why, said, (), [Decided("labels", names[0], why_, False, [*names[1:], NONE])])
-    return Found(file, format_, why, said, (), _told(folder, used))
+        return FoundLabelFiles(
+            file, format_, why, said, (), [Interpretation("labels", names[0], why_, False, [*names[1:], NONE_VALUE])]
+        )
+    return FoundLabelFiles(file, format_, why, said, (), _mention_unread_files(folder, used))
 
 
-def _by(found: Sequence[tuple[Format, str]]) -> str:
+def _find_predictor(found: Sequence[tuple[Format, str]]) -> str:
     """Return what predicts all that such a file holds, such as "a detector"; "" where it may hold answers of people.
 
     Args:
@@ -173,150 +209,164 @@ def _by(found: Sequence[tuple[Format, str]]) -> str:
     return next((format_.predicted_by for format_, _ in found if format_.predicted_by), "")
 
 
-def _predicted(inside: Sequence[tuple[Path, list[tuple[Format, str]]]]) -> list[str]:
+def _describe_prediction_files(inside: Sequence[tuple[Path, list[tuple[Format, str]]]]) -> list[str]:
     """Return a sentence for each file of predictions, which is not read for labels."""
     return [
         f"{file} holds predictions of {by}, and is not read: annotator predictions PROJECT {file} --name NAME"
         for file, found in inside
-        if (by := _by(found))
+        if (by := _find_predictor(found))
     ]
 
 
-def _are_of_splits(inside: Sequence[tuple[Path, list[tuple[Format, str]]]]) -> bool:
+def _are_split_files(inside: Sequence[tuple[Path, list[tuple[Format, str]]]]) -> bool:
     """Return whether these files have one name and format and lie in folders that are splits, as Roboflow writes."""
     names = {file.name for file, _ in inside}
     formats = {tuple(format_.name for format_, _ in found) for _, found in inside}
-    return len(names) == len(formats) == 1 and all(file.parent.name.lower() in SPLITS for file, _ in inside)
+    return len(names) == len(formats) == 1 and all(file.parent.name.lower() in SPLIT_FOLDER_NAMES for file, _ in inside)
 
 
-def _class_folders(chosen: Found) -> Found:
+def _check_class_folders(chosen: FoundLabelFiles) -> FoundLabelFiles:
     """Return an image folder with what speaks for and against its folders being classes."""
     folder = chosen.path
-    if (folder / FOLDER_NAMES).is_file() or card_path(folder):
+    if (folder / CLASSES_FILE).is_file() or find_card(folder):
         return chosen
-    classes = _folders(folder)
-    files = _files(folder)
-    beside = {path for file in files for path in sidecars(file)}
-    tables = [(file, found) for file in files if file not in beside and (found := formats_of(file))]
+    classes = _list_class_folders(folder)
+    files = _list_label_files(folder)
+    beside = {path for file in files for path in find_sidecars(file)}
+    tables = [(file, found) for file in files if file not in beside and (found := match_formats(file))]
     used = {file for file, _ in tables} | beside
-    chosen = replace(chosen, said=[*chosen.said, *_predicted(tables)])
-    tables = [(file, found) for file, found in tables if not _by(found)]
+    chosen = replace(chosen, sentences=[*chosen.sentences, *_describe_prediction_files(tables)])
+    tables = [(file, found) for file, found in tables if not _find_predictor(found)]
     if len(tables) == 1 and len(tables[0][1]) == 1:
         file, (of_file,) = tables[0][0], tables[0][1]
-        share, labels = _reaches(file, of_file[0], folder)
+        share, labels = _measure_image_overlap(file, of_file[0], folder)
         if share >= 0.5:
             name = file.relative_to(folder).as_posix()
             why = f"`{name}` names {share:.0%} of the images that were tried, so the folders are no classes"
             is_sure = labels.isdisjoint(one.casefold() for one in classes)
-            decision = Decided("labels", name, why, is_sure, (FOLDERS, NONE))
-            return Found(file, *of_file, [f"Labels are read from {name}."], (), [decision])
-    if tables or (unread := _unread(folder, used)):
-        names = _names([file for file, _ in tables], folder) or list(unread[0].others)
+            decision = Interpretation("labels", name, why, is_sure, (LABELS_FROM_FOLDERS, NONE_VALUE))
+            return FoundLabelFiles(file, *of_file, [f"Labels are read from {name}."], (), [decision])
+    if tables or (unread := _ask_about_unread_files(folder, used)):
+        names = _relative_names([file for file, _ in tables], folder) or list(unread[0].others)
         why = f"folders are classes ({', '.join(classes[:5])}), but {', '.join(names[:5])} may hold labels too"
-        return replace(chosen, decided=[Decided("labels", FOLDERS, why, False, [*names, NONE])])
-    inner = _inner_folders(folder, classes)
+        return replace(
+            chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, [*names, NONE_VALUE])]
+        )
+    inner = _find_repeated_subfolders(folder, classes)
     if inner:
         why = f"folders are classes ({', '.join(classes[:3])}), or those in them ({', '.join(inner[:3])}), which repeat"
-        return replace(chosen, decided=[Decided("labels", FOLDERS, why, False, (NONE,))])
-    strange = [name for name in classes if not _WORD.fullmatch(name.strip()) or name.strip().lower() in _PLACES]
+        return replace(
+            chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, (NONE_VALUE,))]
+        )
+    strange = [
+        name for name in classes if not _CLASS_LIKE_NAME.fullmatch(name.strip()) or name.strip().lower() in _PLACE_NAMES
+    ]
     if strange:
         why = f"folders are classes, but {', '.join(map(repr, strange[:5]))} may be a date, a place or a card"
-        return replace(chosen, decided=[Decided("labels", FOLDERS, why, False, (NONE,))])
+        return replace(
+            chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, (NONE_VALUE,))]
+        )
     return chosen
 
 
-def _no_classes(folder: Path) -> list[Decided]:
+def _explain_plain_folders(folder: Path) -> list[Interpretation]:
     """Return what is said of folders with names like classes that are not read as such; [] without any."""
-    tops = {path.relative_to(folder).parts[0] for path in _below(folder) if looks_like_image(path.name)}
-    names = sorted(name for name in tops if (folder / name).is_dir() and _WORD.fullmatch(name))
-    names = [name for name in names if name.lower() not in _PLACES]
+    tops = {path.relative_to(folder).parts[0] for path in _iter_entries(folder) if looks_like_image(path.name)}
+    names = sorted(name for name in tops if (folder / name).is_dir() and _CLASS_LIKE_NAME.fullmatch(name))
+    names = [name for name in names if name.lower() not in _PLACE_NAMES]
     why = f"folders such as {', '.join(names[:3])} say where images lie, and are no classes"
-    return [Decided("labels", NONE, why, True, (FOLDERS,))] if names else []
+    return [Interpretation("labels", NONE_VALUE, why, True, (LABELS_FROM_FOLDERS,))] if names else []
 
 
-def _inner_folders(folder: Path, classes: Sequence[str]) -> list[str]:
+def _find_repeated_subfolders(folder: Path, classes: Sequence[str]) -> list[str]:
     """Return names of folders that are in several class folders: perhaps these are stations, and those the classes."""
     counts: Counter[str] = Counter()
     for name in classes:
         place = folder / name
         if place.is_dir():
             counts.update(
-                {one.name for one in islice(place.iterdir(), LOOKED_AT) if one.is_dir() and one.name[0] != "."}
+                {one.name for one in islice(place.iterdir(), MAX_FOLDER_ENTRIES) if one.is_dir() and one.name[0] != "."}
             )
     return sorted(name for name, count in counts.items() if count > 1)
 
 
-def _folders(folder: Path) -> list[str]:
+def _list_class_folders(folder: Path) -> list[str]:
     """Return the names of the folders that would be classes, those in splits included."""
-    tops = sorted(one for one in _folders_in(folder) if not one.name.startswith("."))
-    if tops and all(one.name.lower() in SPLITS for one in tops):
-        return sorted({one.name for top in tops for one in _folders_in(top)})
+    tops = sorted(one for one in _list_subfolders(folder) if not one.name.startswith("."))
+    if tops and all(one.name.lower() in SPLIT_FOLDER_NAMES for one in tops):
+        return sorted({one.name for top in tops for one in _list_subfolders(top)})
     return [one.name for one in tops]
 
 
-def _folders_in(folder: Path) -> Iterator[Path]:
-    return (one for one in folder.iterdir() if one.is_dir() and not leftover_folder(one.name))
+def _list_subfolders(folder: Path) -> Iterator[Path]:
+    return (one for one in folder.iterdir() if one.is_dir() and not is_leftover_folder(one.name))
 
 
-def _reaches(file: Path, format_: Format, folder: Path) -> tuple[float, set[str]]:
+def _measure_image_overlap(file: Path, format_: Format, folder: Path) -> tuple[float, set[str]]:
     """Return the share of the first images of a label file that are in a folder, and the labels of their items."""
     try:
-        items = list(islice(read(format_, file, Problems(), Reading()).items, TRIED))
+        items = list(islice(read_label_file(format_, file, Problems(), ReadingOptions()).items, MAX_IMAGES_TRIED))
     except AnnotatorError:
         return 0.0, set()
-    known = {path.stem.casefold() for path in _below(folder) if looks_like_image(path.name)}
+    known = {path.stem.casefold() for path in _iter_entries(folder) if looks_like_image(path.name)}
     stems = [Path(item.image.replace("\\", "/")).stem.casefold() for item in items]
     labels = {given.class_name.casefold() for item in items for given in item.labels}
     return (sum(stem in known for stem in stems) / len(stems) if stems else 0.0), labels
 
 
-def _unread(folder: Path, used: set[Path]) -> list[Decided]:
+def _ask_about_unread_files(folder: Path, used: set[Path]) -> list[Interpretation]:
     """Return a question about the files of a folder that may hold labels and are not read; [] without any."""
-    names, kinds = _left(folder, used)
+    names, kinds = _find_unused_files(folder, used)
     if not names and not kinds:
         return []
-    listed = [*names[:10], *(f"{counted(count, f'{kind} file')} named as images are" for kind, count in kinds.items())]
+    listed = [
+        *names[:10],
+        *(f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items()),
+    ]
     why = (
-        f"{', '.join(listed)} may hold labels, and no format that is known fits ({', '.join(sorted(_known()))}): "
-        "only the images are imported"
+        f"{', '.join(listed)} may hold labels, and no format that is known fits "
+        f"({', '.join(sorted(_list_readable_formats()))}): only the images are imported"
     )
-    return [Decided("labels", NONE, why, False, names)]
+    return [Interpretation("labels", NONE_VALUE, why, False, names)]
 
 
-def _told(folder: Path, used: set[Path]) -> list[Decided]:
+def _mention_unread_files(folder: Path, used: set[Path]) -> list[Interpretation]:
     """Return what is said, beside the labels that are read, about files that are not."""
-    names, kinds = _left(folder, used)
-    listed = [*names[:10], *(f"{counted(count, f'{kind} file')} named as images are" for kind, count in kinds.items())]
+    names, kinds = _find_unused_files(folder, used)
+    listed = [
+        *names[:10],
+        *(f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items()),
+    ]
     first = next(iter(sorted(used)))
     value = first.relative_to(folder).as_posix()
-    return [Decided("labels", value, f"not read: {', '.join(listed)}")] if listed else []
+    return [Interpretation("labels", value, f"not read: {', '.join(listed)}")] if listed else []
 
 
-def _left(folder: Path, used: set[Path]) -> tuple[list[str], Counter[str]]:
+def _find_unused_files(folder: Path, used: set[Path]) -> tuple[list[str], Counter[str]]:
     """Return files that may hold labels and are not used, and the endings of files with the names of images."""
-    cards = {card for path in (folder, *used) if (card := card_path(path))}
-    images = {path.with_suffix("") for path in _below(folder) if looks_like_image(path.name)}
+    cards = {card for path in (folder, *used) if (card := find_card(path))}
+    images = {path.with_suffix("") for path in _iter_entries(folder) if looks_like_image(path.name)}
     kinds: Counter[str] = Counter()
-    for path in _below(folder):
-        if path.suffix.lower() in BESIDE and path.with_suffix("") in images and path not in used:
+    for path in _iter_entries(folder):
+        if path.suffix.lower() in PER_IMAGE_SUFFIXES and path.with_suffix("") in images and path not in used:
             kinds[path.suffix.lower()] += 1
     left = [
         file
-        for file in _files(folder)
-        if file not in used and file not in cards and file.name.lower() not in _OF_OTHERS
+        for file in _list_label_files(folder)
+        if file not in used and file not in cards and file.name.lower() not in _FOREIGN_FILES
     ]
-    return _names([file for file in left if file.with_suffix("") not in images], folder), kinds
+    return _relative_names([file for file in left if file.with_suffix("") not in images], folder), kinds
 
 
-def _known() -> list[str]:
+def _list_readable_formats() -> list[str]:
     return [name for name, format_ in all_formats().items() if format_.read and name != IMAGES.name]
 
 
-def _names(files: Sequence[Path], folder: Path) -> list[str]:
+def _relative_names(files: Sequence[Path], folder: Path) -> list[str]:
     return [file.relative_to(folder).as_posix() for file in files]
 
 
-def read(format_: Format, path: Path, problems: Problems, reading: Reading) -> Contents:
+def read_label_file(format_: Format, path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the contents of a source, read as the person says where its format can be."""
     if format_.read_as:
         return format_.read_as(path, problems, reading)
@@ -324,7 +374,7 @@ def read(format_: Format, path: Path, problems: Problems, reading: Reading) -> C
     return format_.read(path, problems)
 
 
-def predicted_by(source: Path, name: str | None) -> str:
+def find_predictor(source: Path, name: str | None) -> str:
     """Return what made all that a file says, if no person did: "a detector"; "" for any other source.
 
     Args:
@@ -333,7 +383,7 @@ def predicted_by(source: Path, name: str | None) -> str:
     """
     if name is not None:
         return all_formats()[name].predicted_by if name in all_formats() else ""
-    return _by(formats_of(source)) if source.is_file() else ""
+    return _find_predictor(match_formats(source)) if source.is_file() else ""
 
 
 def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
@@ -341,50 +391,50 @@ def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
     if name is not None:
         return find_format(name, "read"), "as you say"
     readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
-    found = formats_of(source)
+    found = match_formats(source)
     if not found and source.suffix.lower() in (".csv", ".tsv", ".parquet"):
         return readable[source.suffix.lower()[1:]], "by its name"  # its reader's error names the columns it needs
     if not found:
         if source.suffix.lower() == ".json" and source.is_file():
-            check(source)  # if the JSON is broken, this raises an error with the line
+            check_json(source)  # if the JSON is broken, this raises an error with the line
         raise AnnotatorError(
             f"{source} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
         )
-    return _only(source, found)
+    return _require_one_format(source, found)
 
 
-def _only(source: Path, found: list[tuple[Format, str]]) -> tuple[Format, str]:
+def _require_one_format(source: Path, found: list[tuple[Format, str]]) -> tuple[Format, str]:
     if len(found) > 1:
         fits = [f"{format_.name}: {why}" for format_, why in found]
-        raise several(f"{source} fits several formats. Say which it is (--format):", fits)
+        raise combine_problems(f"{source} fits several formats. Say which it is (--format):", fits)
     return found[0]
 
 
-def _files(folder: Path) -> list[Path]:
-    """Return files that may hold labels, in the folder and its direct subfolders; at most GLANCED."""
-    return sorted(islice(_likely(folder), GLANCED))
+def _list_label_files(folder: Path) -> list[Path]:
+    """Return files that may hold labels, in the folder and its direct subfolders; at most MAX_LABEL_FILES."""
+    return sorted(islice(_iter_likely_files(folder), MAX_LABEL_FILES))
 
 
-def _likely(folder: Path) -> Iterator[Path]:
+def _iter_likely_files(folder: Path) -> Iterator[Path]:
     opened = 0
     for level in ("*", "*/*"):
         for file in folder.glob(level):
-            if file.name.startswith(".") or leftover_of(file.relative_to(folder).as_posix()):
+            if file.name.startswith(".") or find_leftover_part(file.relative_to(folder).as_posix()):
                 continue
-            if file.suffix.lower() in LABELS and file.is_file():
+            if file.suffix.lower() in LABEL_FILE_SUFFIXES and file.is_file():
                 yield file
-            elif not file.suffix and opened < GLANCED and file.is_file():
+            elif not file.suffix and opened < MAX_LABEL_FILES and file.is_file():
                 opened += 1
-                if starts_with(file, 4).startswith((b"{", b"[", b"<", b"PAR1")):
+                if read_start(file, 4).startswith((b"{", b"[", b"<", b"PAR1")):
                     yield file
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _iter_entries(folder: Path) -> Iterator[Path]:
     """Yield the first entries of a folder and its subfolders, without leftovers of servers and systems."""
-    found = islice(folder.rglob("*"), LOOKED_AT)
-    return (path for path in found if not leftover_of(path.relative_to(folder).as_posix()))
+    found = islice(folder.rglob("*"), MAX_FOLDER_ENTRIES)
+    return (path for path in found if not find_leftover_part(path.relative_to(folder).as_posix()))
 
 
-def holds_images(folder: Path) -> bool:
+def contains_images(folder: Path) -> bool:
     """Return whether an image is among the first entries of a folder and its subfolders."""
-    return any(looks_like_image(file.name) for file in _below(folder))
+    return any(looks_like_image(file.name) for file in _iter_entries(folder))

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.predictions.outside_predictions import Choices, store_blocks
-from annotator.exchange.predictions.score_tables import ScoreBlock
+from annotator.exchange.predictions.prediction_import import PredictionOptions, store_scores
+from annotator.exchange.predictions.score_files import ScoreBlock
 from annotator.records import ABSENT, PRESENT
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import event_labels
-from annotator.store.runs.prediction_sources import SCORE, Source
+from annotator.store.runs.prediction_sources import SCORE, PredictionSource
 
-NAME = "event labels"
-AT_ONCE = 5000  # images
+SOURCE_NAME = "event labels"
+IMAGES_PER_BATCH = 5000  # images
 
 
-def store(db: Database, by: str) -> Source:
+def store(db: Database, by: str) -> PredictionSource:
     """Store a score for each image of each labeled event, in place of those stored before.
 
     A class that the event was labeled with scores 1 on each of its images; all classes score 0 where the event shows
@@ -27,20 +27,22 @@ def store(db: Database, by: str) -> Source:
         AnnotatorError: No event has a label.
     """
     ids = [row[0] for row in db.tuples("SELECT DISTINCT image_id FROM event_image ORDER BY image_id")]
-    names = [class_.name for class_ in classes.all_classes(db)]
+    names = [class_.name for class_ in classes.load_active_classes(db)]
     if not ids or not event_labels.count(db):
         raise AnnotatorError(
             "No event has a label. Labels of events come with imports: COCO Camera Traps with "
             "sequence_level_annotation, Camtrap DP with observations of events."
         )
-    source, _ = store_blocks(db, NAME, _blocks(db, ids, names), Choices(scale=SCORE, replace=True), by)
+    source, _ = store_scores(
+        db, SOURCE_NAME, _build_blocks(db, ids, names), PredictionOptions(scale=SCORE, replace=True), by
+    )
     return source
 
 
-def _blocks(db: Database, ids: list[int], names: list[str]) -> Iterator[ScoreBlock]:
+def _build_blocks(db: Database, ids: list[int], names: list[str]) -> Iterator[ScoreBlock]:
     column_of = {name: column for column, name in enumerate(names)}
-    for start in range(0, len(ids), AT_ONCE):
-        labels = event_labels.by_image(db, ids[start : start + AT_ONCE])
+    for start in range(0, len(ids), IMAGES_PER_BATCH):
+        labels = event_labels.load_by_image(db, ids[start : start + IMAGES_PER_BATCH])
         if not labels:
             continue
         scores = np.full((len(labels), len(names)), np.nan)

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from annotator.exchange.reading.reading import NONE, Decided
-from annotator.exchange.reading.words import Cell, listed, plain
+from annotator.exchange.reading.cell_words import Cell, normalize_word, parse_list
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation
 
-NAMES = {
+SEPARATOR_NAMES = {
     "|": "|",
     ";": "semicolons",
     ",": "commas",
@@ -17,22 +17,22 @@ NAMES = {
     " ": "blanks",
 }
 """Separator -> what it is called; in the order in which they are tried."""
-_RECURRING = 0.7  # share of the parts that other cells hold too, from which a separator is sure
-_PLURAL = frozenset(
+_MIN_RECURRING_SHARE = 0.7  # share of the parts that other cells hold too, from which a separator is sure
+_PLURAL_COLUMN_NAMES = frozenset(
     "labels tags classes categories keywords findings findinglabels objects animals concepts targets diagnoses".split()
 )
 """Names of columns that promise several labels, so that a blank is asked about even where no part recurs."""
-_TAXA = 3  # parts from which cells with the same first part may be a path of taxa
+_MIN_TAXA = 3  # parts from which cells with the same first part may be a path of taxa
 
 
-def decide(cells: Sequence[Cell], column: str) -> Decided | None:
+def detect_separator(cells: Sequence[Cell], column: str) -> Interpretation | None:
     """Return how the labels of these cells are separated; None where nothing in them could be a separator.
 
     A separator is sure where nearly all parts are labels of other cells too; a blank never is, as names have blanks.
     """
-    texts = [text for cell in cells if isinstance(cell, str) and (text := cell.strip()) and listed(text) is None]
+    texts = [text for cell in cells if isinstance(cell, str) and (text := cell.strip()) and parse_list(text) is None]
     distinct = Counter(texts)
-    for separator, name in NAMES.items():
+    for separator, name in SEPARATOR_NAMES.items():
         joined = [text for text in distinct if separator in text]
         if not joined:
             continue
@@ -46,30 +46,30 @@ def decide(cells: Sequence[Cell], column: str) -> Decided | None:
         evidence = f"{recurring:,} of {len(parts):,} parts are in other cells too, {alone:,} of them alone"
         why = f"`{column}` holds several labels separated by {name}: {evidence}"
         if separator == "|":
-            return Decided("separator", separator, why)
+            return Interpretation("separator", separator, why)
         if not recurring:
-            if separator in (",", ";") or (separator == " " and plain(column) in _PLURAL):
+            if separator in (",", ";") or (separator == " " and normalize_word(column) in _PLURAL_COLUMN_NAMES):
                 example = joined[0][:60]
-                return Decided(
+                return Interpretation(
                     "separator",
                     separator,
                     f"`{column}` has {name} in {len(joined):,} of {len(distinct):,} different cells, such as "
                     f"{example!r}: each is one label, or several",
                     False,
-                    (NONE,),
+                    (NONE_VALUE,),
                 )
             continue
         is_taxa = _is_path_of_taxa(joined, separator)
-        is_sure = separator in ";,\n" and recurring >= _RECURRING * len(parts) and not is_taxa
+        is_sure = separator in ";,\n" and recurring >= _MIN_RECURRING_SHARE * len(parts) and not is_taxa
         if is_taxa:
             why = f"`{column}` holds cells such as {joined[0][:60]!r}: several labels, or the path of one in a taxonomy"
         elif not is_sure:
             why = f"`{column}` may hold several labels separated by {name}, or names with {name}: {evidence}"
-        return Decided("separator", separator, why, is_sure, (NONE,))
+        return Interpretation("separator", separator, why, is_sure, (NONE_VALUE,))
     return None
 
 
 def _is_path_of_taxa(joined: Sequence[str], separator: str) -> bool:
     lengths = {len(text.split(separator)) for text in joined}
     firsts = {text.split(separator)[0] for text in joined}
-    return len(joined) > 1 and len(lengths) == 1 and min(lengths) >= _TAXA and len(firsts) == 1
+    return len(joined) > 1 and len(lengths) == 1 and min(lengths) >= _MIN_TAXA and len(firsts) == 1

@@ -1,18 +1,18 @@
 """The table of sources, SOURCES: one file and one line for each kind of file that images come out of.
 
-Files that are unpacked or downloaded land in <project>/imported/<name>/ (landing.py), within the limits of bombs.py.
-Addresses are read by urls.py; the rules for them are in store/locations/. Begin with source.py.
+Files that are unpacked or downloaded land in <project>/imported/<name>/ (fetch_folder.py), within the limits of
+unpack_limits.py. Addresses are read by urls.py; the rules for them are in store/locations/. Begin with source.py.
 """
 
 from dataclasses import replace
 from pathlib import Path
 
+from annotator.exchange.sources.image_tables import TABLES
 from annotator.exchange.sources.path_list import PATHS
-from annotator.exchange.sources.path_list import fetch as fetch_paths
-from annotator.exchange.sources.source import Fetched, Progress, Source
-from annotator.exchange.sources.tables import TABLES
+from annotator.exchange.sources.path_list import fetch_paths as fetch_paths
+from annotator.exchange.sources.source import FetchedFiles, Source, StepProgress
 from annotator.exchange.sources.tar_archive import TAR
-from annotator.exchange.sources.urls import fetch as fetch_address
+from annotator.exchange.sources.urls import fetch_address as fetch_address
 from annotator.exchange.sources.zip_archive import ZIP
 from annotator.store.locations.addresses import Address
 
@@ -20,20 +20,20 @@ SOURCES: dict[str, Source] = {source.name: source for source in (ZIP, TAR, TABLE
 """Name -> the source, in the order in which they are tried."""
 
 
-def source_of(path: Path) -> Source | None:
+def match_source(path: Path) -> Source | None:
     """Return the Source that handles a path; None for a folder or label file."""
-    return next((source for source in SOURCES.values() if source.recognise(path)), None)
+    return next((source for source in SOURCES.values() if source.recognize(path)), None)
 
 
-def fetch(
-    named: Address | Path, project: Path, progress: Progress | None = None, may_be_own: bool = True
-) -> Fetched | None:
+def fetch_source(
+    target: Address | Path, project: Path, progress: StepProgress | None = None, may_be_own: bool = True
+) -> FetchedFiles | None:
     """Make files of the source that a person names; repeating it fetches files that are new or have changed.
 
     An archive that was downloaded is unpacked.
 
     Args:
-        named: The path or address that the person gave.
+        target: The path or address that the person gave.
         project: The project folder.
         progress: Called during long steps; an exception that it raises ends the work. None: nobody is told.
         may_be_own: The person is this machine's own user: an address may be one of the machine or its network, and a
@@ -45,17 +45,21 @@ def fetch(
     Raises:
         AnnotatorError: The source cannot be fetched; the message lists all problems.
     """
-    if isinstance(named, Path):
-        source = source_of(named)
+    if isinstance(target, Path):
+        source = match_source(target)
         if source is PATHS:
-            return fetch_paths(named, project, progress, may_be_hidden=may_be_own)
-        return source.fetch(named, project, progress) if source else None
-    found = fetch_address(named, project, progress, may_be_own)
+            return fetch_paths(target, project, progress, may_be_hidden=may_be_own)
+        return source.fetch(target, project, progress) if source else None
+    found = fetch_address(target, project, progress, may_be_own)
     folder = found.folders[0][0]
     only = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
     inside = only[0] if len(only) == 1 and only[0].is_file() else folder
-    further = source_of(inside)
+    further = match_source(inside)
     if further is None or further is PATHS:  # paths of another machine
         return found
     unpacked = further.fetch(inside, project, progress)
-    return replace(unpacked, said=[*found.said, *unpacked.said], places=[*found.places, *unpacked.places])
+    return replace(
+        unpacked,
+        sentences=[*found.sentences, *unpacked.sentences],
+        fetch_folders=[*found.fetch_folders, *unpacked.fetch_folders],
+    )

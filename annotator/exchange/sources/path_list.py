@@ -9,35 +9,35 @@ import os
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.lines import lines
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.sources.source import Fetched, Progress, Source
-from annotator.shares import counted
-from annotator.store.pictures.files import escaped
-from annotator.store.pictures.kinds import advice_on, looks_like_image
+from annotator.exchange.files.text_lines import read_lines
+from annotator.exchange.sources.source import FetchedFiles, Source, StepProgress
+from annotator.humanize import format_count
+from annotator.store.pictures.files import escape_path
+from annotator.store.pictures.picture_kinds import get_advice, looks_like_image
 
-HEADERS = ("path", "paths", "file", "file_name", "filename", "filepath", "image", "images", "image_path")
-ENDINGS = (".txt", ".lst", ".csv", ".tsv")
-GLANCED = 8192  # bytes
+HEADER_WORDS = ("path", "paths", "file", "file_name", "filename", "filepath", "image", "images", "image_path")
+LIST_SUFFIXES = (".txt", ".lst", ".csv", ".tsv")
+FIRST_READ_BYTES = 8192
 
 
-def recognise(path: Path) -> bool:
+def recognize(path: Path) -> bool:
     """Return whether a text file has, in its first line after any header, only the path of an image."""
     try:
-        if path.suffix.lower() not in ENDINGS or not path.is_file():
+        if path.suffix.lower() not in LIST_SUFFIXES or not path.is_file():
             return False
         with path.open("rb") as file:
-            text = file.read(GLANCED).decode(errors="surrogateescape")
+            text = file.read(FIRST_READ_BYTES).decode(errors="surrogateescape")
     except OSError:
         return False
-    first = [_unquoted(line) for line in text.lstrip("\ufeff").splitlines() if line.strip()][:2]
-    if first and first[0].lower() in HEADERS:
+    first = [_unquote(line) for line in text.lstrip("\ufeff").splitlines() if line.strip()][:2]
+    if first and first[0].lower() in HEADER_WORDS:
         first = first[1:]
     separators = {".csv": ",;\t", ".tsv": "\t"}.get(path.suffix.lower(), "\t")
     return bool(first) and looks_like_image(first[0]) and not set(separators) & set(first[0])
 
 
-def fetch(path: Path, project: Path, progress: Progress | None, may_be_hidden: bool = True) -> Fetched:
+def fetch_paths(path: Path, project: Path, progress: StepProgress | None, may_be_hidden: bool = True) -> FetchedFiles:
     """Return the folders and the listed paths in each.
 
     Args:
@@ -53,12 +53,16 @@ def fetch(path: Path, project: Path, progress: Progress | None, may_be_hidden: b
     problems = Problems()
     found: dict[str, None] = {}
     twice = 0
-    for number, line in enumerate(lines(source), start=1):
-        text = _unquoted(line.lstrip("\ufeff"))
-        if not text or (number == 1 and text.lower() in HEADERS):
+    for number, line in enumerate(read_lines(source), start=1):
+        text = _unquote(line.lstrip("\ufeff"))
+        if not text or (number == 1 and text.lower() in HEADER_WORDS):
             continue
-        problem, real = _checked(source.parent, text)
-        if not problem and not may_be_hidden and (is_hidden(source.parent / text) or is_hidden(Path(real).resolve())):
+        problem, real = _check_path(source.parent, text)
+        if (
+            not problem
+            and not may_be_hidden
+            and (is_hidden_path(source.parent / text) or is_hidden_path(Path(real).resolve()))
+        ):
             problem = "is hidden, or lies in a hidden folder; pages do not read those"
         if problem:
             problems.add(f"line {number}: {text!a} {problem}")
@@ -70,23 +74,23 @@ def fetch(path: Path, project: Path, progress: Progress | None, may_be_hidden: b
         raise problems.error(f"{source} cannot be imported, and nothing of it was registered:")
     if not found:
         raise AnnotatorError(f"{source} names no file.")
-    said = [f"{counted(len(found), 'image')} of the list stay where they lie."]
+    said = [f"{format_count(len(found), 'image')} of the list stay where they lie."]
     if twice:
-        said.append(f"{counted(twice, 'path')} of the list named the same file again.")
-    return Fetched([(folder, paths) for folder, paths in _by_folder(list(found))], (), said)
+        said.append(f"{format_count(twice, 'path')} of the list named the same file again.")
+    return FetchedFiles([(folder, paths) for folder, paths in _group_by_folder(list(found))], (), said)
 
 
-def is_hidden(path: Path) -> bool:
+def is_hidden_path(path: Path) -> bool:
     """Return whether a path names a hidden file, or one in a hidden folder, where programs keep keys and settings."""
     return any(part.startswith(".") and part not in (".", "..") for part in path.parts)
 
 
-def _unquoted(line: str) -> str:
+def _unquote(line: str) -> str:
     line = line.strip()
     return line[1:-1].replace('""', '"') if len(line) > 1 and line[0] == line[-1] == '"' else line
 
 
-def _checked(folder: Path, text: str) -> tuple[str, str]:
+def _check_path(folder: Path, text: str) -> tuple[str, str]:
     """Return why a path cannot be used ("" if it can), and the path with links in its folders resolved."""
     if "\0" in text or len(text) > 4096:
         return "is no path", text
@@ -94,24 +98,24 @@ def _checked(folder: Path, text: str) -> tuple[str, str]:
     try:
         real = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118  a million paths
         if not looks_like_image(text):
-            return advice_on(text) or "does not end as an image file does", real
+            return get_advice(text) or "does not end as an image file does", real
         return ("" if path.is_file() else "is no file; is the path relative to the list?"), real
     except OSError as error:
         return f"cannot be looked at ({error.strerror})", text
 
 
-def _by_folder(paths: list[str]) -> list[tuple[Path, list[str]]]:
+def _group_by_folder(paths: list[str]) -> list[tuple[Path, list[str]]]:
     """Return (folder, paths in it) pairs: one common folder, or several if only / is common to all paths."""
     common = Path(os.path.commonpath([os.path.dirname(path) for path in paths]))  # noqa: PTH120
     if common != Path(common.anchor):
-        return [(common, sorted(escaped(os.path.relpath(path, common)) for path in paths))]
+        return [(common, sorted(escape_path(os.path.relpath(path, common)) for path in paths))]
     groups: dict[str, list[str]] = {}
     for path in paths:
         parts = Path(path).parts
         groups.setdefault(parts[1] if len(parts) > 2 else "", []).append(path)
     if "" in groups:
         raise AnnotatorError(f"{groups[''][0]} lies in {common} itself; images are registered with a folder below it.")
-    return [pair for group in groups.values() for pair in _by_folder(group)]
+    return [pair for group in groups.values() for pair in _group_by_folder(group)]
 
 
-PATHS = Source("paths", "a .txt or .csv that lists the paths of images", recognise, fetch)
+PATHS = Source("paths", "a .txt or .csv that lists the paths of images", recognize, fetch_paths)

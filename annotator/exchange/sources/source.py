@@ -7,32 +7,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-Progress = Callable[[str, int, int], None]
+StepProgress = Callable[[str, int, int], None]
 """Called with what is done, how much of it, and of how much (0: not known); what it raises ends the work."""
 
-Paths = Sequence[tuple[Path, list[str] | None]]
+FolderPaths = Sequence[tuple[Path, list[str] | None]]
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedFiles:
     """The files that a source has become.
 
     Attributes:
         folders: Folders with the images, each with the paths in it that are meant; None: all paths in it.
         labels: Files or folders that labels may be read from, the likeliest first; each is tried with all formats.
-        said: Sentences about what was fetched, for the person.
-        path_of: (place of an item in the source) -> its file in the first folder, "" where it has none; None where
+        sentences: Sentences about what was fetched, for the person.
+        find_path: (place of an item in the source) -> its file in the first folder, "" where it has none; None where
             items name files themselves.
-        places: Folders of the project that it was brought into; `landing.settle` each before its images are registered.
+        fetch_folders: Folders of the project that it was brought into; `landing.settle` each before its images are
+            registered.
         changed: The number of images that wait there to take the place of others.
         renamed: Name in the source -> path in the first folder, of files whose names could not be kept.
     """
 
-    folders: Paths
+    folders: FolderPaths
     labels: Sequence[Path] = ()
-    said: Sequence[str] = ()
-    path_of: Callable[[str], str] | None = None
-    places: Sequence[Path] = ()
+    sentences: Sequence[str] = ()
+    find_path: Callable[[str], str] | None = None
+    fetch_folders: Sequence[Path] = ()
     changed: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -44,11 +45,11 @@ class Source:
     Attributes:
         name: Its name, for people.
         about: One line for people.
-        recognise: Returns whether a path is a source of this kind; it reads a few kilobytes at most, and never raises.
+        recognize: Returns whether a path is a source of this kind; it reads a few kilobytes at most, and never raises.
         fetch: (path, project folder, progress or None) -> the files it has become. Raises AnnotatorError.
     """
 
     name: str
     about: str
-    recognise: Callable[[Path], bool]
-    fetch: Callable[[Path, Path, Progress | None], Fetched]
+    recognize: Callable[[Path], bool]
+    fetch: Callable[[Path, Path, StepProgress | None], FetchedFiles]

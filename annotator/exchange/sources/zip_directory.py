@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-AT_ONCE = 10_000  # members whose directory is in memory
-BYTES_AT_ONCE = 16 << 20  # bytes of the directory in memory
-LONGEST_COMMENT = 65_535  # bytes
-_END = struct.Struct("<4s4H2LH")
-_LOCATOR = struct.Struct("<4sLQL")
-_END64 = struct.Struct("<4sQ2H2L4Q")
-_LENGTHS = struct.Struct("<4s24x3H")
-_ENTRY = 46  # bytes of an entry before its name
+MEMBERS_PER_PART = 10_000  # members whose directory is in memory
+DIRECTORY_BYTES_PER_PART = 16 << 20  # bytes of the directory in memory
+MAX_COMMENT_BYTES = 65_535
+_END_RECORD = struct.Struct("<4s4H2LH")
+_ZIP64_LOCATOR = struct.Struct("<4sLQL")
+_ZIP64_END_RECORD = struct.Struct("<4sQ2H2L4Q")
+_ENTRY_LENGTHS = struct.Struct("<4s24x3H")
+_ENTRY_HEADER_BYTES = 46  # bytes of an entry before its name
 
 
 @dataclass(frozen=True)
@@ -38,43 +38,43 @@ class Directory:
     offset: int
 
 
-def directory_of(file: IO[bytes]) -> Directory:
+def find_directory(file: IO[bytes]) -> Directory:
     """Return the position of the directory of a zip. Raises zipfile.BadZipFile if it is missing or damaged."""
     size = file.seek(0, io.SEEK_END)
-    begin = max(0, size - LONGEST_COMMENT - _END.size - _LOCATOR.size)
+    begin = max(0, size - MAX_COMMENT_BYTES - _END_RECORD.size - _ZIP64_LOCATOR.size)
     file.seek(begin)
     tail = file.read()
     at = tail.rfind(b"PK\5\6")
-    if at < 0 or len(tail) - at < _END.size:
+    if at < 0 or len(tail) - at < _END_RECORD.size:
         raise zipfile.BadZipFile("it has no list of its members at its end")
     end = begin + at
-    _, _, _, _, members, length, offset, _ = _END.unpack_from(tail, at)
-    before = tail[max(0, at - _LOCATOR.size) : at]
-    if len(before) == _LOCATOR.size and before.startswith(b"PK\6\7"):
-        end -= _LOCATOR.size + _END64.size
+    _, _, _, _, members, length, offset, _ = _END_RECORD.unpack_from(tail, at)
+    before = tail[max(0, at - _ZIP64_LOCATOR.size) : at]
+    if len(before) == _ZIP64_LOCATOR.size and before.startswith(b"PK\6\7"):
+        end -= _ZIP64_LOCATOR.size + _ZIP64_END_RECORD.size
         file.seek(max(0, end))
-        record = file.read(_END64.size)
-        if len(record) < _END64.size or not record.startswith(b"PK\6\6"):
+        record = file.read(_ZIP64_END_RECORD.size)
+        if len(record) < _ZIP64_END_RECORD.size or not record.startswith(b"PK\6\6"):
             raise zipfile.BadZipFile("the end of its list of members is damaged")
-        _, _, _, _, _, _, _, members, length, offset = _END64.unpack(record)
+        _, _, _, _, _, _, _, members, length, offset = _ZIP64_END_RECORD.unpack(record)
     if length > end or offset > end - length:
         raise zipfile.BadZipFile("its list of members lies outside of it")
     return Directory(members, end - length, length, offset)
 
 
-def parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFile]:
+def open_parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFile]:
     """Yield the archive repeatedly, each time with the next members only. Raises zipfile.BadZipFile."""
     at, last = directory.start, directory.start + directory.size
     while at < last:
         file.seek(at)
         entries, count = io.BytesIO(), 0
-        while at < last and count < AT_ONCE and entries.tell() < BYTES_AT_ONCE:
-            head = file.read(_ENTRY)
-            if len(head) < _ENTRY or not head.startswith(b"PK\1\2"):
+        while at < last and count < MEMBERS_PER_PART and entries.tell() < DIRECTORY_BYTES_PER_PART:
+            head = file.read(_ENTRY_HEADER_BYTES)
+            if len(head) < _ENTRY_HEADER_BYTES or not head.startswith(b"PK\1\2"):
                 raise zipfile.BadZipFile("its list of members is damaged")
-            _, *lengths = _LENGTHS.unpack_from(head)
+            _, *lengths = _ENTRY_LENGTHS.unpack_from(head)
             entries.write(head + file.read(sum(lengths)))
-            at, count = at + _ENTRY + sum(lengths), count + 1
+            at, count = at + _ENTRY_HEADER_BYTES + sum(lengths), count + 1
         if at > last:
             raise zipfile.BadZipFile("its list of members is damaged")
         with zipfile.ZipFile(_Part(file, directory, entries.getvalue(), count)) as archive:
@@ -86,9 +86,9 @@ class _Part(io.RawIOBase):
 
     def __init__(self, file: IO[bytes], directory: Directory, entries: bytes, count: int):
         self._file, self._start, self._at = file, directory.start, 0
-        end64 = _END64.pack(b"PK\6\6", 44, 45, 45, 0, 0, count, count, len(entries), directory.offset)
-        locator = _LOCATOR.pack(b"PK\6\7", 0, directory.offset + len(entries), 1)
-        end = _END.pack(b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+        end64 = _ZIP64_END_RECORD.pack(b"PK\6\6", 44, 45, 45, 0, 0, count, count, len(entries), directory.offset)
+        locator = _ZIP64_LOCATOR.pack(b"PK\6\7", 0, directory.offset + len(entries), 1)
+        end = _END_RECORD.pack(b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
         self._rest = entries + end64 + locator + end
 
     def readable(self) -> bool:

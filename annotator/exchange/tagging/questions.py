@@ -12,19 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-WORDS = {"yes": 0.9, "true": 0.9, "present": 0.9, "no": 0.1, "false": 0.1, "absent": 0.1, "unsure": 0.5}
+WORD_PROBABILITIES = {"yes": 0.9, "true": 0.9, "present": 0.9, "no": 0.1, "false": 0.1, "absent": 0.1, "unsure": 0.5}
 """The probability that a bare word stands for: how often a model is right is learned from people's answers."""
 
-SYSTEM = (
+SYSTEM_PROMPT = (
     "You label images for a data set. For each class you are given, say whether the image shows it: yes, no, or "
     "unsure. Answer with one JSON object whose keys are the names of the classes, exactly as given. Write nothing else."
 )
-AGAIN = "That was no answer. Write one JSON object only: the names of the classes as keys, yes, no or unsure as values."
+RETRY_PROMPT = (
+    "That was no answer. Write one JSON object only: the names of the classes as keys, yes, no or unsure as values."
+)
 _OBJECT = re.compile(r"\{")
 
 
 @dataclass(frozen=True)
-class Group:
+class ClassGroup:
     """Some classes that are asked about in one question.
 
     Attributes:
@@ -38,7 +40,7 @@ class Group:
     descriptions: tuple[str, ...]
 
     @property
-    def text(self) -> str:
+    def prompt(self) -> str:
         """Return the question."""
         lines = [
             json.dumps(name, ensure_ascii=False) + (f": {' '.join(text.split())}" if text else "")
@@ -58,12 +60,12 @@ class Group:
         }
 
     @property
-    def longest_answer(self) -> int:
+    def max_answer_tokens(self) -> int:
         """Return the tokens that an answer may have."""
         return 64 + sum(12 + len(name) for name in self.names)
 
 
-def read_answer(text: str, group: Group, tokens: Sequence[Mapping[str, Any]] = ()) -> dict[int, float]:
+def parse_answer(text: str, group: ClassGroup, tokens: Sequence[Mapping[str, Any]] = ()) -> dict[int, float]:
     """Return the probability of each class that an answer names; {} where it is no answer.
 
     Args:
@@ -86,9 +88,9 @@ def read_answer(text: str, group: Group, tokens: Sequence[Mapping[str, Any]] = (
     for key, value in found.items():
         alike = folded.get(key.strip().casefold(), [])
         class_id = exact.get(key, alike[0] if len(alike) == 1 else None)
-        chance = _chance(value)
+        chance = _to_probability(value)
         if class_id is not None and chance is not None:
-            by_tokens = _chance_of_tokens(text, key, tokens) if isinstance(value, str) else None
+            by_tokens = _probability_from_tokens(text, key, tokens) if isinstance(value, str) else None
             chances[class_id] = chance if by_tokens is None else by_tokens
     return chances
 
@@ -107,24 +109,24 @@ def _object(text: str) -> dict[str, Any] | None:
     return None
 
 
-def _chance(value: Any) -> float | None:
+def _to_probability(value: Any) -> float | None:
     if isinstance(value, bool):
-        return WORDS["yes" if value else "no"]
+        return WORD_PROBABILITIES["yes" if value else "no"]
     if isinstance(value, int | float):
         return float(value) if math.isfinite(value) and 0 <= value <= 1 else None
-    return WORDS.get(value.strip().casefold()) if isinstance(value, str) else None
+    return WORD_PROBABILITIES.get(value.strip().casefold()) if isinstance(value, str) else None
 
 
-def _chance_of_tokens(text: str, key: str, tokens: Sequence[Mapping[str, Any]]) -> float | None:
+def _probability_from_tokens(text: str, key: str, tokens: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the probability of "yes" against "no" where the value of a key begins; None where it is not known."""
     for written in (json.dumps(key), json.dumps(key, ensure_ascii=False)):
         match = re.search(re.escape(written) + r'\s*:\s*"', text)
         if match:
-            return _yes_against_no(match.end(), tokens)
+            return _compare_yes_no(match.end(), tokens)
     return None
 
 
-def _yes_against_no(place: int, tokens: Sequence[Mapping[str, Any]]) -> float | None:
+def _compare_yes_no(place: int, tokens: Sequence[Mapping[str, Any]]) -> float | None:
     """Return that probability for the token that holds the character at `place` of the text."""
     at = 0
     for token in tokens:

@@ -5,8 +5,9 @@ the classes share the terms that say what a low score is worth, a class with a d
 only the newest answers say what is left at the depth at which it is asked now. So promises are held against what came,
 class by class and by bands of the probability, at once and without a training:
 
-    rho(c, b) = (found(c, b) + OWN g(b) k(c)) / (promised(c, b) + OWN)
-    k(c) = (found(c) + OWN) / (sum over b of g(b) promised(c, b) + OWN),   g(b) = (found(b) + ALL) / (promised(b) + ALL)
+    rho(c, b) = (found(c, b) + CLASS_PRIOR_POSITIVES g(b) k(c)) / (promised(c, b) + CLASS_PRIOR_POSITIVES)
+    k(c) = (found(c) + CLASS_PRIOR_POSITIVES) / (sum over b of g(b) promised(c, b) + CLASS_PRIOR_POSITIVES),   g(b) =
+    (found(b) + OVERALL_PRIOR_POSITIVES) / (promised(b) + OVERALL_PRIOR_POSITIVES)
 
 These are posterior means of a rate whose prior is Gamma and whose counts are Poisson (Gelman et al., Bayesian Data
 Analysis, 3rd ed., sec. 2.6): a class and band is drawn to its class, that to all classes, and these to 1. Older answers
@@ -24,20 +25,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from annotator.store.database.database import Database
-from annotator.store.labels import promises
-from annotator.store.labels.promises import Answers, Since
+from annotator.store.labels import prediction_outcomes
+from annotator.store.labels.prediction_outcomes import OutcomesSince, ScoredAnswers
 
-BANDS = np.array([0.05, 0.2, 0.5])  # bounds between bands of the probability: how deep in the ranking a cell lies
-OWN, ALL = 4.0, 16.0  # promised positives that the prior weighs as much as: of a class, and of all
-HALF_LIFE = 10.0  # positives promised of a class since an answer, after which it counts half; of all, four times that
-CERTAIN = 0.99  # a corrected probability is at most this, or the model's own
-KEPT_FOR = 80.0  # positives that the account promised since an answer, after which it counts half
-AT_ONCE = 500  # answers that are held against the same account when all are read anew
-B = BANDS.size + 1
+BAND_BOUNDS = np.array([0.05, 0.2, 0.5])  # bounds between bands of the probability: how deep in the ranking a cell lies
+# promised positives that the prior weighs as much as: of a class, and of all
+CLASS_PRIOR_POSITIVES, OVERALL_PRIOR_POSITIVES = (4.0, 16.0)
+# positives promised of a class since an answer, after which it counts half; of all, four times that
+HALF_LIFE_POSITIVES = 10.0
+MAX_CORRECTED_PROBABILITY = 0.99  # a corrected probability is at most this, or the model's own
+PROMISE_HALF_LIFE_POSITIVES = 80.0  # positives that the account promised since an answer, after which it counts half
+ANSWERS_PER_STEP = 500  # answers that are held against the same account when all are read anew
+BAND_COUNT = BAND_BOUNDS.size + 1
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class PromiseRecord:
     """What the account promised of one kind of action, before the answers were known, and what came.
 
     Attributes:
@@ -49,17 +52,17 @@ class Kept:
 
     @property
     def ratios(self) -> np.ndarray:
-        """Return found over promised, (B,), drawn to 1 as by ALL promised positives."""
-        return (self.found + ALL) / (self.promised + ALL)
+        """Return found over promised, (B,), drawn to 1 as by OVERALL_PRIOR_POSITIVES promised positives."""
+        return (self.found + OVERALL_PRIOR_POSITIVES) / (self.promised + OVERALL_PRIOR_POSITIVES)
 
-    def followed_by(self, band: np.ndarray, worth: np.ndarray, present: np.ndarray) -> "Kept":
+    def with_later_cells(self, band: np.ndarray, worth: np.ndarray, present: np.ndarray) -> "PromiseRecord":
         """Return the sums with later cells (n,): the band of each, what the account promised, and what came."""
-        fades = 0.5 ** (worth.sum() / KEPT_FOR)
-        promised, found = np.bincount(band, worth, B), np.bincount(band, present, B)
-        return Kept(self.promised * fades + promised, self.found * fades + found)
+        fades = 0.5 ** (worth.sum() / PROMISE_HALF_LIFE_POSITIVES)
+        promised, found = np.bincount(band, worth, BAND_COUNT), np.bincount(band, present, BAND_COUNT)
+        return PromiseRecord(self.promised * fades + promised, self.found * fades + found)
 
 
-NOTHING_KEPT = Kept(np.zeros(B), np.zeros(B))
+EMPTY_RECORD = PromiseRecord(np.zeros(BAND_COUNT), np.zeros(BAND_COUNT))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,61 +73,72 @@ class Account:
         newest: The last decision that it includes.
         answers: The answers that it is made of.
         ratios: (K + 1, B) found over promised of the K classes with answers in grids, and last of all classes.
-        known: Class id -> its row of `ratios`.
+        row_by_class: Class id -> its row of `ratios`.
         grids, images: What was kept of promises for grids, and for images answered as a whole.
-        barren: Class id -> tiles of it in a row, the newest ones, that were no positives.
-        asked: Class id -> tiles of it that were answered in grids.
+        tiles_without_positive: Class id -> tiles of it in a row, the newest ones, that were no positives.
+        answered_tiles: Class id -> tiles of it that were answered in grids.
         relabels: State before -> (answers that were asked again, those of them that changed).
     """
 
     newest: int
-    answers: Answers
+    answers: ScoredAnswers
     ratios: np.ndarray
-    known: Mapping[int, int]
-    grids: Kept
-    images: Kept
-    barren: Mapping[int, int]
-    asked: Mapping[int, int]
+    row_by_class: Mapping[int, int]
+    grids: PromiseRecord
+    images: PromiseRecord
+    tiles_without_positive: Mapping[int, int]
+    answered_tiles: Mapping[int, int]
     relabels: Mapping[int, tuple[int, int]]
 
     @classmethod
-    def build(cls, answers: Answers, since: Since | None = None) -> "Account":
+    def build(cls, answers: ScoredAnswers, since: OutcomesSince | None = None) -> "Account":
         """Return the account of these answers, read from the beginning, and of the relabels in `since`."""
-        account = cls._of(Answers.build([]), 0, {}, NOTHING_KEPT, NOTHING_KEPT)
-        for start in range(0, len(answers.score), AT_ONCE):
-            part = Answers(**{name: values[start : start + AT_ONCE] for name, values in vars(answers).items()})
-            account = account.followed_by(Since(0, part, {}))
-        return account if since is None else account.followed_by(replace(since, answers=Answers.build([])))
+        account = cls._compute(ScoredAnswers.from_rows([]), 0, {}, EMPTY_RECORD, EMPTY_RECORD)
+        for start in range(0, len(answers.score), ANSWERS_PER_STEP):
+            part = ScoredAnswers(
+                **{name: values[start : start + ANSWERS_PER_STEP] for name, values in vars(answers).items()}
+            )
+            account = account.with_later_answers(OutcomesSince(0, part, {}))
+        return (
+            account
+            if since is None
+            else account.with_later_answers(replace(since, answers=ScoredAnswers.from_rows([])))
+        )
 
-    def followed_by(self, since: Since) -> "Account":
+    def with_later_answers(self, since: OutcomesSince) -> "Account":
         """Return the account with what happened since it was made."""
         later, kept = since.answers, {}
         band, worth = (
-            np.searchsorted(BANDS, later.score, side="right"),
-            self._worth(later.class_id.tolist(), later.score),
+            np.searchsorted(BAND_BOUNDS, later.score, side="right"),
+            self._correct(later.class_id.tolist(), later.score),
         )
         for name, before, rows in (("grids", self.grids, later.in_grid), ("images", self.images, ~later.in_grid)):
-            kept[name] = before.followed_by(band[rows], worth[rows], later.present[rows])
-        relabels = _added(self.relabels, since.relabels)
-        return self._of(self.answers.followed_by(later), since.newest, relabels, **kept)
+            kept[name] = before.with_later_cells(band[rows], worth[rows], later.present[rows])
+        relabels = _add_relabels(self.relabels, since.relabels)
+        return self._compute(self.answers.extend_with(later), since.newest, relabels, **kept)
 
     @classmethod
-    def _of(
-        cls, answers: Answers, newest: int, relabels: Mapping[int, tuple[int, int]], grids: Kept, images: Kept
+    def _compute(
+        cls,
+        answers: ScoredAnswers,
+        newest: int,
+        relabels: Mapping[int, tuple[int, int]],
+        grids: PromiseRecord,
+        images: PromiseRecord,
     ) -> "Account":
         rows = np.flatnonzero(answers.in_grid)
         rows = rows[np.argsort(answers.class_id[rows], kind="stable")]  # class by class, oldest first
         class_ids, starts, asked = np.unique(answers.class_id[rows], return_index=True, return_counts=True)
         score, present = answers.score[rows], answers.present[rows]
-        band, place = np.searchsorted(BANDS, score, side="right"), np.repeat(np.arange(len(class_ids)), asked)
-        cell = place * B + band
+        band, place = np.searchsorted(BAND_BOUNDS, score, side="right"), np.repeat(np.arange(len(class_ids)), asked)
+        cell = place * BAND_COUNT + band
         so_far = score.cumsum()
-        fades = 0.5 ** ((so_far[starts + asked - 1][place] - so_far) / HALF_LIFE)
-        promised = np.bincount(cell, fades * score, len(class_ids) * B).reshape(-1, B)
-        found = np.bincount(cell, fades * present, len(class_ids) * B).reshape(-1, B)
-        of_all = _of_all(answers)
-        of_own = (found.sum(1) + OWN) / ((of_all * promised).sum(1) + OWN)
-        of_class = (found + OWN * of_all * of_own[:, None]) / (promised + OWN)
+        fades = 0.5 ** ((so_far[starts + asked - 1][place] - so_far) / HALF_LIFE_POSITIVES)
+        promised = np.bincount(cell, fades * score, len(class_ids) * BAND_COUNT).reshape(-1, BAND_COUNT)
+        found = np.bincount(cell, fades * present, len(class_ids) * BAND_COUNT).reshape(-1, BAND_COUNT)
+        of_all = _compute_overall_ratios(answers)
+        of_own = (found.sum(1) + CLASS_PRIOR_POSITIVES) / ((of_all * promised).sum(1) + CLASS_PRIOR_POSITIVES)
+        of_class = (found + CLASS_PRIOR_POSITIVES * of_all * of_own[:, None]) / (promised + CLASS_PRIOR_POSITIVES)
         last = np.full(len(class_ids), -1)
         np.maximum.at(last, place[present], np.flatnonzero(present))
         barren = np.minimum(starts + asked - 1 - last, asked)
@@ -134,49 +148,53 @@ class Account:
             dict(zip(known, barren.tolist(), strict=True)), dict(zip(known, asked.tolist(), strict=True)), relabels,
         )  # fmt: skip
 
-    def worth_in_grid(self, class_id: int, probabilities: np.ndarray) -> np.ndarray:
+    def correct_for_grid(self, class_id: int, probabilities: np.ndarray) -> np.ndarray:
         """Return what probabilities (n,) of a class are worth in a grid, (n,) in [0, 1]."""
-        return self._worth([class_id], probabilities, self.grids)
+        return self._correct([class_id], probabilities, self.grids)
 
-    def worth_on_image(self, class_ids: Sequence[int], probabilities: np.ndarray) -> np.ndarray:
+    def correct_for_image(self, class_ids: Sequence[int], probabilities: np.ndarray) -> np.ndarray:
         """Return what probabilities (n,) are worth on an image that is answered in all these classes, (n,) in [0, 1].
 
         Args:
             class_ids: (n,) the class of each.
             probabilities: As the model gives them; nan counts as 0.
         """
-        return self._worth(class_ids, probabilities, self.images)
+        return self._correct(class_ids, probabilities, self.images)
 
-    def _worth(self, class_ids: Sequence[int], probabilities: np.ndarray, kept: Kept | None = None) -> np.ndarray:
-        rows = np.array([self.known.get(class_id, -1) for class_id in class_ids], np.intp)
+    def _correct(
+        self, class_ids: Sequence[int], probabilities: np.ndarray, record: PromiseRecord | None = None
+    ) -> np.ndarray:
+        rows = np.array([self.row_by_class.get(class_id, -1) for class_id in class_ids], np.intp)
         known = np.nan_to_num(np.asarray(probabilities, np.float64))
-        band = np.searchsorted(BANDS, known, side="right")
-        worth = known * self.ratios[rows, band] * (1.0 if kept is None else kept.ratios[band])
-        return np.minimum(worth, np.maximum(CERTAIN, known))
+        band = np.searchsorted(BAND_BOUNDS, known, side="right")
+        worth = known * self.ratios[rows, band] * (1.0 if record is None else record.ratios[band])
+        return np.minimum(worth, np.maximum(MAX_CORRECTED_PROBABILITY, known))
 
 
-class _Newest:
+class _NewestAccount:
     """The newest account of a project; threads share it, and bring it up to date under its lock."""
 
     def __init__(self):
-        self.lock, self.account = threading.Lock(), Account.build(Answers.build([]))
+        self.lock, self.account = threading.Lock(), Account.build(ScoredAnswers.from_rows([]))
 
 
-def account_of(db: Database) -> Account:
+def load_account(db: Database) -> Account:
     """Return the account of the project up to now; what was taken back is not in it."""
-    newest = db.caches.get("account", "", _Newest, 1)
+    newest = db.caches.get("account", "", _NewestAccount, 1)
     with newest.lock:
         known = newest.account
-        since = promises.answers_since(db, known.newest)
+        since = prediction_outcomes.load_since(db, known.newest)
         if since.taken_back:
-            since = promises.answers_since(db, 0)
+            since = prediction_outcomes.load_since(db, 0)
             newest.account = Account.build(since.answers, since)
         elif since.newest > known.newest:
-            newest.account = known.followed_by(since) if known.newest else Account.build(since.answers, since)
+            newest.account = known.with_later_answers(since) if known.newest else Account.build(since.answers, since)
         return newest.account
 
 
-def _added(some: Mapping[int, tuple[int, int]], others: Mapping[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+def _add_relabels(
+    some: Mapping[int, tuple[int, int]], others: Mapping[int, tuple[int, int]]
+) -> dict[int, tuple[int, int]]:
     """Return the sums of relabels and changes, state by state."""
     result = dict(some)
     for state, (relabels, changed) in others.items():
@@ -185,9 +203,11 @@ def _added(some: Mapping[int, tuple[int, int]], others: Mapping[int, tuple[int, 
     return result
 
 
-def _of_all(answers: Answers) -> np.ndarray:
-    """Return found over promised in each band over all classes, (B,), drawn to 1 as by ALL promised positives."""
+def _compute_overall_ratios(answers: ScoredAnswers) -> np.ndarray:
+    """Return (B,) found over promised per band, over all classes, drawn to 1 by OVERALL_PRIOR_POSITIVES."""
     score, present = answers.score[answers.in_grid], answers.present[answers.in_grid]
-    band, so_far = np.searchsorted(BANDS, score, side="right"), score.cumsum()
-    fades = 0.5 ** ((score.sum() - so_far) / (4 * HALF_LIFE))
-    return (np.bincount(band, fades * present, B) + ALL) / (np.bincount(band, fades * score, B) + ALL)
+    band, so_far = np.searchsorted(BAND_BOUNDS, score, side="right"), score.cumsum()
+    fades = 0.5 ** ((score.sum() - so_far) / (4 * HALF_LIFE_POSITIVES))
+    return (np.bincount(band, fades * present, BAND_COUNT) + OVERALL_PRIOR_POSITIVES) / (
+        np.bincount(band, fades * score, BAND_COUNT) + OVERALL_PRIOR_POSITIVES
+    )

@@ -1,7 +1,8 @@
 """Candidate actions and their acquisition value: grids, whole images and single clicks.
 
 The acquisition value of an action is the number of labels it is expected to finish: a positive counts 1, a cell ruled
-out RULED_OUT, and what the model learns counts as a fraction of a label. It is divided by the seconds this annotator
+out RULED_OUT_VALUE, and what the model learns counts as a fraction of a label. It is divided by the seconds this
+annotator
 needs (snapshot/time_model.py) and by a price per press.
 """
 
@@ -11,34 +12,36 @@ from itertools import islice
 
 import numpy as np
 
-from annotator.queues import grid
+from annotator.queues import grid_queue
 from annotator.queues.autopilot.account import Account
-from annotator.queues.event_tiles import MOST, EventTilesOf, speaks_for_others
-from annotator.queues.grid import Out
+from annotator.queues.event_tiles import MAX_IMAGES_PER_TILE, EventTilesFactory, applies_to_event
+from annotator.queues.grid_queue import UnavailableCells
 from annotator.records import PRESENT
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
 from annotator.store.database.database import Database
-from annotator.store.events import stored as stored_events
+from annotator.store.events import stored_events
 from annotator.store.labels import auto_accepted, decisions
 
-SIZES = (12, 24, 48, 96)  # tiles of a grid, unless the person's grid has room for fewer
-NEW = 24  # tiles of the largest grid of a class of which people have answered fewer cells
-PRESS = 1.0  # seconds that a press counts beyond its time
-CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
-EVENT_CLASSES_TRIED = 8  # the same where tiles stand for events, which are looked up for each class
-IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
-RULED_OUT = 0.002  # value of a cell ruled out, in labels
-SURE, SURE_AMONG = 0.8, 5000  # probability from which the model is sure; cells of a class that are read
-FIRST = 2.0  # value, in labels, of the first example of a class: from then on a model looks for the others
-SEARCHED = 3  # classes without an example whose grids are evaluated, the likeliest first
-UNUSUAL = 192  # unusual images that are searched before random ones
-PRIOR_HALF_LIFE = 20  # images that were asked about since an image, after which it counts half
-LEARNING = 0.25  # value, in labels, of an answer to a cell of maximum uncertainty, while nothing is decided
+GRID_SIZES = (12, 24, 48, 96)  # tiles of a grid, unless the person's grid has room for fewer
+NEW_CLASS_TILES = 24  # tiles of the largest grid of a class of which people have answered fewer cells
+PRESS_PENALTY_SECONDS = 1.0  # that a press counts beyond its time
+MAX_CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
+MAX_EVENT_CLASSES_TRIED = 8  # the same where tiles stand for events, which are looked up for each class
+MAX_IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
+RULED_OUT_VALUE = 0.002  # value of a cell ruled out, in labels
+# probability from which the model is sure; cells of a class that are read
+SURE_PROBABILITY, SURE_SAMPLE_CELLS = (0.8, 5000)
+# value, in labels, of the first example of a class: from then on a model looks for the others
+FIRST_EXAMPLE_VALUE = 2.0
+MAX_CLASSES_SEARCHED = 3  # classes without an example whose grids are evaluated, the likeliest first
+MAX_UNUSUAL_IMAGES = 192  # unusual images that are searched before random ones
+PRIOR_HALF_LIFE_IMAGES = 20  # images that were asked about since an image, after which it counts half
+LEARNING_VALUE = 0.25  # value, in labels, of an answer to a cell of maximum uncertainty, while nothing is decided
 
 
-Others = Mapping[int, Sequence[tuple[int, float | None]]]
-NOTHING_BEHIND: Mapping[int, Mapping[int, float]] = {}
+EventImages = Mapping[int, Sequence[tuple[int, float | None]]]
+NO_EVENT_IMAGES: Mapping[int, Mapping[int, float]] = {}
 
 
 @dataclass(frozen=True)
@@ -50,71 +53,74 @@ class Candidate:
             again).
         class_id: Of a grid; 0 for a whole image and for a click.
         cells: (image id, probability or None) of a grid; of the other kinds their one image.
-        positives: Expected new positives.
-        decided: How many cells it settles.
-        changes: Expected presses besides Enter.
-        learning: What the model learns, in labels.
+        expected_positives: Expected new positives.
+        decided_cells: How many cells it settles.
+        expected_presses: Expected presses besides Enter.
+        learning_value: What the model learns, in labels.
         seconds: Expected time of this annotator.
         reason: Why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is. Of a search
             "random" where its images are, "" where they are unusual ones.
         start_present: Relabel: the answers in question are "present".
-        implied: Expected positives of other classes that follow from these (relations of classes); they take no time.
-        others: Image of a tile -> the other images of its event that the tile stands for, with their probabilities. Of
+        implied_positives: Expected positives of other classes that follow from these (relations of classes); they
+            take no time.
+        event_images: Image of a tile -> the other images of its event that the tile stands for, with their
+            probabilities. Of
             an image answered as a whole: the other images of its event, without probabilities.
     """
 
     kind: str
     class_id: int
     cells: Sequence[tuple[int, float | None]]
-    positives: float
-    decided: int
-    changes: float
-    learning: float
+    expected_positives: float
+    decided_cells: int
+    expected_presses: float
+    learning_value: float
     seconds: float
     reason: str = ""
     start_present: bool = False
-    implied: float = 0.0
-    others: Others = field(default_factory=dict[int, Sequence[tuple[int, float | None]]])
+    implied_positives: float = 0.0
+    event_images: EventImages = field(default_factory=dict[int, Sequence[tuple[int, float | None]]])
 
     @property
     def value(self) -> float:
         """Return the acquisition value, in labels."""
-        ruled_out = RULED_OUT * max(0.0, self.decided - self.positives)
-        return self.positives + self.implied + ruled_out + self.learning
+        ruled_out = RULED_OUT_VALUE * max(0.0, self.decided_cells - self.expected_positives)
+        return self.expected_positives + self.implied_positives + ruled_out + self.learning_value
 
     @property
     def positives_per_second(self) -> float:
         """Return the expected positives divided by the seconds."""
-        return self.positives / self.seconds
+        return self.expected_positives / self.seconds
 
     @property
     def value_per_second(self) -> float:
-        """Return the acquisition value divided by the seconds, with PRESS more seconds for each press."""
-        presses = 1 if self.kind == "click" else 1 + self.changes
-        return self.value / (self.seconds + PRESS * presses)
+        """Return the acquisition value per second, with PRESS_PENALTY_SECONDS added for each press."""
+        presses = 1 if self.kind == "click" else 1 + self.expected_presses
+        return self.value / (self.seconds + PRESS_PENALTY_SECONDS * presses)
 
 
-def sizes_within(tiles: int | None) -> tuple[int, ...]:
-    """Return the numbers of tiles that are tried: SIZES below `tiles`, and `tiles`, at most the largest of SIZES.
+def choose_sizes(max_tiles: int | None) -> tuple[int, ...]:
+    """Return the numbers of tiles that are tried: GRID_SIZES below `tiles`, and `tiles`, at most the largest of
+        GRID_SIZES.
 
-    None: all SIZES.
+    None: all GRID_SIZES.
     """
-    if tiles is None:
-        return SIZES
-    most = min(tiles, SIZES[-1])
-    return (*(size for size in SIZES if size < most), most)
+    if max_tiles is None:
+        return GRID_SIZES
+    most = min(max_tiles, GRID_SIZES[-1])
+    return (*(size for size in GRID_SIZES if size < most), most)
 
 
-def grid_candidates(
+def propose_grids(
     snapshot: Snapshot,
     time_model: TimeModel,
-    out: Out,
+    unavailable_cells: UnavailableCells,
     open_share: float,
     answers: Mapping[int, int],
     account: Account,
-    tiles: int | None = None,
-    event_tiles: EventTilesOf | None = None,
-    implied: "Implied | None" = None,
+    max_tiles: int | None = None,
+    event_tiles: EventTilesFactory | None = None,
+    count_implied: "ImpliedCounter | None" = None,
 ) -> Iterator[Candidate]:
     """Yield the best grid of every class with enough expected positives.
 
@@ -123,46 +129,49 @@ def grid_candidates(
     Args:
         snapshot: The predictions, and what was decided since.
         time_model: The seconds of this annotator.
-        out: The images and cells that the page is not given.
+        unavailable_cells: The images and cells that the page is not given.
         open_share: Fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it.
         answers: Class id -> cells that people have answered. A grid asks for no more than that, or NEW: what is asked
             later is chosen by a model that knows twice as much.
         account: What the probabilities are worth.
-        tiles: How many tiles a grid may have; None: any of SIZES.
+        max_tiles: How many tiles a grid may have; None: any of GRID_SIZES.
         event_tiles: Where tiles may stand for events, those of a class.
-        implied: What a positive of a class settles beside it; None in a project without relations of classes.
+        count_implied: What a positive of a class settles beside it; None in a project without relations of classes.
     """
-    sizes = sizes_within(tiles)
-    finds, tried = grid.finds_of(snapshot, out, sizes[0]), EVENT_CLASSES_TRIED if event_tiles else CLASSES_TRIED
+    sizes = choose_sizes(max_tiles)
+    finds, tried = (
+        grid_queue.estimate_positives(snapshot, unavailable_cells, sizes[0]),
+        MAX_EVENT_CLASSES_TRIED if event_tiles else MAX_CLASSES_TRIED,
+    )
     for class_id in sorted(finds, key=lambda class_id: (-finds[class_id], class_id))[:tried]:
-        column = snapshot.delta.column(class_id)
+        column = snapshot.delta.find_column(class_id)
         if column is None:
             continue
-        excluded, others = out.images(class_id), {}
-        source = grid.ranked(snapshot, column, excluded)
+        excluded, others = unavailable_cells.get_unavailable_images(class_id), {}
+        source = grid_queue.iterate_ranked_cells(snapshot, column, excluded)
         if event_tiles:
             grouped = event_tiles(class_id, excluded)
-            source, others = grouped.first_of_events(source), grouped.others
+            source, others = grouped.group_by_event(source), grouped.others
         cells = list(islice(source, sizes[-1]))
-        most = max(NEW, answers.get(class_id, 0))
+        most = max(NEW_CLASS_TILES, answers.get(class_id, 0))
         front_cells = [cells[:size] for size in sizes if size == sizes[0] or (size <= most and len(cells) > size // 2)]
-        more = None if implied is None else implied(class_id, [image_id for image_id, _ in cells])
+        more = None if count_implied is None else count_implied(class_id, [image_id for image_id, _ in cells])
         candidates = [
-            grid_candidate(class_id, front, time_model, open_share, account, others, more)
+            build_grid_candidate(class_id, front, time_model, open_share, account, others, more)
             for front in front_cells
             if front
         ]
         if candidates:
-            yield max(candidates, key=_value_per_second)
+            yield max(candidates, key=_get_value_per_second)
 
 
-def grid_candidate(
+def build_grid_candidate(
     class_id: int,
     cells: Sequence[tuple[int, float]],
     time_model: TimeModel,
     open_share: float,
     account: Account,
-    others: Others,
+    event_images: EventImages,
     implied: np.ndarray | None = None,
 ) -> Candidate:
     """Return the candidate of a grid of these cells, (image id, probability).
@@ -171,35 +180,39 @@ def grid_candidate(
         class_id: The class of the grid.
         cells: The tiles.
         time_model: The seconds of this annotator.
-        open_share: As of `grid_candidates`.
-        account: As of `grid_candidates`.
-        others: As of Candidate; also of images that are not among the tiles. They take no time, and nothing is learned
+        open_share: As of `propose_grids`.
+        account: As of `propose_grids`.
+        event_images: As of Candidate; also of images that are not among the tiles. They take no time, and nothing is
+            learned
             from images that look like one that is answered. Unlikely ones are answered only where their tile is absent.
         implied: (n,) or more, the open classes that a positive of each tile would settle as present; None: none.
     """
-    tile_of = {image_id: chance for image_id, chance in cells if image_id in others}
-    others = {image_id: others[image_id] for image_id in tile_of}
-    behind = np.array([chance for pairs in others.values() for _, chance in pairs], np.float64)
-    spoken_for = [speaks_for_others(tile_of[tile], True) for tile, pairs in others.items() for _ in pairs]
+    tile_of = {image_id: chance for image_id, chance in cells if image_id in event_images}
+    event_images = {image_id: event_images[image_id] for image_id in tile_of}
+    behind = np.array([chance for pairs in event_images.values() for _, chance in pairs], np.float64)
+    spoken_for = [applies_to_event(tile_of[tile], True) for tile, pairs in event_images.items() for _ in pairs]
     given = np.concatenate([np.array([chance for _, chance in cells], np.float64), behind])
-    probabilities = account.worth_in_grid(class_id, given)
+    probabilities = account.correct_for_grid(class_id, given)
     shown = probabilities[: len(cells)]
     found = float(shown.sum() + probabilities[len(cells) :][np.array(spoken_for, bool)].sum())
     changes = min(float(shown.sum()), len(cells) - float(shown.sum()))
-    seconds, learning = time_model.grid(len(cells), changes), _learning(shown, open_share)
+    seconds, learning = (
+        time_model.estimate_grid_seconds(len(cells), changes),
+        _estimate_learning_value(shown, open_share),
+    )
     numbers = (found, len(probabilities), changes, learning, seconds)
     beside = 0.0 if implied is None else float((shown * implied[: len(cells)]).sum())
-    return Candidate("grid", class_id, cells, *numbers, implied=beside, others=others)
+    return Candidate("grid", class_id, cells, *numbers, implied_positives=beside, event_images=event_images)
 
 
-Implied = Callable[[int, Sequence[int]], np.ndarray]
+ImpliedCounter = Callable[[int, Sequence[int]], np.ndarray]
 """(class id, image ids (n,)) -> (n,): how many other open classes a positive would settle as present on each."""
 
-Worth = Callable[[Sequence[dict[int, float]]], Sequence[dict[int, float]]]
+ProbabilityCorrector = Callable[[Sequence[dict[int, float]]], Sequence[dict[int, float]]]
 """What the probabilities of the open classes of images are worth: for each, class id -> probability."""
 
 
-def unseen_rates(
+def estimate_unseen_rates(
     counts: Mapping[int, tuple[int, int, int]], has_model: Callable[[int], bool], ruled_out: Collection[int] = ()
 ) -> dict[int, float]:
     """Return the share of the images that is expected to show each class of which there is no example and no model.
@@ -213,23 +226,24 @@ def unseen_rates(
         ruled_out: Classes that people take as absent (quality/rule_out.py): nobody looks for them.
     """
     return {
-        class_id: 0.5 / (absent + NEW)
+        class_id: 0.5 / (absent + NEW_CLASS_TILES)
         for class_id, (present, absent, _) in counts.items()
         if not present and class_id not in ruled_out and not has_model(class_id)
     }
 
 
-def search_candidates(
+def propose_searches(
     rates: Mapping[int, float],
     draw: Callable[[int, int, bool], Sequence[int]],
     searched: Mapping[int, int],
     time_model: TimeModel,
     answers: Mapping[int, int],
-    tiles: int | None = None,
+    max_tiles: int | None = None,
 ) -> Iterator[Candidate]:
-    """Yield the best grid for each of the SEARCHED likeliest classes without an example.
+    """Yield the best grid for each of the MAX_CLASSES_SEARCHED likeliest classes without an example.
 
-    Unusual images come first, which show rare classes more often. After UNUSUAL of them every other grid is of random
+    Unusual images come first, which show rare classes more often. After MAX_UNUSUAL_IMAGES of them every other grid
+    is of random
     images: these also say how many images show the class at most.
 
     Args:
@@ -237,37 +251,39 @@ def search_candidates(
         draw: Returns up to so many images whose cell of a class is open and free: random ones, or unusual ones first.
         searched: Class id -> unusual images that were answered absent.
         time_model: The seconds of this annotator.
-        answers: As of `grid_candidates`.
-        tiles: As of `grid_candidates`.
+        answers: As of `propose_grids`.
+        max_tiles: As of `propose_grids`.
     """
-    sizes = sizes_within(tiles)
-    for class_id in sorted(rates, key=lambda class_id: (-rates[class_id], class_id))[:SEARCHED]:
-        most = max(NEW, answers.get(class_id, 0))
-        is_random = searched.get(class_id, 0) >= UNUSUAL and searched[class_id] > answers[class_id] / 2
+    sizes = choose_sizes(max_tiles)
+    for class_id in sorted(rates, key=lambda class_id: (-rates[class_id], class_id))[:MAX_CLASSES_SEARCHED]:
+        most = max(NEW_CLASS_TILES, answers.get(class_id, 0))
+        is_random = searched.get(class_id, 0) >= MAX_UNUSUAL_IMAGES and searched[class_id] > answers[class_id] / 2
         drawn = draw(class_id, max(size for size in sizes if size == sizes[0] or size <= most), is_random)
         fronts = [drawn[:size] for size in sizes if size == sizes[0] or len(drawn) > size // 2]
-        candidates = [_search_candidate(class_id, front, rates[class_id], time_model) for front in fronts if front]
+        candidates = [
+            _build_search_candidate(class_id, front, rates[class_id], time_model) for front in fronts if front
+        ]
         if candidates:
-            yield replace(max(candidates, key=_value_per_second), reason="random" if is_random else "")
+            yield replace(max(candidates, key=_get_value_per_second), reason="random" if is_random else "")
 
 
-def _search_candidate(class_id: int, image_ids: Sequence[int], rate: float, time_model: TimeModel) -> Candidate:
+def _build_search_candidate(class_id: int, image_ids: Sequence[int], rate: float, time_model: TimeModel) -> Candidate:
     tiles, positives = len(image_ids), rate * len(image_ids)
-    cells, learning = [(image_id, None) for image_id in image_ids], FIRST * float(1 - np.exp(-positives))
-    seconds = time_model.grid(tiles, positives)
+    cells, learning = [(image_id, None) for image_id in image_ids], FIRST_EXAMPLE_VALUE * float(1 - np.exp(-positives))
+    seconds = time_model.estimate_grid_seconds(tiles, positives)
     return Candidate("search", class_id, cells, positives, tiles, positives, learning, seconds)
 
 
-def image_candidates(
+def propose_images(
     db: Database,
     snapshot: Snapshot,
     time_model: TimeModel,
-    images_out: Collection[int],
+    unavailable_image_ids: Collection[int],
     open_share: float,
     unlabeled: Sequence[int],
     prior: "PositivePrior",
-    worth: Worth,
-    guessed_from: float | None = None,
+    correct: ProbabilityCorrector,
+    preset_threshold: float | None = None,
     *,
     in_events: bool = False,
 ) -> Iterator[Candidate]:
@@ -277,40 +293,52 @@ def image_candidates(
         db: The project's database.
         snapshot: The predictions, and what was decided since.
         time_model: The seconds of this annotator.
-        images_out: Images that are leased, in hand or passed.
+        unavailable_image_ids: Images that are leased, in hand or passed.
         open_share: Fraction of all cells that is undecided, 0 to 1.
         unlabeled: Images without a known positive, tried besides the likeliest ones.
         prior: P(a class) of images without a known positive.
-        worth: What the probabilities of images' open classes are worth.
-        guessed_from: As of `image_candidate`.
+        correct: What the probabilities of images' open classes are worth.
+        preset_threshold: As of `build_image_candidate`.
         in_events: The project has events: an image is answered together with the others of its event.
     """
-    rows = snapshot.rankings.by_image[:IMAGES_TRIED]
+    rows = snapshot.rankings.by_image[:MAX_IMAGES_TRIED]
     likeliest = snapshot.predictions.image_ids[rows[rows >= 0]].tolist()
-    image_ids = [image_id for image_id in dict.fromkeys([*likeliest, *unlabeled]) if image_id not in images_out]
+    image_ids = [
+        image_id for image_id in dict.fromkeys([*likeliest, *unlabeled]) if image_id not in unavailable_image_ids
+    ]
     whole, clicks = [], []
-    opened = list(open_cells(db, snapshot, image_ids))
-    all_corrected = worth([probabilities for _, probabilities, _ in opened])
-    behind = _behind(db, snapshot, [image_id for image_id, _, _ in opened], images_out, worth) if in_events else {}
+    opened = list(iterate_open_cells(db, snapshot, image_ids))
+    all_corrected = correct([probabilities for _, probabilities, _ in opened])
+    behind = (
+        _correct_event_images(db, snapshot, [image_id for image_id, _, _ in opened], unavailable_image_ids, correct)
+        if in_events
+        else {}
+    )
     for (image_id, probabilities, has_positive), corrected in zip(opened, all_corrected, strict=True):
-        least = 0.0 if has_positive else prior.any_of(probabilities)
-        more = {"least": least, "guessed_from": guessed_from, "behind": behind.get(image_id, {})}
-        whole.append(image_candidate(image_id, corrected, time_model, open_share, **more))
+        least = 0.0 if has_positive else prior.compute_any_probability(probabilities)
+        more = {"min_positives": least, "preset_threshold": preset_threshold, "event_images": behind.get(image_id, {})}
+        whole.append(build_image_candidate(image_id, corrected, time_model, open_share, **more))
         if not has_positive:
-            clicks.append(click_candidate(image_id, corrected, time_model, open_share, least=least))
+            clicks.append(build_click_candidate(image_id, corrected, time_model, open_share, min_positives=least))
     for candidates in (whole, clicks):
         if candidates:
-            yield max(candidates, key=_value_per_second)
+            yield max(candidates, key=_get_value_per_second)
 
 
-def _behind(
-    db: Database, snapshot: Snapshot, image_ids: Sequence[int], images_out: Collection[int], worth: Worth
+def _correct_event_images(
+    db: Database,
+    snapshot: Snapshot,
+    image_ids: Sequence[int],
+    unavailable_image_ids: Collection[int],
+    correct: ProbabilityCorrector,
 ) -> dict[int, dict[int, dict[int, float]]]:
     """Return what the open cells of other images of events are worth: image -> other image -> class id -> worth."""
-    others = stored_events.others_of(db, image_ids, MOST)
-    free = {image_id for behind in others.values() for image_id in behind if image_id not in images_out}
-    opened = list(open_cells(db, snapshot, sorted(free)))
-    worth_of = dict(zip((image_id for image_id, _, _ in opened), worth([cells for _, cells, _ in opened]), strict=True))
+    others = stored_events.find_open_siblings(db, image_ids, MAX_IMAGES_PER_TILE)
+    free = {image_id for behind in others.values() for image_id in behind if image_id not in unavailable_image_ids}
+    opened = list(iterate_open_cells(db, snapshot, sorted(free)))
+    worth_of = dict(
+        zip((image_id for image_id, _, _ in opened), correct([cells for _, cells, _ in opened]), strict=True)
+    )
     return {
         image_id: {other: worth_of[other] for other in behind if other in worth_of}
         for image_id, behind in others.items()
@@ -325,25 +353,26 @@ class PositivePrior:
 
     Args:
         had_positive: Of images that were answered in every class, or asked for a single label, newest first: whether
-            they have a positive. Each weighs half as much as one that was answered PRIOR_HALF_LIFE images later: once
+            they have a positive. Each weighs half as much as one that was answered PRIOR_HALF_LIFE_IMAGES images
+            later: once
             those with something on them have been labeled, more and more of the others are empty.
         present: Class id -> how often people saw it.
     """
 
     def __init__(self, had_positive: Sequence[bool], present: dict[int, int]):
-        weights = 0.5 ** (np.arange(len(had_positive)) / PRIOR_HALF_LIFE)
+        weights = 0.5 ** (np.arange(len(had_positive)) / PRIOR_HALF_LIFE_IMAGES)
         # Adds one image without positives, as a prior.
         self.share = float(weights[np.array(had_positive, bool)].sum() / (weights.sum() + 1))
         self.frequency = {class_id: count + 0.5 for class_id, count in present.items()}
         self.total = sum(self.frequency.values())
 
-    def any_of(self, class_ids: Collection[int]) -> float:
+    def compute_any_probability(self, class_ids: Collection[int]) -> float:
         """Return the probability that at least one of these classes is present."""
         left = sum(self.frequency.get(class_id, 0.0) for class_id in class_ids) / max(self.total, 1e-9)
         return self.share * left / max(self.share * left + 1 - self.share, 1e-9)
 
 
-def open_cells(
+def iterate_open_cells(
     db: Database, snapshot: Snapshot, image_ids: Sequence[int]
 ) -> Iterator[tuple[int, dict[int, float], bool]]:
     """Yield each image that has an open cell: its id, its open cells, and whether people saw any class on it.
@@ -351,11 +380,11 @@ def open_cells(
     The open cells are given as class id -> probability, 0 without a model.
     """
     states: dict[int, dict[int, int]] = {}
-    for label in decisions.labels(db, image_ids):
+    for label in decisions.load_labels(db, image_ids):
         states.setdefault(label.image_id, {})[label.class_id] = label.state
-    accepted = auto_accepted.accepted_class_ids(db, image_ids)
+    accepted = auto_accepted.load_accepted_class_ids(db, image_ids)
     class_ids = snapshot.predictions.class_ids.tolist()
-    for image_id, row, in_run in zip(image_ids, *snapshot.predictions.rows(image_ids), strict=True):
+    for image_id, row, in_run in zip(image_ids, *snapshot.predictions.find_rows(image_ids), strict=True):
         if not in_run:
             continue
         answers = states.get(image_id, {})
@@ -370,21 +399,21 @@ def open_cells(
             yield image_id, open_, PRESENT in answers.values()
 
 
-def sharpness(snapshot: Snapshot) -> float:
-    """Return the share of the expected positives that lies in open cells of probability SURE or more."""
-    scores = snapshot.rankings.scores[:, :SURE_AMONG].astype(np.float32)
-    return float(scores[scores >= SURE].sum() / max(float(snapshot.rankings.expected.sum()), 1e-9))
+def compute_sharpness(snapshot: Snapshot) -> float:
+    """Return the share of the expected positives that lies in open cells of probability SURE_PROBABILITY or more."""
+    scores = snapshot.rankings.scores[:, :SURE_SAMPLE_CELLS].astype(np.float32)
+    return float(scores[scores >= SURE_PROBABILITY].sum() / max(float(snapshot.rankings.expected.sum()), 1e-9))
 
 
-def image_candidate(
+def build_image_candidate(
     image_id: int,
     probabilities: dict[int, float],
     time_model: TimeModel,
     open_share: float = 0.0,
     *,
-    least: float = 0.0,
-    guessed_from: float | None = None,
-    behind: Mapping[int, Mapping[int, float]] = NOTHING_BEHIND,
+    min_positives: float = 0.0,
+    preset_threshold: float | None = None,
+    event_images: Mapping[int, Mapping[int, float]] = NO_EVENT_IMAGES,
 ) -> Candidate:
     """Return the candidate of answering every open class of one image.
 
@@ -393,46 +422,59 @@ def image_candidate(
         probabilities: Class id -> probability, of the open classes.
         time_model: The seconds of this annotator.
         open_share: Fraction of all cells that is undecided, 0 to 1.
-        least: Lower bound on the expected positives.
-        guessed_from: From this probability on a class starts as present (snapshot/guesses.py); None: none does.
-        behind: The other images of its event, which get the same answers: image id -> class id -> probability, of the
+        min_positives: Lower bound on the expected positives.
+        preset_threshold: From this probability on a class starts as present (snapshot/preset_threshold.py); None: none
+            does.
+        event_images: The other images of its event, which get the same answers: image id -> class id -> probability,
+            of the
             open classes. Each is looked at as a tile is.
     """
     values = np.array(list(probabilities.values()))
-    preset = values >= (np.inf if guessed_from is None else guessed_from)
+    preset = values >= (np.inf if preset_threshold is None else preset_threshold)
     changes = float(np.where(preset, 1 - values, values).sum())
-    changes = max(changes, least - float(values[preset].sum()))
+    changes = max(changes, min_positives - float(values[preset].sum()))
     others = [
-        probability for cells in behind.values() for class_id, probability in cells.items() if class_id in probabilities
+        probability
+        for cells in event_images.values()
+        for class_id, probability in cells.items()
+        if class_id in probabilities
     ]
-    positives = max(float(values.sum()), least) + sum(others)
-    seconds, learning = time_model.image(len(values), changes), _learning(values, open_share)
-    seconds += len(behind) * time_model.tile
+    positives = max(float(values.sum()), min_positives) + sum(others)
+    seconds, learning = (
+        time_model.estimate_image_seconds(len(values), changes),
+        _estimate_learning_value(values, open_share),
+    )
+    seconds += len(event_images) * time_model.tile
     numbers = (positives, len(values) + len(others), changes, learning, seconds)
-    pairs = {image_id: [(other, None) for other in behind]} if behind else {}
-    return Candidate("image", 0, [(image_id, None)], *numbers, others=pairs)
+    pairs = {image_id: [(other, None) for other in event_images]} if event_images else {}
+    return Candidate("image", 0, [(image_id, None)], *numbers, event_images=pairs)
 
 
-def click_candidate(
-    image_id: int, probabilities: dict[int, float], time_model: TimeModel, open_share: float, *, least: float = 0.0
+def build_click_candidate(
+    image_id: int,
+    probabilities: dict[int, float],
+    time_model: TimeModel,
+    open_share: float,
+    *,
+    min_positives: float = 0.0,
 ) -> Candidate:
     """Return the candidate of naming one class of an image without known positives.
 
-    The arguments are those of `image_candidate`.
+    The arguments are those of `build_image_candidate`.
     """
     values = np.array(list(probabilities.values()))
-    positives = max(float(1 - np.prod(1 - values)), least)
-    learning = _learning(values, open_share) / len(values)
+    positives = max(float(1 - np.prod(1 - values)), min_positives)
+    learning = _estimate_learning_value(values, open_share) / len(values)
     return Candidate("click", 0, [(image_id, None)], positives, 1, positives, learning, time_model.click)
 
 
-def _learning(probabilities: np.ndarray, open_share: float) -> float:
+def _estimate_learning_value(probabilities: np.ndarray, open_share: float) -> float:
     """Return what the model learns from answers to cells with these probabilities (n,), in labels.
 
     Uncertainty sampling: Lewis and Gale, "A Sequential Algorithm for Training Text Classifiers", SIGIR 1994.
     """
-    return LEARNING * open_share * float((probabilities * (1 - probabilities)).sum())
+    return LEARNING_VALUE * open_share * float((probabilities * (1 - probabilities)).sum())
 
 
-def _value_per_second(candidate: Candidate) -> float:
+def _get_value_per_second(candidate: Candidate) -> float:
     return candidate.value_per_second

@@ -9,29 +9,27 @@ from typing import Any
 import numpy as np
 
 from annotator.quality import rule_out
-from annotator.queues import annotate, grid
-from annotator.queues.annotate import WorkItem
-from annotator.queues.autopilot import acquisition, wording
+from annotator.queues import grid_queue, image_queue
+from annotator.queues.autopilot import acquisition, action_texts
 from annotator.queues.autopilot.acquisition import Candidate
-from annotator.queues.autopilot.wording import Evidence
-from annotator.queues.grid import Grid, Out
+from annotator.queues.autopilot.action_texts import CandidateEvidence
+from annotator.queues.grid_queue import Grid, UnavailableCells
+from annotator.queues.image_queue import WorkItem
 from annotator.records import WantedActions, WantedGrids
 from annotator.roles import Right
-from annotator.snapshot.guesses import guessed_from
+from annotator.snapshot.preset_threshold import find_preset_threshold
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
 from annotator.store.database import authorization, versions
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import auto_accepted, cells
-from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels import counts as overview
-from annotator.store.labels.overlap import SOURCE
+from annotator.store.labels import auto_accepted, blind_visibility, label_cells, project_counts
+from annotator.store.labels.image_overlap import OVERLAP_SOURCE
 from annotator.store.people import blindness, leases
-from annotator.store.people.assignment import Taken
-from annotator.store.runs.prediction_evidence import in_words
+from annotator.store.people.assignment import UnavailableImages
+from annotator.store.runs.prediction_evidence import load_score_texts
 
-SOURCES = {
+SOURCE_BY_CANDIDATE = {
     ("image", ""): "suggestion",
     ("image", "random"): "random",
     ("image", "exploration"): "exploration",
@@ -40,26 +38,26 @@ SOURCES = {
 }
 """Source of the decisions by kind and reason of the candidate; of all others it is the kind."""
 
-_number = count(time_ns() // 1_000_000)
+_action_numbers = count(time_ns() // 1_000_000)
 
 
 @dataclass(frozen=True)
-class RulingOut:
+class RuleOutOffer:
     """The offer to rule out a class without an example (quality/rule_out.py).
 
     Attributes:
         class_id: The class.
         name: Its name.
-        absent: Random images that were answered absent.
+        absent_answers: Random images that were answered absent.
         images: How many images would count as absent.
-        at_most: The share of images that show it, at most, in percent, in words.
+        max_share_text: The share of images that show it, at most, in percent, in words.
     """
 
     class_id: int
     name: str
-    absent: int
+    absent_answers: int
     images: int
-    at_most: str
+    max_share_text: str
 
 
 @dataclass(frozen=True)
@@ -71,11 +69,11 @@ class Action:
             (every class of an image that others answer as well; nothing that is known of it is shown).
         source: Of the decisions that answer it: records.SOURCES.
         line: What it asks, what it brings and how long it takes, in words.
-        labels: Expected new positives; decided: cells settled; seconds: expected time of this annotator.
+        expected_positives: Expected new positives; decided: cells settled; seconds: expected time of this annotator.
         preset: Image: the classes that start as present.
         scores: Image and click: class id and probability of each open class, logged with the answer.
         models: Image: of the classes that start as present, what models from elsewhere say: class id, name, score.
-        others: What the other kinds would have brought, one line each.
+        alternatives: What the other kinds would have brought, one line each.
         ruling_out: Of a search: what ruling out its class would do; None where that is not offered.
         reason: Why it comes next, in words.
     """
@@ -84,26 +82,26 @@ class Action:
     kind: str
     source: str
     line: str
-    labels: float
-    decided: int
+    expected_positives: float
+    decided_cells: int
     seconds: float
     grid: Grid | None = None
     item: WorkItem | None = None
     preset: tuple[int, ...] = ()
     scores: tuple[tuple[int, float], ...] = ()
     models: tuple[tuple[int, str, float], ...] = ()
-    others: tuple[str, ...] = ()
-    ruling_out: RulingOut | None = None
+    alternatives: tuple[str, ...] = ()
+    ruling_out: RuleOutOffer | None = None
     reason: str = ""
 
 
-class Leasing:
+class ActionLeaser:
     """The maker of actions for one request; what it leases for one candidate is not free for the next.
 
     Attributes:
-        out: Cells of grids that are not free.
-        images_out: Images that are not free.
-        guessed_from: From this probability on a class of an image starts as present; None: none does.
+        unavailable_cells: Cells of grids that are not free.
+        unavailable_images: Images that are not free.
+        preset_threshold: From this probability on a class of an image starts as present; None: none does.
         account: What promises were worth so far.
         rates: Class id -> share of the images expected to show it, of the classes without an example.
     """
@@ -115,62 +113,66 @@ class Leasing:
         snapshot: Snapshot | None,
         time_model: TimeModel,
         rates: Mapping[int, float],
-        evidence: Evidence,
+        evidence: CandidateEvidence,
     ):
         self.db, self.wanted, self.snapshot, self.time_model = db, wanted, snapshot, time_model
         self.rates, self.evidence, self.names, self.account = rates, evidence, evidence.names, evidence.account
         self.grids = WantedGrids(
-            wanted.holder, wanted.annotator, None, acquisition.SIZES[-1], wanted.have, 1, wanted.passed
+            wanted.holder, wanted.annotator, None, acquisition.GRID_SIZES[-1], wanted.have, 1, wanted.passed
         )
-        self.out = Out.for_request(db, self.grids)
-        self.guessed_from = guessed_from(db)
+        self.unavailable_cells = UnavailableCells.for_request(db, self.grids)
+        self.preset_threshold = find_preset_threshold(db)
         self.passed = {image_id for image_id, _ in (*wanted.have, *wanted.passed)}
-        self.images_out = Taken(self.passed | self.out.whole, self.out.aside)
+        self.unavailable_images = UnavailableImages(
+            self.passed | self.unavailable_cells.leased_image_ids, self.unavailable_cells.withheld_images
+        )
 
-    def action(self, candidate: Candidate, others: tuple[str, ...] = ()) -> Action | None:
+    def lease_action(self, candidate: Candidate, alternatives: tuple[str, ...] = ()) -> Action | None:
         """Lease what a candidate needs and return its action; None when another page holds it."""
         if candidate.kind == "relabel":
-            return self._relabel(candidate, others)
+            return self._lease_relabel(candidate, alternatives)
         if candidate.kind in ("grid", "search"):
-            return self._grid(candidate, others)
-        return self._image(candidate, others)
+            return self._lease_grid(candidate, alternatives)
+        return self._lease_image(candidate, alternatives)
 
-    def audit(self, class_id: int, image_ids: Sequence[int]) -> Action | None:
+    def lease_audit(self, class_id: int, image_ids: Sequence[int]) -> Action | None:
         """Lease these images and return an audit grid of them; None when another page holds them."""
-        tiles = self._tiles(class_id, [(image_id, None) for image_id in image_ids], hide_predictions=True)
+        tiles = self._lease_tiles(class_id, [(image_id, None) for image_id in image_ids], hide_predictions=True)
         if tiles is None:
             return None
         size = len(tiles.tiles)
-        seconds = self.time_model.grid(size, 1)
-        line = wording.audit_line(size, self.names[class_id], seconds)
+        seconds = self.time_model.estimate_grid_seconds(size, 1)
+        line = action_texts.format_audit_line(size, self.names[class_id], seconds)
         return Action(tiles.id, "audit", "audit", line, 0.0, size, seconds, grid=tiles)
 
-    def reading(self, image_id: int, source: str = SOURCE) -> Action | None:
+    def lease_reading(self, image_id: int, source: str = OVERLAP_SOURCE) -> Action | None:
         """Lease an image and return the action of answering all its classes blind.
 
         None when another page holds the image, or when its file cannot be read.
         """
-        if not leases.take_reading(self.db, self.wanted.holder, self.wanted.annotator, image_id):
+        if not leases.lease_overlap_image(self.db, self.wanted.holder, self.wanted.annotator, image_id):
             return None
         self.passed.add(image_id)
-        if cells.unreadable(self.db, [image_id]):
+        if label_cells.find_unaskable_images(self.db, [image_id]):
             return None
-        shown = images.images(self.db, [image_id])[image_id]
-        item = WorkItem(shown, [], [], class_version=versions.class_version(self.db))
-        seconds = self.time_model.image(len(self.names), 1)
-        line = wording.reading_line(seconds)
-        number = f"r{image_id}-{next(_number)}"
-        return Action(number, "reading", source, line, 0.0, len(self.names), seconds, item=item, reason=wording.BLIND)
+        shown = images.load_images(self.db, [image_id])[image_id]
+        item = WorkItem(shown, [], [], class_version=versions.get_class_version(self.db))
+        seconds = self.time_model.estimate_image_seconds(len(self.names), 1)
+        line = action_texts.format_reading_line(seconds)
+        number = f"r{image_id}-{next(_action_numbers)}"
+        return Action(
+            number, "reading", source, line, 0.0, len(self.names), seconds, item=item, reason=action_texts.BLIND_REASON
+        )
 
-    def open_classes(self, image_id: int) -> dict[int, float]:
+    def load_open_classes(self, image_id: int) -> dict[int, float]:
         """Return the open classes of an image: class id -> probability, 0 without a model."""
-        if self.snapshot and (open_cells := list(acquisition.open_cells(self.db, self.snapshot, [image_id]))):
+        if self.snapshot and (open_cells := list(acquisition.iterate_open_cells(self.db, self.snapshot, [image_id]))):
             return open_cells[0][1]
-        answered = cells.answered(self.db, [image_id]).get(image_id, {})
-        accepted = auto_accepted.accepted_class_ids(self.db, [image_id]).get(image_id, set())
+        answered = label_cells.load_answered_cells(self.db, [image_id]).get(image_id, {})
+        accepted = auto_accepted.load_accepted_class_ids(self.db, [image_id]).get(image_id, set())
         return {class_id: 0.0 for class_id in self.names if class_id not in answered and class_id not in accepted}
 
-    def worth(self, of_images: Sequence[dict[int, float]]) -> list[dict[int, float]]:
+    def correct_probabilities(self, of_images: Sequence[dict[int, float]]) -> list[dict[int, float]]:
         """Return what the probabilities of each image's open classes are worth; of a class without a model, its rate.
 
         Args:
@@ -178,85 +180,95 @@ class Leasing:
         """
         class_ids = [class_id for open_classes in of_images for class_id in open_classes]
         known = np.array([probability for open_classes in of_images for probability in open_classes.values()])
-        values = iter(self.account.worth_on_image(class_ids, known).tolist())
+        values = iter(self.account.correct_for_image(class_ids, known).tolist())
         return [
             {class_id: self.rates.get(class_id, next(values)) for class_id in open_classes}
             for open_classes in of_images
         ]
 
-    def _relabel(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
-        tiles = self._tiles(candidate.class_id, candidate.cells, hide_predictions=True)
+    def _lease_relabel(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
+        tiles = self._lease_tiles(candidate.class_id, candidate.cells, hide_predictions=True)
         if tiles is None:
             return None
-        if not apart.sees_all(self.db):  # the state it starts with would tell what was answered
-            blindness.show(self.db, self.wanted.annotator, [tile.image.id for tile in tiles.tiles])
+        if not blind_visibility.can_see_all(self.db):  # the state it starts with would tell what was answered
+            blindness.reveal_visible_images(self.db, self.wanted.annotator, [tile.image.id for tile in tiles.tiles])
         tiles = replace(tiles, start="yes" if candidate.start_present else "no")
-        return self._described(tiles.id, candidate, others, grid=tiles)
+        return self._build_action(tiles.id, candidate, others, grid=tiles)
 
-    def _grid(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
-        tiles = self._tiles(candidate.class_id, candidate.cells, others=candidate.others)
+    def _lease_grid(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
+        tiles = self._lease_tiles(candidate.class_id, candidate.cells, event_images=candidate.event_images)
         if tiles is None:
             return None
         held = sum(1 + len(tile.others) for tile in tiles.tiles)
-        if candidate.kind == "grid" and held < candidate.decided:  # another page leased some first
+        if candidate.kind == "grid" and held < candidate.decided_cells:  # another page leased some first
             left = [(tile.image.id, tile.probability or 0.0) for tile in tiles.tiles]
             behind = {tile.image.id: [other[:2] for other in tile.others] for tile in tiles.tiles if tile.others}
             more = (self.time_model, 0.0, self.account, behind)
-            candidate = acquisition.grid_candidate(candidate.class_id, left, *more)
+            candidate = acquisition.build_grid_candidate(candidate.class_id, left, *more)
         if candidate.kind == "grid":  # not as the model's own probabilities say, or it would take needless presses
-            worth = self.account.worth_in_grid(candidate.class_id, np.array([chance for _, chance in candidate.cells]))
-            tiles = replace(tiles, start="yes" if float(worth.sum()) >= grid.EVEN * len(worth) else "no")
-        return self._described(tiles.id, candidate, others, grid=tiles)
+            worth = self.account.correct_for_grid(
+                candidate.class_id, np.array([chance for _, chance in candidate.cells])
+            )
+            tiles = replace(
+                tiles, start="yes" if float(worth.sum()) >= grid_queue.EVEN_PROBABILITY * len(worth) else "no"
+            )
+        return self._build_action(tiles.id, candidate, others, grid=tiles)
 
-    def _image(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
+    def _lease_image(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
         image_id = candidate.cells[0][0]
-        if not leases.take(self.db, self.wanted.holder, self.wanted.annotator, [image_id], 1):
+        if not leases.lease_images(self.db, self.wanted.holder, self.wanted.annotator, [image_id], 1):
             return None
-        self.images_out.ids.add(image_id)
-        self.out.whole.add(image_id)
-        open_classes = self.open_classes(image_id)
-        if not open_classes or cells.unreadable(self.db, [image_id]):
+        self.unavailable_images.ids.add(image_id)
+        self.unavailable_cells.leased_image_ids.add(image_id)
+        open_classes = self.load_open_classes(image_id)
+        if not open_classes or label_cells.find_unaskable_images(self.db, [image_id]):
             return None
-        if not apart.sees_all(self.db) and blindness.show(self.db, self.wanted.annotator, [image_id]):
+        if not blind_visibility.can_see_all(self.db) and blindness.reveal_visible_images(
+            self.db, self.wanted.annotator, [image_id]
+        ):
             return None
-        item = annotate.items(self.db, [image_id])[0]
+        item = image_queue.load_items(self.db, [image_id])[0]
         # A random or leftover image starts with nothing preset, which keeps the estimates from it unbiased.
         presets = candidate.kind == "image" and candidate.reason in ("", "exploration")
-        least = self.guessed_from if presets and self.guessed_from is not None else float("inf")
-        preset = tuple(class_id for class_id, chance in self.worth([open_classes])[0].items() if chance >= least)
+        least = self.preset_threshold if presets and self.preset_threshold is not None else float("inf")
+        preset = tuple(
+            class_id for class_id, chance in self.correct_probabilities([open_classes])[0].items() if chance >= least
+        )
         scores = (
             tuple((class_id, round(chance, 4)) for class_id, chance in open_classes.items()) if self.snapshot else ()
         )
-        said = in_words(self.db, [image_id] * len(preset), preset)
+        said = load_score_texts(self.db, [image_id] * len(preset), preset)
         models = tuple((class_id, *one) for class_id, every in zip(preset, said, strict=True) for one in every)
-        action_id = f"i{image_id}-{next(_number)}"
-        return self._described(action_id, candidate, others, item=item, preset=preset, scores=scores, models=models)
+        action_id = f"i{image_id}-{next(_action_numbers)}"
+        return self._build_action(action_id, candidate, others, item=item, preset=preset, scores=scores, models=models)
 
-    def _described(self, action_id: str, candidate: Candidate, others: tuple[str, ...], **content: Any) -> Action:
+    def _build_action(self, action_id: str, candidate: Candidate, others: tuple[str, ...], **content: Any) -> Action:
         kind = "grid" if candidate.kind in ("relabel", "search") else candidate.kind
-        source = SOURCES.get((candidate.kind, candidate.reason), candidate.kind)
-        line = wording.candidate_line(candidate, self.evidence)
-        numbers = (candidate.positives, candidate.decided, candidate.seconds)
-        offer = self._ruling_out(candidate.class_id) if candidate.kind == "search" else None
-        reason = wording.candidate_reason(candidate, self.evidence)
-        words = {"others": others, "ruling_out": offer, "reason": reason}
+        source = SOURCE_BY_CANDIDATE.get((candidate.kind, candidate.reason), candidate.kind)
+        line = action_texts.format_candidate_line(candidate, self.evidence)
+        numbers = (candidate.expected_positives, candidate.decided_cells, candidate.seconds)
+        offer = self._build_rule_out_offer(candidate.class_id) if candidate.kind == "search" else None
+        reason = action_texts.format_candidate_reason(candidate, self.evidence)
+        words = {"alternatives": others, "ruling_out": offer, "reason": reason}
         return Action(action_id, kind, source, line, *numbers, **words, **content)
 
-    def _ruling_out(self, class_id: int) -> RulingOut | None:
+    def _build_rule_out_offer(self, class_id: int) -> RuleOutOffer | None:
         """Return the offer to rule out a class; None of too few random images, and for whoever may not review."""
-        absent = self.evidence.absent.get(class_id, 0)
-        if absent < rule_out.ENOUGH or authorization.problem(self.db.sql, Right.REVIEW):
+        absent = self.evidence.random_absent.get(class_id, 0)
+        if absent < rule_out.MIN_RANDOM_ABSENT or authorization.explain_denial(self.db.sql, Right.REVIEW):
             return None
-        open_ = overview.count_unanswered(self.db, class_id)
-        return RulingOut(class_id, self.names[class_id], absent, open_, f"{100 * rule_out.at_most(absent):.1f} %")
+        open_ = project_counts.count_unanswered_images(self.db, class_id)
+        return RuleOutOffer(
+            class_id, self.names[class_id], absent, open_, f"{100 * rule_out.compute_max_share(absent):.1f} %"
+        )
 
-    def _tiles(
+    def _lease_tiles(
         self,
         class_id: int,
         wanted: Sequence[tuple[int, float | None]],
         *,
         hide_predictions: bool = False,
-        others: acquisition.Others | None = None,
+        event_images: acquisition.EventImages | None = None,
     ) -> Grid | None:
         """Lease tiles and return a grid of them; None when no tile is free.
 
@@ -264,14 +276,16 @@ class Leasing:
             class_id: The class of the grid.
             wanted: The image ids with their probability of the class, None without a model.
             hide_predictions: As in records.WantedGrids.
-            others: As in Candidate.
+            event_images: As in Candidate.
         """
         asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)
-        tiles = grid.take_tiles(self.db, asked, class_id, wanted)
-        if others:
-            tiles = grid.with_others(self.db, asked, class_id, others, tiles)
+        tiles = grid_queue.lease_tiles(self.db, asked, class_id, wanted)
+        if event_images:
+            tiles = grid_queue.add_event_images(self.db, asked, class_id, event_images, tiles)
         behind = {other[0] for tile in tiles for other in tile.others}
-        self.out.cells.setdefault(class_id, set()).update(behind, (image_id for image_id, _ in wanted))
-        self.images_out.ids.update(behind, (tile.image.id for tile in tiles))
+        self.unavailable_cells.image_ids_by_class.setdefault(class_id, set()).update(
+            behind, (image_id for image_id, _ in wanted)
+        )
+        self.unavailable_images.ids.update(behind, (tile.image.id for tile in tiles))
         run = self.snapshot.run.id if self.snapshot and not hide_predictions else None
-        return grid.grid_of(class_id, run, tiles) if tiles else None
+        return grid_queue.build_grid(class_id, run, tiles) if tiles else None

@@ -14,64 +14,81 @@ from functools import cached_property
 
 import numpy as np
 
-from annotator.quality import audit
+from annotator.quality import audit_sampling
 from annotator.queues import query_order
-from annotator.queues.annotate import Work, with_surroundings
-from annotator.queues.autopilot import acquisition, finishing, relabel, wording
-from annotator.queues.autopilot.account import account_of
+from annotator.queues.autopilot import acquisition, action_texts, complete_project, relabel
+from annotator.queues.autopilot.account import load_account
 from annotator.queues.autopilot.acquisition import Candidate, PositivePrior
-from annotator.queues.autopilot.actions import Action, Leasing
-from annotator.queues.event_tiles import EventTiles, EventTilesOf
+from annotator.queues.autopilot.actions import Action, ActionLeaser
+from annotator.queues.event_tiles import EventTiles, EventTilesFactory
+from annotator.queues.image_queue import LeasedWork, build_work
 from annotator.records import Class, WantedActions
-from annotator.settings import FIRST_RUN_AT
+from annotator.settings import MIN_IMAGES_FOR_FIRST_RUN
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
-from annotator.snapshot.time_model import TimeModel, time_model_of
+from annotator.snapshot.time_model import TimeModel, load_time_model
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.events import stored as stored_events
+from annotator.store.events import stored_events
 from annotator.store.images import images
 from annotator.store.images.stages import LABELED, UNTOUCHED
-from annotator.store.labels import answer_times, auto_accepted, cells, promises
-from annotator.store.labels import counts as overview
-from annotator.store.labels import overlap as readings
-from annotator.store.people import assignment, known_answers, leases
-from annotator.store.relations import relations
+from annotator.store.labels import (
+    answer_times,
+    auto_accepted,
+    image_overlap,
+    label_cells,
+    prediction_outcomes,
+    project_counts,
+)
+from annotator.store.people import assignment, leases, reference_answers
+from annotator.store.relations import declared_relations
 from annotator.store.runs import runs
 from models.query_strategies.representative import REPRESENTATIVE
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
-EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
-CLICKED_FIRST = REPRESENTATIVE.name  # the query order of these images
-EXPLORED = 20  # images without a known positive that are then answered in every class
-MANY, EXPLORED_OF_MANY = 50, 8  # from 50 images a class on only 8 of these, as grids then teach absence in less time
-SHARP = 0.3  # exploration beyond the least goes on while the model's sharpness (acquisition.sharpness) is below this
-LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is by clicks alone
-YIELDS, YIELDS_AMONG = 100, 5000  # actions whose yield is held against what was promised, and decisions read for them
-KEEPS = 0.95  # of the positives a second that the best kind of action keeps, Autopilot brings at least
+# images that get a single click first: share of all, least, most
+EXPLORATION_CLICK_LIMITS = (0.05, MIN_IMAGES_FOR_FIRST_RUN, 500)
+EXPLORATION_ORDER = REPRESENTATIVE.name  # the query order of these images
+MAX_EXPLORED_IMAGES = 20  # images without a known positive that are then answered in every class
+# from 50 images a class on only 8 of these, as grids then teach absence in less time
+MANY_IMAGES_PER_CLASS, MAX_EXPLORED_OF_MANY = (50, 8)
+# exploration beyond the least goes on while the model's sharpness (acquisition.sharpness) is below this
+MIN_SHARPNESS = 0.3
+# seconds of such an image; where all its classes take longer, exploration is by clicks alone
+MAX_EXPLORATION_SECONDS = 30.0
+# actions whose yield is held against what was promised, and decisions read for them
+YIELD_ACTIONS, MAX_YIELD_DECISIONS = (100, 5000)
+MIN_YIELD_RATIO = 0.95  # of the positives a second that the best kind of action keeps, Autopilot brings at least
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
-IN_HAND = 3  # actions that a page has at once, as in autopilot.js: each leaves room for the leases of the others
-IMAGES_TRIED = 200  # images tried to find one that is free and has an open class
-ASKED_AMONG, ASKED = 5000, 200  # decisions read for the newest images that were asked about, and how many count
-EXPLORED_AMONG = 20_000  # newest decisions among which images answered in every class are counted
-DRAWN_OF = 4  # times as many images are read as a grid of random ones takes
-UNLABELED_AMONG, UNLABELED = 5000, 64  # images read to find ones without a known positive, and how many are evaluated
+# actions that a page has at once, as in autopilot.js: each leaves room for the leases of the others
+ACTIONS_PER_PAGE = 3
+MAX_IMAGES_TRIED = 200  # images tried to find one that is free and has an open class
+# decisions read for the newest images that were asked about, and how many count
+MAX_ASKED_DECISIONS, MAX_ASKED_IMAGES = (5000, 200)
+MAX_EXPLORED_DECISIONS = 20_000  # newest decisions among which images answered in every class are counted
+OVERDRAW_FACTOR = 4  # times as many images are read as a grid of random ones takes
+# images read to find ones without a known positive, and how many are evaluated
+UNLABELED_SAMPLE_IMAGES, MAX_UNLABELED_IMAGES = (5000, 64)
 EXPECTED_POSITIVES = 1.5  # of an image, before there is a model
 
 
-def next_actions(db: Database, wanted: WantedActions) -> Work:
+def lease_next_actions(db: Database, wanted: WantedActions) -> LeasedWork:
     """Return up to `want` actions, the best first, each leased to this page, with what the page shows around them."""
     if wanted.instead:
         leases.take_over(db, wanted.holder, wanted.instead)
-    leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
-    run, counts, all_classes = runs.current_run(db), overview.image_counts(db), classes.all_classes(db)
+    leases.renew_cells(db, wanted.holder, wanted.annotator, wanted.have)
+    run, counts, all_classes = (
+        runs.load_current_run(db),
+        project_counts.count_images_by_stage(db),
+        classes.load_active_classes(db),
+    )
     actions: list[Action] = []
     if wanted.want and all_classes and counts["all"]:
         planner = _Planner(db, wanted, all_classes, counts["all"])
-        while len(actions) < wanted.want and (action := planner.next()):
+        while len(actions) < wanted.want and (action := planner.lease_next()):
             actions.append(action)
-    empty = "" if actions or not wanted.want else wording.empty(db, wanted, counts, bool(all_classes), run)
-    return with_surroundings(db, wanted, actions, empty, counts, run, ("certificate", "review", "annotate"))
+    empty = "" if actions or not wanted.want else action_texts.explain_empty(db, wanted, counts, bool(all_classes), run)
+    return build_work(db, wanted, actions, empty, counts, run, ("certificate", "review", "annotate"))
 
 
 class _Planner:
@@ -80,59 +97,70 @@ class _Planner:
     def __init__(self, db: Database, wanted: WantedActions, all_classes: list[Class], image_count: int):
         self.db, self.image_count = db, image_count
         self.class_count, self.tiles = len(all_classes), wanted.tiles
-        self.to_explore = EXPLORED if image_count < MANY * self.class_count else min(EXPLORED, EXPLORED_OF_MANY)
-        self.snapshot: Snapshot | None = read_snapshot(db)
-        self.time_model: TimeModel = time_model_of(db, wanted.annotator)
-        names = {class_.id: class_.name for class_ in all_classes}
-        self.counts, self.account = overview.class_counts(db), account_of(db)
-        delta = self.snapshot and self.snapshot.delta
-        self.rates = acquisition.unseen_rates(
-            self.counts,
-            lambda class_id: delta is not None and delta.column(class_id) is not None,
-            auto_accepted.ruled_out(db),
+        self.images_to_explore = (
+            MAX_EXPLORED_IMAGES
+            if image_count < MANY_IMAGES_PER_CLASS * self.class_count
+            else min(MAX_EXPLORED_IMAGES, MAX_EXPLORED_OF_MANY)
         )
-        searched, drawn = promises.absent_by_source(db, list(self.rates))
-        evidence = wording.Evidence(names, self.account, drawn, searched)
-        self.leasing = Leasing(db, wanted, self.snapshot, self.time_model, self.rates, evidence)
+        self.snapshot: Snapshot | None = read_snapshot(db)
+        self.time_model: TimeModel = load_time_model(db, wanted.annotator)
+        names = {class_.id: class_.name for class_ in all_classes}
+        self.counts, self.account = project_counts.count_labels_by_class(db), load_account(db)
+        delta = self.snapshot and self.snapshot.delta
+        self.rates = acquisition.estimate_unseen_rates(
+            self.counts,
+            lambda class_id: delta is not None and delta.find_column(class_id) is not None,
+            auto_accepted.find_ruled_out_classes(db),
+        )
+        searched, drawn = prediction_outcomes.count_absent_by_source(db, list(self.rates))
+        evidence = action_texts.CandidateEvidence(names, self.account, drawn, searched)
+        self.leaser = ActionLeaser(db, wanted, self.snapshot, self.time_model, self.rates, evidence)
         # Set for a person with a share of the images: drawing from all images would seldom meet one of theirs.
-        self.own = self.leasing.out.aside.own
-        self.whole_images = not assignment.has_classes(db, wanted.annotator)
-        chosen, self.annotator = readings.overlap(db), wanted.annotator
+        self.own_image_ids = self.leaser.unavailable_cells.withheld_images.own
+        self.whole_images = not assignment.has_assigned_classes(db, wanted.annotator)
+        chosen, self.annotator = image_overlap.load_overlap(db), wanted.annotator
         self.reading_share = 0.0 if chosen is None else 1.0 if chosen.share == 1 else READING_SHARE
-        self.known_share = known_answers.share(db)
+        self.known_share = reference_answers.get_share(db)
         if not self.whole_images:
             self.reading_share = self.known_share = 0.0
-        self.answered = sum(map(sum, self.counts.values()))
-        sources = overview.decisions_by_source(db)
+        self.answered_cells = sum(map(sum, self.counts.values()))
+        sources = project_counts.count_decisions_by_source(db)
         # "done" counts as well: an image without anything to name was answered, too.
-        self.clicked = sum(sources.get(source, 0) for source in ("click", "import", "done"))
-        together = answer_times.image_answers(db, EXPLORED_AMONG)
+        self.clicked_images = sum(sources.get(source, 0) for source in ("click", "import", "done"))
+        together = answer_times.load_whole_image_answers(db, MAX_EXPLORED_DECISIONS)
         # Exploration asks the open classes: an image counts although grids had ruled out some of its classes before.
-        self.explored = sum(2 * cells_answered >= self.class_count for cells_answered, _ in together)
+        self.explored_images = sum(2 * cells_answered >= self.class_count for cells_answered, _ in together)
         present = {class_id: count[0] for class_id, count in self.counts.items()}
-        self.prior = PositivePrior(answer_times.had_positive(db, self.class_count, ASKED_AMONG, ASKED), present)
-        self.is_behind = False
-        self.is_finished = finishing.nothing_open(db, wanted.have)
-        self.extras = wanted.extras if self.is_finished else finishing.EXTRAS
-        self.rng = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
+        self.prior = PositivePrior(
+            answer_times.load_positive_flags(db, self.class_count, MAX_ASKED_DECISIONS, MAX_ASKED_IMAGES), present
+        )
+        self.is_below_yield = False
+        self.is_finished = complete_project.has_no_open_pair(db, wanted.have)
+        self.extras = wanted.extras if self.is_finished else complete_project.EXTRA_KINDS
+        self.rng = np.random.default_rng([self.answered_cells, len(wanted.have), len(wanted.passed)])
 
-    def next(self) -> Action | None:
-        """Return the next action; None when nothing is free, or all that is left is offered (finishing.py)."""
+    def lease_next(self) -> Action | None:
+        """Return the next action; None when nothing is free, or all that is left is offered (complete_project.py)."""
         if not self.extras:
-            return self._reading()
-        if self.known_share and self.rng.random() < self.known_share and (action := self._known()):
+            return self._lease_reading()
+        if self.known_share and self.rng.random() < self.known_share and (action := self._lease_reference_image()):
             return action
-        if self.reading_share and self.rng.random() < self.reading_share and (action := self._reading()):
+        if self.reading_share and self.rng.random() < self.reading_share and (action := self._lease_reading()):
             return action
-        if (kind := self._exploration_kind()) and (action := self._explore(kind)):
+        if (kind := self._choose_exploration_kind()) and (action := self._lease_exploration(kind)):
             return action
         drawn = float(self.rng.random())
-        candidates = self._candidates()
-        if self._is_random(candidates, drawn):
-            return self._unbiased() or self._best(candidates) or self._leftover() or self._reading()
-        return self._best(candidates) or self._unbiased() or self._leftover() or self._reading()
+        candidates = self._rank_candidates()
+        if self._should_draw_randomly(candidates, drawn):
+            return (
+                self._lease_unbiased()
+                or self._lease_best(candidates)
+                or self._lease_leftover()
+                or self._lease_reading()
+            )
+        return self._lease_best(candidates) or self._lease_unbiased() or self._lease_leftover() or self._lease_reading()
 
-    def _is_random(self, candidates: Sequence[Candidate], drawn: float) -> bool:
+    def _should_draw_randomly(self, candidates: Sequence[Candidate], drawn: float) -> bool:
         """Return whether the next action is sampled at random: at most RANDOM_SHARE of the actions and of the time.
 
         Args:
@@ -141,241 +169,268 @@ class _Planner:
         """
         if self.snapshot is None or not candidates:
             return True
-        if self.is_behind:
+        if self.is_below_yield:
             return False
-        of_time = candidates[0].seconds / max(self.time_model.image(self.class_count, 0.0), 1e-9)
+        of_time = candidates[0].seconds / max(self.time_model.estimate_image_seconds(self.class_count, 0.0), 1e-9)
         return drawn < RANDOM_SHARE * min(1.0, of_time)
 
-    def _known(self) -> Action | None:
+    def _lease_reference_image(self) -> Action | None:
         """Return an image with known answers that this person has not answered; it looks like a blind answer."""
-        for image_id in known_answers.next_for(self.db, self.annotator, self.leasing.passed, IMAGES_TRIED):
-            if action := self.leasing.reading(image_id, known_answers.SOURCE):
+        for image_id in reference_answers.find_next_images(
+            self.db, self.annotator, self.leaser.passed, MAX_IMAGES_TRIED
+        ):
+            if action := self.leaser.lease_reading(image_id, reference_answers.REFERENCE_SOURCE):
                 return action
         return None
 
-    def _reading(self) -> Action | None:
+    def _lease_reading(self) -> Action | None:
         """Return an image that several people answer, blind to each other; None when this person has none left."""
         if not self.reading_share:
             return None
-        for image_id in readings.next_for(self.db, self.annotator, self.leasing.passed, IMAGES_TRIED):
-            if action := self.leasing.reading(image_id):
+        for image_id in image_overlap.find_next_images(self.db, self.annotator, self.leaser.passed, MAX_IMAGES_TRIED):
+            if action := self.leaser.lease_reading(image_id):
                 return action
         return None
 
-    def _exploration_kind(self) -> str:
+    def _choose_exploration_kind(self) -> str:
         """Return how to explore: "click", "image" (all its classes), or "" for not at all.
 
         Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second
         of a person brings most labels that way. All exploration is by clicks where a whole image takes longer than
-        LONGEST. What predictions of other models say counts as sharp only once answers have calibrated it.
+        MAX_EXPLORATION_SECONDS. What predictions of other models say counts as sharp only once answers have
+        calibrated it.
         """
         if not self.whole_images:
             return ""
-        sharp = self.snapshot is not None and self._is_proven and acquisition.sharpness(self.snapshot) >= SHARP
-        share, least, most = EXPLORATION_CLICKS
-        if self.clicked < (least if sharp else min(max(share * self.image_count, least), most)):
+        sharp = (
+            self.snapshot is not None
+            and self._is_proven
+            and acquisition.compute_sharpness(self.snapshot) >= MIN_SHARPNESS
+        )
+        share, least, most = EXPLORATION_CLICK_LIMITS
+        if self.clicked_images < (least if sharp else min(max(share * self.image_count, least), most)):
             return "click"
-        if self.snapshot is None or sharp or self.explored >= self.to_explore:
+        if self.snapshot is None or sharp or self.explored_images >= self.images_to_explore:
             return ""
-        long = self.time_model.image(self.class_count, EXPECTED_POSITIVES) > LONGEST
+        long = self.time_model.estimate_image_seconds(self.class_count, EXPECTED_POSITIVES) > MAX_EXPLORATION_SECONDS
         return "" if long else "image"
 
     @cached_property
     def _is_proven(self) -> bool:
         """Return whether the current run rests on people's answers, and not on the word of other models alone."""
         run = self.snapshot and self.snapshot.run
-        return run is not None and (run.calibration is not None or not runs.sources_of(self.db, run.id))
+        return run is not None and (run.calibration is not None or not runs.load_source_versions(self.db, run.id))
 
     @cached_property
-    def _event_tiles(self) -> EventTilesOf | None:
+    def _event_tiles_factory(self) -> EventTilesFactory | None:
         """Return how tiles stand for events; None in a project without events."""
-        if self.snapshot is None or not stored_events.are_some(self.db):
+        if self.snapshot is None or not stored_events.has_multi_image_events(self.db):
             return None
         predictions = self.snapshot.predictions
-        return lambda class_id, out: EventTiles(self.db, predictions, class_id, out, leases.MOST_HELD // IN_HAND)
+        return lambda class_id, out: EventTiles(
+            self.db, predictions, class_id, out, leases.MAX_LEASES_PER_PAGE // ACTIONS_PER_PAGE
+        )
 
     @cached_property
-    def _implied(self) -> acquisition.Implied | None:
+    def _implied_counter(self) -> acquisition.ImpliedCounter | None:
         """Return how many open classes a positive settles beside its own; None in a project without "is a kind of"."""
-        declared = relations.relations(self.db)
+        declared = declared_relations.load_relations(self.db)
         if not declared.parents:
             return None
 
-        def implied(class_id: int, image_ids: Sequence[int]) -> np.ndarray:
+        def count_implied(class_id: int, image_ids: Sequence[int]) -> np.ndarray:
             counts = np.zeros(len(image_ids))
-            for above in declared.ancestors(class_id):
-                counts += np.isin(image_ids, cells.open_among(self.db, above, image_ids))
+            for above in declared.find_ancestors(class_id):
+                counts += np.isin(image_ids, label_cells.filter_open_images(self.db, above, image_ids))
             return counts
 
-        return implied
+        return count_implied
 
     @cached_property
-    def _realised(self) -> float | None:
-        """Return the positives a second that this person's last YIELDS actions brought; None of too few of them."""
-        found, seconds, actions = answer_times.recent_yield(self.db, self.annotator, YIELDS_AMONG, YIELDS)
-        return None if actions < YIELDS or not seconds else found / seconds
+    def _realized_rate(self) -> float | None:
+        """Return this person's positives per second over the last YIELD_ACTIONS actions; None if there are fewer."""
+        found, seconds, actions = answer_times.measure_recent_yield(
+            self.db, self.annotator, MAX_YIELD_DECISIONS, YIELD_ACTIONS
+        )
+        return None if actions < YIELD_ACTIONS or not seconds else found / seconds
 
-    def _candidates(self) -> list[Candidate]:
+    def _rank_candidates(self) -> list[Candidate]:
         """Return all candidates, the highest acquisition value per second first; none without a model.
 
-        A guarantee: where the last YIELDS actions brought over 5 % less a second than the best candidate is worth by
+        A guarantee: where the last YIELD_ACTIONS actions brought over 5 % less a second than the best candidate is
+        worth by
         what its kind has kept so far, the most positives a second come first, and nothing is drawn at random.
         """
         if self.snapshot is None:
             return []
-        open_share = 1 - self.answered / max(1, self.image_count * self.class_count)
-        out, images_out = self.leasing.out, self.leasing.images_out
+        open_share = 1 - self.answered_cells / max(1, self.image_count * self.class_count)
+        out, images_out = self.leaser.unavailable_cells, self.leaser.unavailable_images
         of_image = (
             images_out,
             open_share,
-            self._unlabeled,
+            self._unlabeled_ids,
             self.prior,
-            self.leasing.worth,
-            self.leasing.guessed_from,
+            self.leaser.correct_probabilities,
+            self.leaser.preset_threshold,
         )
         answers = {class_id: sum(counts) for class_id, counts in self.counts.items()}
-        of_search = (self.rates, self._drawn, self.leasing.evidence.searched)
-        of_grid = (out, open_share, answers, self.account, self.tiles, self._event_tiles, self._implied)
+        of_search = (self.rates, self._draw_images, self.leaser.evidence.unusual_absent)
+        of_grid = (out, open_share, answers, self.account, self.tiles, self._event_tiles_factory, self._implied_counter)
         candidates = [
-            *acquisition.grid_candidates(self.snapshot, self.time_model, *of_grid),
-            *acquisition.search_candidates(*of_search, self.time_model, answers, self.tiles),
+            *acquisition.propose_grids(self.snapshot, self.time_model, *of_grid),
+            *acquisition.propose_searches(*of_search, self.time_model, answers, self.tiles),
         ]
         if "relabel" in self.extras:
             of_relabel = (self.snapshot, self.time_model, out, self.account, self.tiles)
-            candidates += relabel.candidates(self.db, *of_relabel, once=self.is_finished)
+            candidates += relabel.propose_grids(self.db, *of_relabel, ask_once=self.is_finished)
         if self.whole_images:
-            in_events = stored_events.are_some(self.db)
-            candidates += acquisition.image_candidates(
+            in_events = stored_events.has_multi_image_events(self.db)
+            candidates += acquisition.propose_images(
                 self.db, self.snapshot, self.time_model, *of_image, in_events=in_events
             )
         best_rate = max((candidate.positives_per_second for candidate in candidates), default=0.0)
-        self.is_behind = self._realised is not None and self._realised < KEEPS * best_rate
-        if self.is_behind:
+        self.is_below_yield = self._realized_rate is not None and self._realized_rate < MIN_YIELD_RATIO * best_rate
+        if self.is_below_yield:
             return sorted(candidates, key=lambda candidate: -candidate.positives_per_second)
         return sorted(candidates, key=lambda candidate: -candidate.value_per_second)
 
-    def _best(self, candidates: Sequence[Candidate]) -> Action | None:
+    def _lease_best(self, candidates: Sequence[Candidate]) -> Action | None:
         """Return the action of the first candidate that is free; None without one."""
         best = {candidate.kind: candidate for candidate in reversed(candidates)}
-        evidence = self.leasing.evidence
-        lines = {kind: wording.candidate_line(best[kind], evidence, "another image") for kind in best}
+        evidence = self.leaser.evidence
+        lines = {kind: action_texts.format_candidate_line(best[kind], evidence, "another image") for kind in best}
         for candidate in candidates:
             others = tuple(line for kind, line in lines.items() if kind != candidate.kind)
-            if action := self.leasing.action(candidate, others):
+            if action := self.leaser.lease_action(candidate, others):
                 return action
         return None
 
-    def _drawn(self, class_id: int, most: int, is_random: bool) -> list[int]:
+    def _draw_images(self, class_id: int, max_images: int, is_random: bool) -> list[int]:
         """Return up to `most` images whose cell of a class is open and free: random ones, or unusual ones first."""
-        if class_id in self.leasing.out.classes_away:
+        if class_id in self.leaser.unavailable_cells.withheld_classes:
             return []
-        taken, found = self.leasing.out.images(class_id), []
-        looked_at = max(IMAGES_TRIED, DRAWN_OF * most)
+        taken, found = self.leaser.unavailable_cells.get_unavailable_images(class_id), []
+        looked_at = max(MAX_IMAGES_TRIED, OVERDRAW_FACTOR * max_images)
         if not is_random:
-            ordered = query_order.load(self.db, query_order.SEARCH)
-            if self.own is not None:
-                ordered = ordered[np.isin(ordered, self.own)]
+            ordered = query_order.load(self.db, query_order.SEARCH_ORDER)
+            if self.own_image_ids is not None:
+                ordered = ordered[np.isin(ordered, self.own_image_ids)]
             for start in range(0, len(ordered), looked_at):
-                some = cells.open_among(self.db, class_id, ordered[start : start + looked_at].tolist())
+                some = label_cells.filter_open_images(self.db, class_id, ordered[start : start + looked_at].tolist())
                 found += [image_id for image_id in some if image_id not in taken]
-                if len(found) >= most:
-                    return found[:most]
-        drawn = self._drawn_of_own(looked_at) if self.own is not None else None
-        drawn = drawn or images.from_place(self.db, self.rng.bytes(8).hex(), looked_at)
-        some = cells.open_among(self.db, class_id, drawn)
-        return [*found, *(image_id for image_id in some if image_id not in taken and image_id not in found)][:most]
+                if len(found) >= max_images:
+                    return found[:max_images]
+        drawn = self._draw_own_images(looked_at) if self.own_image_ids is not None else None
+        drawn = drawn or images.load_ids_from_hash(self.db, self.rng.bytes(8).hex(), looked_at)
+        some = label_cells.filter_open_images(self.db, class_id, drawn)
+        return [*found, *(image_id for image_id in some if image_id not in taken and image_id not in found)][
+            :max_images
+        ]
 
     @cached_property
-    def _unlabeled(self) -> list[int]:
+    def _unlabeled_ids(self) -> list[int]:
         """Return images without a known positive, drawn once for all actions of the request."""
-        if self.own is not None:
-            return cells.without_positive(self.db, self._drawn_of_own(UNLABELED_AMONG), UNLABELED)
-        return cells.unlabeled_images(self.db, self.rng.bytes(8).hex(), UNLABELED_AMONG, UNLABELED)
+        if self.own_image_ids is not None:
+            return label_cells.filter_without_positive(
+                self.db, self._draw_own_images(UNLABELED_SAMPLE_IMAGES), MAX_UNLABELED_IMAGES
+            )
+        return label_cells.find_unlabeled_images(
+            self.db, self.rng.bytes(8).hex(), UNLABELED_SAMPLE_IMAGES, MAX_UNLABELED_IMAGES
+        )
 
-    def _clicked_first(self) -> list[int]:
-        ordered = query_order.load(self.db, CLICKED_FIRST)
-        if self.own is not None:
-            ordered = ordered[np.isin(ordered, self.own)]
-        return cells.without_positive(self.db, ordered[:UNLABELED_AMONG].tolist(), UNLABELED)
+    def _find_representative_images(self) -> list[int]:
+        ordered = query_order.load(self.db, EXPLORATION_ORDER)
+        if self.own_image_ids is not None:
+            ordered = ordered[np.isin(ordered, self.own_image_ids)]
+        return label_cells.filter_without_positive(
+            self.db, ordered[:UNLABELED_SAMPLE_IMAGES].tolist(), MAX_UNLABELED_IMAGES
+        )
 
-    def _drawn_of_own(self, most: int) -> list[int]:
-        assert self.own is not None
-        return self.rng.permutation(self.own)[:most].tolist()
+    def _draw_own_images(self, max_images: int) -> list[int]:
+        assert self.own_image_ids is not None
+        return self.rng.permutation(self.own_image_ids)[:max_images].tolist()
 
-    def _unbiased(self) -> Action | None:
-        return self._audit() or self._random_image()
+    def _lease_unbiased(self) -> Action | None:
+        return self._lease_audit() or self._lease_random_image()
 
-    def _audit(self) -> Action | None:
+    def _lease_audit(self) -> Action | None:
         """Return a grid of open audit cells of one class, the class with most of them first; None when none is free."""
         if "audit" not in self.extras:
             return None
         waiting: dict[int, list[int]] = {}
-        for cell in audit.open_cells(self.db):
-            if cell.image_id not in self.leasing.out.images(cell.class_id):
+        for cell in audit_sampling.load_open_cells(self.db):
+            if cell.image_id not in self.leaser.unavailable_cells.get_unavailable_images(cell.class_id):
                 waiting.setdefault(cell.class_id, []).append(cell.image_id)
         for class_id in sorted(waiting, key=lambda class_id: (-len(waiting[class_id]), class_id)):
             tiles = AUDIT_TILES if self.tiles is None else min(AUDIT_TILES, self.tiles)
-            if action := self.leasing.audit(class_id, waiting[class_id][:tiles]):
+            if action := self.leaser.lease_audit(class_id, waiting[class_id][:tiles]):
                 return action
         return None
 
-    def _random_image(self) -> Action | None:
-        drawn = self._drawn_of_own(IMAGES_TRIED) if self.own is not None else None
-        for image_id in drawn or images.from_place(self.db, self.rng.bytes(8).hex(), IMAGES_TRIED):
-            if action := self._whole_image(image_id, "random"):
+    def _lease_random_image(self) -> Action | None:
+        drawn = self._draw_own_images(MAX_IMAGES_TRIED) if self.own_image_ids is not None else None
+        for image_id in drawn or images.load_ids_from_hash(self.db, self.rng.bytes(8).hex(), MAX_IMAGES_TRIED):
+            if action := self._lease_whole_image(image_id, "random"):
                 return action
         return None
 
-    def _leftover(self) -> Action | None:
+    def _lease_leftover(self) -> Action | None:
         """Return an image with an open class that no model knows and no random image has covered; None without one."""
         for class_id, counts in self.counts.items():
             if sum(counts) < self.image_count:
-                for image_id in self._open_images(class_id):
-                    if action := self._whole_image(image_id, "leftover"):
+                for image_id in self._find_open_images(class_id):
+                    if action := self._lease_whole_image(image_id, "leftover"):
                         return action
         return None
 
-    def _open_images(self, class_id: int) -> list[int]:
-        if self.own is not None:
-            return cells.open_among(self.db, class_id, self.own.tolist())[:IMAGES_TRIED]
-        least = LABELED if self.leasing.out.aside.holds_untouched else UNTOUCHED
-        return cells.open_images(self.db, class_id, IMAGES_TRIED, least)
+    def _find_open_images(self, class_id: int) -> list[int]:
+        if self.own_image_ids is not None:
+            return label_cells.filter_open_images(self.db, class_id, self.own_image_ids.tolist())[:MAX_IMAGES_TRIED]
+        least = LABELED if self.leaser.unavailable_cells.withheld_images.holds_untouched else UNTOUCHED
+        return label_cells.find_open_images(self.db, class_id, MAX_IMAGES_TRIED, least)
 
-    def _whole_image(self, image_id: int, reason: str) -> Action | None:
+    def _lease_whole_image(self, image_id: int, reason: str) -> Action | None:
         """Return the action of answering all open classes of an image, none preset; None when it is not free.
 
         Args:
             image_id: The id of the image.
             reason: As in Candidate.
         """
-        if not self.whole_images or image_id in self.leasing.images_out:
+        if not self.whole_images or image_id in self.leaser.unavailable_images:
             return None
-        if not (open_classes := self.leasing.open_classes(image_id)):
+        if not (open_classes := self.leaser.load_open_classes(image_id)):
             return None
         least = 0.0 if self.snapshot else EXPECTED_POSITIVES
-        candidate = acquisition.image_candidate(image_id, open_classes, self.time_model, least=least)
-        return self.leasing.action(replace(candidate, reason=reason))
+        candidate = acquisition.build_image_candidate(image_id, open_classes, self.time_model, min_positives=least)
+        return self.leaser.lease_action(replace(candidate, reason=reason))
 
-    def _to_explore(self, kind: str) -> Iterator[int]:
+    def _iterate_unexplored(self, kind: str) -> Iterator[int]:
         if kind == "click":
-            yield from self._clicked_first()
-        yield from self._unlabeled
+            yield from self._find_representative_images()
+        yield from self._unlabeled_ids
 
-    def _explore(self, kind: str) -> Action | None:
+    def _lease_exploration(self, kind: str) -> Action | None:
         """Return an image without a known positive to explore; None when none is free.
 
         "click": one click on the most representative image; "image": all classes of a random one.
         """
-        for image_id in self._to_explore(kind):
-            if image_id in self.leasing.images_out or not (open_classes := self.leasing.open_classes(image_id)):
+        for image_id in self._iterate_unexplored(kind):
+            if image_id in self.leaser.unavailable_images or not (
+                open_classes := self.leaser.load_open_classes(image_id)
+            ):
                 continue
-            least = self.prior.any_of(open_classes) if self.snapshot else 1.0
+            least = self.prior.compute_any_probability(open_classes) if self.snapshot else 1.0
             if kind == "click":
-                candidate = acquisition.click_candidate(image_id, open_classes, self.time_model, 0.0, least=least)
+                candidate = acquisition.build_click_candidate(
+                    image_id, open_classes, self.time_model, 0.0, min_positives=least
+                )
             else:
-                more = {"least": least, "guessed_from": self.leasing.guessed_from}
-                candidate = acquisition.image_candidate(image_id, open_classes, self.time_model, **more)
-            if action := self.leasing.action(replace(candidate, reason="exploration")):
-                self.clicked, self.explored = self.clicked + (kind == "click"), self.explored + (kind == "image")
+                more = {"min_positives": least, "preset_threshold": self.leaser.preset_threshold}
+                candidate = acquisition.build_image_candidate(image_id, open_classes, self.time_model, **more)
+            if action := self.leaser.lease_action(replace(candidate, reason="exploration")):
+                self.clicked_images, self.explored_images = (
+                    self.clicked_images + (kind == "click"),
+                    self.explored_images + (kind == "image"),
+                )
                 return action
         return None

@@ -1,7 +1,8 @@
 """The classes of a project: added at the end and never removed, so that a decision always keeps its meaning.
 
 A class that nobody is asked about any more is archived: the functions here leave it out, except `archived`,
-`archived_ids`, `names` and the checks of new names. changes.py renames, merges, splits, archives and restores classes.
+`load_archived_class_ids`, `names` and the checks of new names. class_changes.py renames, merges, splits, archives and
+restores classes.
 """
 
 import unicodedata
@@ -10,22 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import sqlite_utils
 
-from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.errors import AnnotatorError, combine_problems, did_you_mean
 from annotator.records import Class
 from annotator.roles import Right
-from annotator.store.classes.history import note_added, note_described
-from annotator.store.database.database import Database, newest_decision
+from annotator.store.classes.class_history import record_added, record_descriptions
+from annotator.store.database.database import Database, get_newest_decision_id
 
-LONGEST_NAME = 200
-LONGEST_DESCRIPTION = 2000
-TAKEN_NAMES = ("image",)  # the first column of a CSV export
-KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
+MAX_NAME_CHARACTERS = 200
+MAX_DESCRIPTION_CHARACTERS = 2000
+RESERVED_NAMES = ("image",)  # the first column of a CSV export
+DEFAULT_KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 """Default keys, in the order of the classes; any letter or digit may be chosen. Punctuation is for commands."""
 
 
-def all_classes(db: Database) -> list[Class]:
+def load_active_classes(db: Database) -> list[Class]:
     """Return the classes that are not archived, in the order they were added: the columns of arrays and exports."""
-    return _classes(db, archived=0)
+    return _load_classes(db, archived=0)
 
 
 def count_classes(db: Database) -> int:
@@ -33,30 +34,30 @@ def count_classes(db: Database) -> int:
     return db.value("SELECT count(*) FROM class WHERE archived = 0")
 
 
-def archived(db: Database) -> list[Class]:
+def load_archived_classes(db: Database) -> list[Class]:
     """Return the archived classes, in the order in which they were added."""
-    return _classes(db, archived=1)
+    return _load_classes(db, archived=1)
 
 
-def archived_ids(db: Database) -> list[int]:
+def load_archived_class_ids(db: Database) -> list[int]:
     """Return the ids of the archived classes; fast enough for every request."""
     return [row[0] for row in db.tuples("SELECT id FROM class WHERE archived = 1")]
 
 
-def in_order(db: Database) -> list[Class]:
+def load_ordered_classes(db: Database) -> list[Class]:
     """Return the classes that are not archived in the order of lists.
 
     Classes without a heading come first, then heading by heading, ordered by the first class of each; within a heading
     by position.
     """
-    known = all_classes(db)
+    known = load_active_classes(db)
     first: dict[str, int] = {"": -1}
     for class_ in known:
         first[class_.heading] = min(first.get(class_.heading, class_.position), class_.position)
     return sorted(known, key=lambda class_: (first[class_.heading], class_.heading, class_.position, class_.id))
 
 
-def _classes(db: Database, archived: int) -> list[Class]:
+def _load_classes(db: Database, archived: int) -> list[Class]:
     with db.reading() as sql:
         synonyms, examples = defaultdict[int, list[str]](list), defaultdict[int, list[int]](list)
         for class_id, name in sql.execute("SELECT class_id, name FROM synonym ORDER BY name").fetchall():
@@ -74,7 +75,7 @@ def _classes(db: Database, archived: int) -> list[Class]:
 def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", right: Right = Right.OWN) -> list[str]:
     """Add new classes, and replace the descriptions of known ones where a new one is given; return the added names.
 
-    Each new class gets the first free key of KEYS, or no key when all are taken.
+    Each new class gets the first free key of DEFAULT_KEYS, or no key when all are taken.
 
     Args:
         db: The project's database.
@@ -85,16 +86,16 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", righ
     Raises:
         AnnotatorError: Names or descriptions cannot be used, or are names of archived classes; names all of them.
     """
-    refuse_unusable(new)
+    check_usable(new)
     with db.writing(right=right) as sql:
-        refuse_archived(sql, [name for name, _ in new])
+        check_not_archived(sql, [name for name, _ in new])
         known = dict(sql.execute("SELECT name, class_id FROM synonym").fetchall())
         known |= dict(sql.execute("SELECT name, id FROM class WHERE archived = 0").fetchall())
         taken = {row[0] for row in sql.execute("SELECT key FROM class").fetchall()}
-        free = [key for key in KEYS if key not in taken]
-        newest = newest_decision(sql)
+        free = [key for key in DEFAULT_KEYS if key not in taken]
+        newest = get_newest_decision_id(sql)
         position = sql.execute("SELECT coalesce(max(position), 0) FROM class").fetchone()[0]
-        before = _descriptions(sql)
+        before = _load_descriptions(sql)
         added: list[str] = []
         for name, description in new:
             if name not in known:
@@ -106,28 +107,28 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", righ
                 sql.execute("UPDATE class SET description = ? WHERE id = ?", [description, known[name]])
         # "Nothing else here" covered only the classes of its time, so complete images get an open class.
         if added:
-            note_added(sql, by, [known[name] for name in added])
-        note_described(sql, by, before, _descriptions(sql))
+            record_added(sql, by, [known[name] for name in added])
+        record_descriptions(sql, by, before, _load_descriptions(sql))
     return added
 
 
-def _descriptions(sql: sqlite_utils.Database) -> dict[int, str]:
+def _load_descriptions(sql: sqlite_utils.Database) -> dict[int, str]:
     return dict(sql.execute("SELECT id, description FROM class").fetchall())
 
 
-def refuse_unusable(new: Sequence[tuple[str, str]]) -> None:
+def check_usable(new: Sequence[tuple[str, str]]) -> None:
     """Refuse names and descriptions that cannot be used.
 
     Raises:
         AnnotatorError: Names all unusable ones.
     """
-    problems = [problem for name, _ in new if (problem := name_problem(name))]
-    problems += [problem for name, text in new if (problem := description_problem(name, text))]
+    problems = [problem for name, _ in new if (problem := find_name_problem(name))]
+    problems += [problem for name, text in new if (problem := find_description_problem(name, text))]
     if problems:
-        raise several("These classes cannot be used:", problems)
+        raise combine_problems("These classes cannot be used:", problems)
 
 
-def refuse_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
+def check_not_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
     """Refuse names of archived classes, except names that are synonyms by now.
 
     Raises:
@@ -139,7 +140,7 @@ def refuse_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
     archived_names = {row[0] for row in rows}
     problems = [f"{name!r} is archived: restore it" for name in dict.fromkeys(names) if name in archived_names]
     if problems:
-        raise several("These classes exist already:", problems)
+        raise combine_problems("These classes exist already:", problems)
 
 
 def find_class(db: Database, name: str) -> Class:
@@ -148,23 +149,23 @@ def find_class(db: Database, name: str) -> Class:
     Raises:
         AnnotatorError: No class has the name; the message suggests similar names.
     """
-    named = by_name(db)
+    named = load_classes_by_name(db)
     if name in named:
         return named[name]
     hint = did_you_mean(name, named)
-    if any(class_.name == name for class_ in archived(db)):
+    if any(class_.name == name for class_ in load_archived_classes(db)):
         hint = f"It is archived: annotator classes restore {db.paths.project} {name!r} brings it back."
     raise AnnotatorError(f"No class is called {name!r}. {hint}")
 
 
-def names(db: Database) -> dict[int, str]:
+def load_class_names(db: Database) -> dict[int, str]:
     """Return the name of every class by id, including archived classes, for texts about the past."""
     return dict(db.tuples("SELECT id, name FROM class ORDER BY id"))
 
 
-def by_name(db: Database) -> dict[str, Class]:
+def load_classes_by_name(db: Database) -> dict[str, Class]:
     """Return the classes that are not archived, by name and by synonym; names have precedence."""
-    known = all_classes(db)
+    known = load_active_classes(db)
     named = {class_.name: class_ for class_ in known}
     for class_ in known:
         for synonym in class_.synonyms:
@@ -172,36 +173,36 @@ def by_name(db: Database) -> dict[str, Class]:
     return named
 
 
-def name_problem(name: str) -> str | None:
+def find_name_problem(name: str) -> str | None:
     """Return why a text cannot be the name of a class; None when it can."""
     if not name.strip():
         return "a blank name"
     if name != name.strip():
         return f"{name!r} begins or ends with a space"
-    if len(name) > LONGEST_NAME:
-        return f"{name[:40]!r}... has {len(name):,} letters; at most {LONGEST_NAME} are allowed"
-    if "|" in name or any(unicodedata.category(letter) in _SEPARATORS for letter in name):
+    if len(name) > MAX_NAME_CHARACTERS:
+        return f"{name[:40]!r}... has {len(name):,} letters; at most {MAX_NAME_CHARACTERS} are allowed"
+    if "|" in name or any(unicodedata.category(letter) in _SEPARATOR_CATEGORIES for letter in name):
         return f"{name!r} contains '|' or a control character, which separate labels in files"
     if any(unicodedata.category(letter) == "Cs" for letter in name):
         return f"{name!r} contains half a letter (a lone surrogate), which no file can hold"
-    if name in TAKEN_NAMES:
+    if name in RESERVED_NAMES:
         return f"{name!r} is the name of the first column of an export"
     return None
 
 
-def description_problem(name: str, description: str) -> str | None:
+def find_description_problem(name: str, description: str) -> str | None:
     """Return why a text cannot be the description of the class `name`; None when it can."""
-    if len(description) > LONGEST_DESCRIPTION:
+    if len(description) > MAX_DESCRIPTION_CHARACTERS:
         return (
-            f"the description of {name[:40]!r} has {len(description):,} letters; "
-            f"at most {LONGEST_DESCRIPTION:,} are allowed"
+            f"the description of {name[:40]!r} has {len(description):,} letters; at most "
+            f"{MAX_DESCRIPTION_CHARACTERS:,} are allowed"
         )
     if any(unicodedata.category(letter) == "Cs" for letter in description):
         return f"the description of {name[:40]!r} contains half a letter (a lone surrogate), which no file can hold"
     return None
 
 
-def name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
+def find_name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
     """Return warnings about names to add: look-alikes of other names, and names with invisible characters.
 
     Args:
@@ -209,12 +210,12 @@ def name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
         known: Names of the existing classes; a name among them adds no class and gets no warning.
     """
     existing = set(known)
-    first = {lookalike_key(name): name for name in sorted(existing, reverse=True)}
+    first = {build_lookalike_key(name): name for name in sorted(existing, reverse=True)}
     warnings: list[str] = []
     for name in dict.fromkeys(new):
         if name in existing:
             continue
-        twin = first.setdefault(lookalike_key(name), name)
+        twin = first.setdefault(build_lookalike_key(name), name)
         invisible = any(unicodedata.category(letter) == "Cf" for letter in name)
         if twin != name:
             warnings.append(f"{ascii(name) if invisible else repr(name)} looks like {twin!r}. Is it the same class?")
@@ -223,17 +224,18 @@ def name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
     return warnings
 
 
-_SEPARATORS = ("Cc", "Zl", "Zp")  # control characters, and the separators at which Python and editors break lines
+# control characters, and the separators at which Python and editors break lines
+_SEPARATOR_CATEGORIES = ("Cc", "Zl", "Zp")
 
 
-def lookalike_key(name: str) -> str:
+def build_lookalike_key(name: str) -> str:
     """Return a key that is equal for look-alike names: NFKC, case-folded, without invisible characters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     visible = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
     return " ".join(unicodedata.normalize("NFKC", visible).split())
 
 
-def key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
+def find_key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
     """Return why keys cannot be given to classes; [] when they can.
 
     Args:

@@ -13,35 +13,35 @@ SPLIT, KEEP = "split", "keep"
 """What may be said of names that may be lists: they are several classes each, or one."""
 
 # Commas and semicolons, also those of Chinese and Japanese; not between digits: "lens 1,4".
-_SEPARATOR = re.compile(r"(?<!\d)[,;]|[,;](?!\d)|[，、；]")
+_SEPARATOR_PATTERN = re.compile(r"(?<!\d)[,;]|[,;](?!\d)|[，、；]")
 
 
-def parts_of(name: str) -> list[str]:
+def split_name(name: str) -> list[str]:
     """Return the names in a list, each once; [name] where the name is no list."""
-    parts = [part.strip() for part in _SEPARATOR.split(name) if part.strip()]
+    parts = [part.strip() for part in _SEPARATOR_PATTERN.split(name) if part.strip()]
     return list(dict.fromkeys(parts)) if len(parts) > 1 else [name]
 
 
-def lists_among(pairs: Iterable[tuple[str, str]], known: Container[str]) -> list[str]:
+def find_lists(pairs: Iterable[tuple[str, str]], known: Container[str]) -> list[str]:
     """Return the names of the (name, description) pairs that may be lists.
 
     Args:
         pairs: (name, description) pairs.
         known: Names that the project has; these are no lists.
     """
-    return [name for name, text in pairs if not text and name not in known and parts_of(name) != [name]]
+    return [name for name, text in pairs if not text and name not in known and split_name(name) != [name]]
 
 
-def split(pairs: Iterable[tuple[str, str]], lists: Container[str]) -> list[tuple[str, str]]:
+def split_names(pairs: Iterable[tuple[str, str]], lists: Container[str]) -> list[tuple[str, str]]:
     """Return the pairs with every name of `lists` split into its parts, each resulting name once."""
     texts: dict[str, str] = {}
     for name, text in pairs:
-        for part in parts_of(name) if name in lists else [name]:
+        for part in split_name(name) if name in lists else [name]:
             texts[part] = text or texts.get(part, "")
     return list(texts.items())
 
 
-def settled(
+def resolve_lists(
     pairs: Sequence[tuple[str, str]], known: Container[str], where: str, commas: str | None
 ) -> list[tuple[str, str]]:
     """Return the pairs with possible lists split or kept, as `commas` (SPLIT or KEEP) says.
@@ -55,15 +55,15 @@ def settled(
     Raises:
         AnnotatorError: Names may be lists and `commas` does not say what they are.
     """
-    lists = lists_among(pairs, known)
+    lists = find_lists(pairs, known)
     if not lists or commas == KEEP:
         return list(pairs)
     if commas == SPLIT:
-        return split(pairs, lists)
+        return split_names(pairs, lists)
     first, more = lists[0], f" (and {len(lists) - 1:,} more names with commas)" if len(lists) > 1 else ""
-    apart = ", ".join(map(repr, parts_of(first)))
+    apart = ", ".join(map(repr, split_name(first)))
     raise AnnotatorError(
-        f"{first!r} in {where}{more} may be {len(parts_of(first))} classes or one, and nothing was changed. "
-        f"Say which: --commas {SPLIT} makes it {apart}; --commas {KEEP} makes it one class of that name. Or write one "
+        f"{first!r} in {where}{more} may be {len(split_name(first))} classes or one, and nothing was changed. Say "
+        f"which: --commas {SPLIT} makes it {apart}; --commas {KEEP} makes it one class of that name. Or write one "
         "class a line."
     )

@@ -12,18 +12,18 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, cast
 
-from annotator.errors import several
+from annotator.errors import combine_problems
 from annotator.records import Class
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
-from annotator.store.runs.prediction_sources import NAMES, NAMES_OFF, remove, sources
+from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE, NAMES_OFF_SETTING, load_sources, remove_source
 from models.backbones.curated import reads_text
-from models.zero_shot.prompts import NOTHING, SLOT, TEMPLATES, names_of, prompts
+from models.zero_shot.prompts import BACKGROUND_PROMPTS, NAME_SLOT, PROMPT_TEMPLATES, build_prompts, list_names
 
-TEXTS, TEMPLATES_OF, GUESSED = "name_texts", "name_templates", "guessed_from_names"
-LONGEST = 200  # letters of a text; networks read some 60 words at most
-MOST_TEXTS, MOST_TEMPLATES = 30, 100  # texts of a class, templates of a project
+TEXTS_SETTING, TEMPLATES_SETTING, NEWEST_GUESS_SETTING = "name_texts", "name_templates", "guessed_from_names"
+MAX_TEXT_CHARACTERS = 200  # letters of a text; networks read some 60 words at most
+MAX_TEXTS_PER_CLASS, MAX_TEMPLATES = 30, 100  # texts of a class, templates of a project
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Wording:
     @cached_property
     def key(self) -> str:
         """Return a hash that is equal for equal network, classes and prompts."""
-        everything = json.dumps([self.network, self.class_ids, self.prompts, NOTHING])
+        everything = json.dumps([self.network, self.class_ids, self.prompts, BACKGROUND_PROMPTS])
         return hashlib.sha256(everything.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
-class Guessed:
+class NameGuess:
     """The newest guess.
 
     Attributes:
@@ -67,130 +67,137 @@ class Guessed:
 
 def is_on(db: Database) -> bool:
     """Return whether guessing from names is switched on; it also needs a network that reads texts."""
-    return not db.setting(NAMES_OFF, False)
+    return not db.get_setting(NAMES_OFF_SETTING, False)
 
 
 def set_enabled(db: Database, on: bool) -> None:
     """Switch guessing from names on or off, and forget the newest guess; the worker makes the next one."""
     if not on and has_source(db):
-        remove(db, NAMES)
+        remove_source(db, CLASS_NAMES_SOURCE)
     with db.writing():
-        db.set_setting(NAMES_OFF, not on)
-        db.set_setting(GUESSED, {})
+        db.set_setting(NAMES_OFF_SETTING, not on)
+        db.set_setting(NEWEST_GUESS_SETTING, {})
 
 
-def texts(db: Database) -> dict[int, tuple[str, ...]]:
+def load_texts(db: Database) -> dict[int, tuple[str, ...]]:
     """Return the texts that people chose for classes: class id -> texts; classes with the usual texts are left out."""
-    stored = db.setting(TEXTS, {})
+    stored = db.get_setting(TEXTS_SETTING, {})
     if not isinstance(stored, dict):
         return {}
     of_all = cast(dict[str, Any], stored)
-    return {int(id_): kept for id_, of_class in of_all.items() if id_.isdigit() and (kept := _strings(of_class))}
+    return {int(id_): kept for id_, of_class in of_all.items() if id_.isdigit() and (kept := _filter_strings(of_class))}
 
 
-def usual_texts(class_: Class) -> tuple[str, ...]:
+def get_default_texts(class_: Class) -> tuple[str, ...]:
     """Return the texts of a class for which nobody has chosen any."""
-    return names_of(class_.name, class_.synonyms, class_.description)
+    return list_names(class_.name, class_.synonyms, class_.description)
 
 
-def templates(db: Database) -> tuple[str, ...]:
+def load_templates(db: Database) -> tuple[str, ...]:
     """Return the sentences that the texts of classes are inserted in."""
-    return tuple(text for text in _strings(db.setting(TEMPLATES_OF, [])) if SLOT in text) or TEMPLATES
+    return (
+        tuple(text for text in _filter_strings(db.get_setting(TEMPLATES_SETTING, [])) if NAME_SLOT in text)
+        or PROMPT_TEMPLATES
+    )
 
 
-def choose_texts(db: Database, changes: Mapping[int, Sequence[str]]) -> None:
+def set_texts(db: Database, changes: Mapping[int, Sequence[str]]) -> None:
     """Set the texts of classes (class id -> texts); no texts restore the usual ones.
 
     Raises:
         AnnotatorError: Texts cannot be used; names all of them, and nothing is changed.
     """
-    known = {class_.id: class_ for class_ in classes.all_classes(db)}
+    known = {class_.id: class_ for class_ in classes.load_active_classes(db)}
     wrong = [f"there is no class {class_id}" for class_id in changes if class_id not in known]
-    cleaned = {class_id: _cleaned(some) for class_id, some in changes.items() if class_id in known}
+    cleaned = {class_id: _clean_texts(some) for class_id, some in changes.items() if class_id in known}
     for class_id, some in cleaned.items():
         name = known[class_id].name
-        if len(some) > MOST_TEXTS:
-            wrong.append(f"{name!r} has {len(some)} texts; at most {MOST_TEXTS} are allowed")
-        wrong += [f"{name!r}: {reason}" for text in some if (reason := _unusable(text))]
+        if len(some) > MAX_TEXTS_PER_CLASS:
+            wrong.append(f"{name!r} has {len(some)} texts; at most {MAX_TEXTS_PER_CLASS} are allowed")
+        wrong += [f"{name!r}: {reason}" for text in some if (reason := _find_text_problem(text))]
     if wrong:
-        raise several("These texts cannot be used, and nothing was changed:", wrong)
+        raise combine_problems("These texts cannot be used, and nothing was changed:", wrong)
     with db.writing():
-        kept = texts(db) | cleaned
-        chosen = {id_: some for id_, some in kept.items() if some and id_ in known and some != usual_texts(known[id_])}
-        db.set_setting(TEXTS, {str(id_): list(some) for id_, some in chosen.items()})
+        kept = load_texts(db) | cleaned
+        chosen = {
+            id_: some for id_, some in kept.items() if some and id_ in known and some != get_default_texts(known[id_])
+        }
+        db.set_setting(TEXTS_SETTING, {str(id_): list(some) for id_, some in chosen.items()})
 
 
-def choose_templates(db: Database, some: Sequence[str]) -> None:
+def set_templates(db: Database, some: Sequence[str]) -> None:
     """Set the sentences that texts are inserted in; an empty list restores the usual ones.
 
     Raises:
         AnnotatorError: Templates cannot be used; names all of them, and nothing is changed.
     """
-    cleaned = _cleaned(some)
-    wrong = [f"{text[:60]!r} has no {SLOT}, where the name of a class goes" for text in cleaned if SLOT not in text]
-    wrong += [reason for text in cleaned if (reason := _unusable(text))]
-    if len(cleaned) > MOST_TEMPLATES:
-        wrong.append(f"there are {len(cleaned)}; at most {MOST_TEMPLATES} are allowed")
+    cleaned = _clean_texts(some)
+    wrong = [
+        f"{text[:60]!r} has no {NAME_SLOT}, where the name of a class goes" for text in cleaned if NAME_SLOT not in text
+    ]
+    wrong += [reason for text in cleaned if (reason := _find_text_problem(text))]
+    if len(cleaned) > MAX_TEMPLATES:
+        wrong.append(f"there are {len(cleaned)}; at most {MAX_TEMPLATES} are allowed")
     if wrong:
-        raise several("These templates cannot be used, and nothing was changed:", wrong)
-    db.set_setting(TEMPLATES_OF, [] if cleaned == TEMPLATES else list(cleaned))
+        raise combine_problems("These templates cannot be used, and nothing was changed:", wrong)
+    db.set_setting(TEMPLATES_SETTING, [] if cleaned == PROMPT_TEMPLATES else list(cleaned))
 
 
-def network(db: Database) -> str:
+def get_text_network(db: Database) -> str:
     """Return the network in use if it reads texts, else ""."""
-    name = configuration.backbone(db)
+    name = configuration.get_backbone(db)
     return name if reads_text(name) else ""
 
 
-def wording(db: Database) -> Wording | None:
+def build_wording(db: Database) -> Wording | None:
     """Return the inputs of a guess that would begin now.
 
     None where no guess is possible: switched off, a network that reads no texts, or no classes.
     """
-    name = network(db)
+    name = get_text_network(db)
     if not name or not is_on(db):
         return None
-    known, chosen, around = classes.all_classes(db), texts(db), templates(db)
+    known, chosen, around = classes.load_active_classes(db), load_texts(db), load_templates(db)
     if not known:
         return None
-    of_classes = tuple(tuple(prompts(chosen.get(one.id) or usual_texts(one), around)) for one in known)
+    of_classes = tuple(tuple(build_prompts(chosen.get(one.id) or get_default_texts(one), around)) for one in known)
     return Wording(name, tuple(one.id for one in known), of_classes)
 
 
-def guessed(db: Database) -> Guessed:
+def load_newest_guess(db: Database) -> NameGuess:
     """Return the newest guess; an empty Guessed without one."""
-    stored = cast(dict[str, Any], db.setting(GUESSED, {}))
+    stored = cast(dict[str, Any], db.get_setting(NEWEST_GUESS_SETTING, {}))
     try:
-        return Guessed(**{field.name: stored[field.name] for field in fields(Guessed)})
+        return NameGuess(**{field.name: stored[field.name] for field in fields(NameGuess)})
     except (KeyError, TypeError):
-        return Guessed()
+        return NameGuess()
 
 
-def note(db: Database, one: Guessed) -> None:
+def save_guess(db: Database, one: NameGuess) -> None:
     """Store the newest guess."""
-    db.set_setting(GUESSED, asdict(one))
+    db.set_setting(NEWEST_GUESS_SETTING, asdict(one))
 
 
 def has_source(db: Database) -> bool:
     """Return whether trainings have a guess from names as a prediction source."""
-    return any(source.name == NAMES for source in sources(db))
+    return any(source.name == CLASS_NAMES_SOURCE for source in load_sources(db))
 
 
-def state_in_words(db: Database) -> str:
+def describe_state(db: Database) -> str:
     """Return a sentence or two on whether and how classes are guessed from their names."""
-    name, newest = network(db), guessed(db)
+    name, newest = get_text_network(db), load_newest_guess(db)
     if not is_on(db):
         return "Switched off: nothing is guessed from names."
     if not name:
-        before = [source.annotator for source in sources(db) if source.name == NAMES]
+        before = [source.annotator for source in load_sources(db) if source.name == CLASS_NAMES_SOURCE]
         return (
-            f"{configuration.backbone(db)} knows no texts, so nothing is guessed from names. "
-            "Networks that do begin with open_clip: (annotator backbones lists some)."
+            f"{configuration.get_backbone(db)} knows no texts, so nothing is guessed from names. Networks that do "
+            "begin with open_clip: (annotator backbones lists some)."
             + "".join(f" What {other} guessed before stays in use." for other in before)
         )
     if newest.error:
         return f"Nothing is guessed from names: {newest.error}"
-    current = wording(db)
+    current = build_wording(db)
     if current is None:
         return "There are no classes yet."
     if newest.wording != current.key or not has_source(db):
@@ -203,17 +210,17 @@ def state_in_words(db: Database) -> str:
     return f"Guessed with {name} for {newest.images:,} images, from whole images and their patches."
 
 
-def _strings(stored: Any) -> tuple[str, ...]:
+def _filter_strings(stored: Any) -> tuple[str, ...]:
     if not isinstance(stored, list):
         return ()
     return tuple(text for text in cast(list[Any], stored) if isinstance(text, str) and text.strip())
 
 
-def _cleaned(some: Sequence[str]) -> tuple[str, ...]:
+def _clean_texts(some: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.strip() for text in some if text.strip()))
 
 
-def _unusable(text: str) -> str:
-    if len(text) > LONGEST:
-        return f"{text[:40]!r}... has {len(text):,} letters; at most {LONGEST} are allowed"
+def _find_text_problem(text: str) -> str:
+    if len(text) > MAX_TEXT_CHARACTERS:
+        return f"{text[:40]!r}... has {len(text):,} letters; at most {MAX_TEXT_CHARACTERS} are allowed"
     return "" if text.isprintable() else f"{text[:60]!r} holds a letter that cannot be printed"

@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from annotator.errors import DiskFull
-from annotator.store.database.project_identity import make_room
+from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.disk.durable import sync_folder
-from annotator.store.disk.processes import is_abandoned, part_of
+from annotator.store.disk.processes import build_temporary_path, is_abandoned
 from models.rows import Rows
 
-ROWS = 16_384  # written at once
-SCRATCH_FROM = 32_000_000  # bytes from which on a scratch array is a file
+CHUNK_ROWS = 16_384  # written at once
+MIN_SCRATCH_FILE_BYTES = 32_000_000  # bytes from which on a scratch array is a file
 
 
 @contextmanager
-def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
+def replace_file_atomically(target: Path, *, sync: bool = True) -> Generator[Path]:
     """Yield a temporary path in the target's folder that becomes the target when the block ends well.
 
     Args:
@@ -40,9 +40,9 @@ def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
     Raises:
         DiskFull: The disk takes no more; the temporary file is removed, the old target stays as it was.
     """
-    temporary = part_of(target)
+    temporary = build_temporary_path(target)
     try:
-        make_room(target.parent)
+        make_folder_in_project(target.parent)
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
@@ -62,49 +62,49 @@ def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
         raise
 
 
-def sweep(folder: Path, names: str = "**/.*", *, alone: bool = False) -> None:
+def remove_unfinished_files(folder: Path, pattern: str = "**/.*", *, exclusive: bool = False) -> None:
     """Remove the unfinished files that killed processes have left in a folder.
 
     Args:
         folder: The folder; it may be missing.
-        names: A glob pattern for the beginning of their names; by default all of them, at any depth.
-        alone: Nobody else writes there: remove all of them, whoever wrote them.
+        pattern: A glob pattern for the beginning of their names; by default all of them, at any depth.
+        exclusive: Nobody else writes there: remove all of them, whoever wrote them.
     """
-    for part in [*folder.glob(f"{names}.part"), *folder.glob(f"{names}.part-*")] if folder.exists() else ():
+    for part in [*folder.glob(f"{pattern}.part"), *folder.glob(f"{pattern}.part-*")] if folder.exists() else ():
         with suppress(OSError):
-            if alone or is_abandoned(part):
+            if exclusive or is_abandoned(part):
                 part.unlink()
 
 
 def save_array(path: Path, array: np.ndarray, *, sync: bool = True) -> None:
     """Write an array as one .npy; sync as in `replacing`. Raises DiskFull."""
-    with replacing(path, sync=sync) as temporary, temporary.open("wb") as file:
+    with replace_file_atomically(path, sync=sync) as temporary, temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)
 
 
 def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None:
     """Write rows (models.rows.Rows) as one .npy of type `dtype`; sync as in `replacing`. Raises DiskFull.
 
-    ROWS rows are read at a time, so that memory does not grow with their number.
+    CHUNK_ROWS rows are read at a time, so that memory does not grow with their number.
     """
     # Written, not mapped: pages of a mapped file count as memory of the process, and a full disk ends it with SIGBUS.
-    with replacing(path, sync=sync) as temporary, temporary.open("wb") as file:
+    with replace_file_atomically(path, sync=sync) as temporary, temporary.open("wb") as file:
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": rows.shape}
         np.lib.format.write_array_header_1_0(file, header)
-        for start in range(0, len(rows), ROWS):
-            file.write(np.ascontiguousarray(rows[start : start + ROWS], dtype).data)
+        for start in range(0, len(rows), CHUNK_ROWS):
+            file.write(np.ascontiguousarray(rows[start : start + CHUNK_ROWS], dtype).data)
 
 
-def scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
+def create_scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
     """Return a new array of zeros for large data that is seldom used: a mapped file without a name.
 
     The file is gone with the array. The system writes it out and takes its memory back when it needs that. Small
     arrays, and all where the disk has no room for them or the system offers no such files, are ordinary memory.
     """
     size = prod(shape) * np.dtype(dtype).itemsize
-    if size >= SCRATCH_FROM and hasattr(os, "posix_fallocate"):
+    if size >= MIN_SCRATCH_FILE_BYTES and hasattr(os, "posix_fallocate"):
         with suppress(OSError):
-            make_room(folder)
+            make_folder_in_project(folder)
             with tempfile.TemporaryFile(dir=folder) as file:
                 os.posix_fallocate(file.fileno(), 0, size)  # or a full disk would end the process with SIGBUS
                 return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
@@ -130,7 +130,7 @@ def open_array(path: Path, dtype: DTypeLike | None = None, dimensions: int | Non
     return array
 
 
-def let_go(array: object) -> None:
+def release_pages(array: object) -> None:
     """Release the memory pages of a mapped array, so that they no longer count for this process; its values stay.
 
     The pages stay in the system's cache, from where they are mapped again when they are next read. Does nothing for an

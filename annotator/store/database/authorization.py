@@ -11,51 +11,52 @@ from collections.abc import Callable
 import sqlite_utils
 
 from annotator.errors import Forbidden
-from annotator.roles import ABOUT, Right, Role
+from annotator.roles import ROLE_DESCRIPTIONS, Right, Role
 
-NOBODY = 0  # the id of somebody who is no member
+NON_MEMBER_ID = 0  # the id of somebody who is no member
 
-_sources: list[Callable[[], int | None]] = []
+_member_sources: list[Callable[[], int | None]] = []
 
 
-def source(who: Callable[[], int | None]) -> None:
+def set_member_source(get_member_id: Callable[[], int | None]) -> None:
     """Set the function that tells for whom the calling thread acts. The process that serves people calls this once.
 
     Args:
-        who: Returns a member's id, NOBODY for a person who is no member, or None for the program itself.
+        get_member_id: Returns a member's id, NON_MEMBER_ID for a person who is no member, or None for the program
+            itself.
     """
-    _sources[:] = [who]
+    _member_sources[:] = [get_member_id]
 
 
-def member_id() -> int | None:
+def get_acting_member_id() -> int | None:
     """Return the id of the person for whom the calling thread acts (see `source`); None for the program itself."""
-    return _sources[0]() if _sources else None
+    return _member_sources[0]() if _member_sources else None
 
 
 def check(sql: sqlite_utils.Database, right: Right) -> None:
     """Raise Forbidden when the person this thread acts for does not have this right now."""
-    if text := problem(sql, right):
+    if text := explain_denial(sql, right):
         raise Forbidden(text)
 
 
-def problem(sql: sqlite_utils.Database, right: Right) -> str | None:
+def explain_denial(sql: sqlite_utils.Database, right: Right) -> str | None:
     """Return why the person this thread acts for does not have this right; None where they have it."""
-    id_ = member_id()
+    id_ = get_acting_member_id()
     if id_ is None:
         return None
     row = sql.execute("SELECT name, role FROM member WHERE id = ?", [id_]).fetchone()
     name, role = row or ("Whoever is not signed in", Role.NONE)
-    return refusal(name, role, right) if Role(role).highest_right < right else None
+    return format_denial(name, role, right) if Role(role).highest_right < right else None
 
 
-def refusal(name: str, role: str, right: Right) -> str:
+def format_denial(name: str, role: str, right: Right) -> str:
     """Return the message for a person of this role who does not have this right."""
     return (
-        f"{name} has the role {role} ({ABOUT[Role(role)]}); this needs {needed(right)}. An owner of the project can "
-        "change roles on the Members page."
+        f"{name} has the role {role} ({ROLE_DESCRIPTIONS[Role(role)]}); this needs {get_minimum_role(right)}. An owner "
+        "of the project can change roles on the Members page."
     )
 
 
-def needed(right: Right) -> str:
+def get_minimum_role(right: Right) -> str:
     """Return the name of the least role with this right."""
     return next(role for role in Role if role.highest_right >= right).value

@@ -20,24 +20,21 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.roles import Right
-from annotator.settings import DATABASE, Paths
-from annotator.store.database import authorization as acting
-from annotator.store.database import project_identity as place
-from annotator.store.database import read_only, upgrading
-from annotator.store.database import snapshot_copy as database_copy
+from annotator.settings import DATABASE_FILE, Paths
+from annotator.store.database import authorization, database_copies, project_identity, read_only, upgrading
 from annotator.store.database.caches import Caches
 from annotator.store.disk import system_errors
 from annotator.store.disk.durable import make_folder
-from annotator.store.disk.private import make_private
+from annotator.store.disk.file_permissions import make_private
 from annotator.store.schema import MIGRATIONS, STEPS
 
-BUSY_SECONDS = 30.0
-ROWS_AT_ONCE = 10_000  # rows fetched at a time
-FOLD_SECONDS = 1.0  # for which an ending process waits for readers
-USUAL_KB, MIGRATING_KB = 2_000, 200_000  # cache of one connection; the usual is SQLite's default
+BUSY_TIMEOUT_SECONDS = 30.0
+ROWS_PER_FETCH = 10_000  # rows fetched at a time
+CHECKPOINT_TIMEOUT_SECONDS = 1.0  # for which an ending process waits for readers
+DEFAULT_CACHE_KB, MIGRATION_CACHE_KB = 2_000, 200_000  # cache of one connection; the usual is SQLite's default
 
 
-_written: set[Path] = set()  # databases that this process wrote
+_written_databases: set[Path] = set()  # databases that this process wrote
 
 
 @atexit.register
@@ -47,19 +44,19 @@ def checkpoint_wal() -> None:
     Runs at every orderly end of the process. Does nothing while another process uses the file: that process does it at
     its own end.
     """
-    for database in _written:
+    for database in _written_databases:
         with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as connection:
-            connection.execute(f"PRAGMA busy_timeout = {1000 * FOLD_SECONDS:.0f}")
+            connection.execute(f"PRAGMA busy_timeout = {1000 * CHECKPOINT_TIMEOUT_SECONDS:.0f}")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-def new_id(insert: sqlite3.Cursor) -> int:
+def get_inserted_id(insert: sqlite3.Cursor) -> int:
     """Return the id of the row that an INSERT has just added."""
     assert insert.lastrowid is not None
     return insert.lastrowid
 
 
-def newest_decision(sql: sqlite_utils.Database) -> int:
+def get_newest_decision_id(sql: sqlite_utils.Database) -> int:
     """Return the id of the newest decision; 0 without decisions."""
     return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
 
@@ -67,7 +64,7 @@ def newest_decision(sql: sqlite_utils.Database) -> int:
 class Database:
     """One project's database, safe to share between threads: each thread gets its own connection."""
 
-    def __init__(self, project: Path, *, create: bool = False, file: str = DATABASE):
+    def __init__(self, project: Path, *, create: bool = False, file: str = DATABASE_FILE):
         """Open the project in a folder, bringing an older one up to date.
 
         Where the folder or the file may not be written, the project is opened for reading only (read_only.py), and
@@ -76,13 +73,13 @@ class Database:
         Args:
             project: The project folder.
             create: Make the folder and the file where there is none.
-            file: UNFINISHED while the project is being made (imports/project_creation.py).
+            file: UNFINISHED_DATABASE_FILE while the project is being made (imports/project_creation.py).
 
         Raises:
             AnnotatorError: There is no project there, it is from a newer annotator, or the file is not a database.
         """
         self.paths = Paths(Path(project).resolve(), file)
-        if not read_only.is_there(self.paths) and not create:
+        if not read_only.database_exists(self.paths) and not create:
             raise AnnotatorError(
                 f"There is no project in {self.paths.project} (no project.db in it).\n"
                 f"    Make one with: annotator init {project} --images FOLDER"
@@ -92,22 +89,22 @@ class Database:
         self._connections: WeakSet[sqlite_utils.Database] = WeakSet()  # of all threads; one ends with its thread
         self._is_closed = False
         self.read_only = read_only.is_read_only(self.paths)
-        place.forget(self.paths.project)  # this process may have had another one open there
+        project_identity.forget(self.paths.project)  # this process may have had another one open there
         try:
             if self.read_only:
-                self._refuse_other_versions()
+                self._check_same_version()
                 return
             make_folder(self.paths.project, 0o700)
             self._migrate()
             make_private(self.paths.project)
-            if place.has_moved(self.sql, self.paths.project):
+            if project_identity.has_moved(self.sql, self.paths.project):
                 with self.writing() as sql:
-                    place.follow(sql, self.paths.project)
-            place.remember(self.paths.project, self.paths.database)
+                    project_identity.update_folder_paths(sql, self.paths.project)
+            project_identity.remember(self.paths.project, self.paths.database)
         except OSError as error:
             raise AnnotatorError(f"The project folder {self.paths.project} cannot be used: {error}.") from error
         except sqlite3.DatabaseError as error:
-            raise _readable_error(error, self.paths.database) from error
+            raise _translate_error(error, self.paths.database) from error
 
     @property
     def sql(self) -> sqlite_utils.Database:
@@ -151,41 +148,41 @@ class Database:
         try:
             return list(self.sql.query(statement, parameters))
         except sqlite3.DatabaseError as error:
-            raise _readable_error(error, self.paths.database) from error
+            raise _translate_error(error, self.paths.database) from error
 
     def tuples(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT as plain tuples: for many thousands of rows. Raises as `rows`."""
         try:
             return self.sql.execute(statement, parameters).fetchall()
         except sqlite3.DatabaseError as error:
-            raise _readable_error(error, self.paths.database) from error
+            raise _translate_error(error, self.paths.database) from error
 
-    def each(self, statement: str, parameters: Any = ()) -> Iterator[tuple[Any, ...]]:
+    def iterate_rows(self, statement: str, parameters: Any = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a SELECT, never holding all in memory. Raises AnnotatorError like `rows`."""
         try:
             cursor = self.sql.execute(statement, parameters)
-            while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            while rows := cursor.fetchmany(ROWS_PER_FETCH):
                 yield from rows
         except sqlite3.DatabaseError as error:
-            raise _readable_error(error, self.paths.database) from error
+            raise _translate_error(error, self.paths.database) from error
 
-    def numbers(self, statement: str, parameters: Any = ()) -> np.ndarray:
+    def integer_rows(self, statement: str, parameters: Any = ()) -> np.ndarray:
         """Return all rows of a SELECT of whole numbers as (n, columns) int64, 8 bytes each: for millions of rows."""
         blocks: list[np.ndarray] = []
         try:
             cursor = self.sql.execute(statement, parameters)
-            while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            while rows := cursor.fetchmany(ROWS_PER_FETCH):
                 blocks.append(np.array(rows, np.int64))
             return np.concatenate(blocks) if blocks else np.zeros((0, len(cursor.description)), np.int64)
         except sqlite3.DatabaseError as error:
-            raise _readable_error(error, self.paths.database) from error
+            raise _translate_error(error, self.paths.database) from error
 
     def value(self, statement: str, parameters: Any = ()) -> Any:
         """Return the first column of the first row of a SELECT; None where there is no row."""
         try:
             row = self.sql.execute(statement, parameters).fetchone()
         except sqlite3.DatabaseError as error:
-            raise _readable_error(error, self.paths.database) from error
+            raise _translate_error(error, self.paths.database) from error
         return row[0] if row else None
 
     @contextmanager
@@ -204,9 +201,9 @@ class Database:
         Raises Forbidden, DiskFull, ProjectMoved, or AnnotatorError for the rest of sqlite3's errors and for a project
         that may not be written.
         """
-        self.refuse_read_only()
-        place.check(self.paths.project)
-        _written.add(self.paths.database)
+        self.check_writable()
+        project_identity.check(self.paths.project)
+        _written_databases.add(self.paths.database)
         sql = self.sql
         outer: bool | None = getattr(self._threads, "durable", None)  # of the block around this one
         if outer is not None:
@@ -219,7 +216,7 @@ class Database:
             sql.conn.execute("BEGIN IMMEDIATE")
             self._threads.durable = durable
             try:
-                acting.check(sql, right)
+                authorization.check(sql, right)
                 yield sql
                 sql.conn.execute("COMMIT")
             except BaseException:
@@ -229,19 +226,19 @@ class Database:
             finally:
                 self._threads.durable = None
         except sqlite3.DatabaseError as error:
-            raise _readable_error(error, self.paths.database) from error
+            raise _translate_error(error, self.paths.database) from error
 
     def require(self, right: Right) -> None:
         """Raise Forbidden when the person this thread acts for does not have this right (authorization.py).
 
         For code that writes later, or elsewhere: an import, an export.
         """
-        acting.check(self.sql, right)
+        authorization.check(self.sql, right)
 
-    def refuse_read_only(self) -> None:
+    def check_writable(self) -> None:
         """Raise AnnotatorError for a read-only project; for code that writes more than the database."""
         if self.read_only:
-            raise read_only.refusal(self.paths)
+            raise read_only.build_write_error(self.paths)
 
     @contextmanager
     def reading(self) -> Generator[sqlite_utils.Database]:
@@ -256,12 +253,12 @@ class Database:
         finally:
             sql.conn.execute("ROLLBACK")
 
-    def moment(self) -> tuple[int, int, int]:
+    def get_change_key(self) -> tuple[int, int, int]:
         """Return a key that changes with every write to the project, here or elsewhere; for one thread only."""
         connection = self.sql.conn
         return id(connection), connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
 
-    def setting(self, key: str, default: Any = None) -> Any:
+    def get_setting(self, key: str, default: Any = None) -> Any:
         """Return a project-wide setting (any JSON value); `default` where it is not set or is not valid JSON."""
         text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])
         return default if text is None else json.loads(text)
@@ -275,12 +272,12 @@ class Database:
             )
 
     def _connect(self) -> sqlite_utils.Database:
-        place.check(self.paths.project)
+        project_identity.check(self.paths.project)
         if self.read_only:
             return sqlite_utils.Database(read_only.connect(self.paths))
         # A thread of Streamlit's may be gone before its connection is collected elsewhere: hence check_same_thread.
         connection = sqlite3.connect(
-            self.paths.database, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            self.paths.database, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA journal_mode = WAL")
         # FULL, not NORMAL: acknowledged decisions survive a power cut too. The page never waits for it.
@@ -288,28 +285,28 @@ class Database:
         connection.execute("PRAGMA foreign_keys = ON")
         return sqlite_utils.Database(connection)
 
-    def _refuse_other_versions(self) -> None:
-        self._refuse_newer()
+    def _check_same_version(self) -> None:
+        self._check_not_newer()
         if pending := MIGRATIONS.pending(self.sql):
             raise AnnotatorError(
                 f"{self.paths.database} is from an older annotator (without step {pending[0].name}) and would have to "
-                f"be brought up to date, but {self.paths.project} may not be written.\n    {read_only.ELSEWHERE}"
+                f"be brought up to date, but {self.paths.project} may not be written.\n    {read_only.COPY_ADVICE}"
             )
 
     def _migrate(self) -> None:
-        self._refuse_newer()
+        self._check_not_newer()
         if not MIGRATIONS.pending(self.sql):
             return
         # Three processes may open a new file at once: the lock makes the later ones wait and then find nothing to do.
         # Steps that rewrite a table need foreign keys off, which cannot be changed inside a transaction, and a large
         # cache for the indexes: with SQLite's usual 2 MB, two million unordered uuids read and write the disk each.
         self.sql.conn.execute("PRAGMA foreign_keys = OFF")
-        self.sql.conn.execute(f"PRAGMA cache_size = -{MIGRATING_KB}")
+        self.sql.conn.execute(f"PRAGMA cache_size = -{MIGRATION_CACHE_KB}")
         try:
             with self.writing() as sql:
-                is_old = self.paths.file == DATABASE and MIGRATIONS.applied(sql) and MIGRATIONS.pending(sql)
+                is_old = self.paths.file == DATABASE_FILE and MIGRATIONS.applied(sql) and MIGRATIONS.pending(sql)
                 if is_old:  # asked under the lock, so that one process keeps one copy; it is read beside the lock
-                    database_copy.keep(self.paths.database, "upgrade")
+                    database_copies.keep_copy(self.paths.database, "upgrade")
                 upgrading.apply(sql, self.paths.database)
                 broken = sql.execute("PRAGMA foreign_key_check").fetchall()
                 if broken:
@@ -320,9 +317,9 @@ class Database:
                     )
         finally:
             self.sql.conn.execute("PRAGMA foreign_keys = ON")
-            self.sql.conn.execute(f"PRAGMA cache_size = -{USUAL_KB}")
+            self.sql.conn.execute(f"PRAGMA cache_size = -{DEFAULT_CACHE_KB}")
 
-    def _refuse_newer(self) -> None:
+    def _check_not_newer(self) -> None:
         known = {step.__name__ for step in STEPS}
         newer = sorted(step.name for step in MIGRATIONS.applied(self.sql) if step.name not in known)
         if newer:
@@ -332,5 +329,7 @@ class Database:
             )
 
 
-def _readable_error(error: sqlite3.DatabaseError, path: Path) -> AnnotatorError:
-    return system_errors.of_sqlite(error, path, BUSY_SECONDS) or AnnotatorError(f"{path}: {error}.")
+def _translate_error(error: sqlite3.DatabaseError, path: Path) -> AnnotatorError:
+    return system_errors.translate_sqlite_error(error, path, BUSY_TIMEOUT_SECONDS) or AnnotatorError(
+        f"{path}: {error}."
+    )

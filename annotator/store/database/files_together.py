@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from annotator.errors import DiskFull
-from annotator.store.database.project_identity import make_room
+from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.disk.durable import sync_file, sync_folder
-from annotator.store.disk.processes import is_abandoned, part_of
+from annotator.store.disk.processes import build_temporary_path, is_abandoned
 
-NOTE = "renaming"  # the word in the name of a note
-LONGEST = 1 << 20  # bytes of a note
+NOTE_SUFFIX = "renaming"  # the word in the name of a note
+MAX_NOTE_BYTES = 1 << 20  # bytes of a note
 
 
-class Together:
-    """The files that one `replacing_together` block writes.
+class FileGroup:
+    """The files that one `replace_files_together` block writes.
 
     Attributes:
         parts: Final path -> the temporary path under which it is written, in the order of the calls of `part`.
@@ -32,13 +32,13 @@ class Together:
     def __init__(self) -> None:
         self.parts: dict[Path, Path] = {}
 
-    def part(self, final: Path) -> Path:
+    def add_file(self, final: Path) -> Path:
         """Return the temporary path under which to write the file `final`."""
-        return self.parts.setdefault(final, part_of(final))
+        return self.parts.setdefault(final, build_temporary_path(final))
 
 
 @contextmanager
-def replacing_together(target: Path) -> Generator[Together]:
+def replace_files_together(target: Path) -> Generator[FileGroup]:
     """Collect files that all get their final names when the block ends well, `target` last.
 
     All files must be in the target's folder.
@@ -47,15 +47,15 @@ def replacing_together(target: Path) -> Generator[Together]:
         DiskFull: The disk takes no more; the temporary files are removed, older files stay as they were. Also where the
             complete files could not be renamed: then `finish` does that.
     """
-    files = Together()
-    files.part(target)
-    note = part_of(target, NOTE)
+    files = FileGroup()
+    files.add_file(target)
+    note = build_temporary_path(target, NOTE_SUFFIX)
     try:
-        make_room(target.parent)
+        make_folder_in_project(target.parent)
         yield files
         for part in files.parts.values():
             sync_file(part)
-        _write(note, list(reversed(files.parts.items())))
+        _write_note(note, list(reversed(files.parts.items())))
         sync_folder(target.parent)
     except BaseException as error:
         for part in (*files.parts.values(), note):
@@ -80,17 +80,17 @@ def replacing_together(target: Path) -> Generator[Together]:
         ) from error
 
 
-def finish(target: Path) -> None:
+def finish_renaming(target: Path) -> None:
     """Finish the renaming that a killed process had begun beside `target`.
 
     Where a file was changed since, nothing is renamed, and the new files are deleted.
     """
-    for note in target.parent.glob(f".{glob.escape(target.name)}.*.{NOTE}.part"):
+    for note in target.parent.glob(f".{glob.escape(target.name)}.*.{NOTE_SUFFIX}.part"):
         with suppress(OSError):
             if note.is_symlink() or not is_abandoned(note, 0.0):
                 continue
-            begun = _read(note)
-            if all(_state(final) == state for final, _, state in begun):
+            begun = _read_note(note)
+            if all(_read_file_state(final) == state for final, _, state in begun):
                 for final, part, _ in begun:
                     part.replace(final)
                 sync_folder(target.parent)
@@ -99,21 +99,21 @@ def finish(target: Path) -> None:
             note.unlink()
 
 
-def _write(note: Path, files: list[tuple[Path, Path]]) -> None:
-    rows = [[final.name, part.name, _state(final)] for final, part in files]
+def _write_note(note: Path, files: list[tuple[Path, Path]]) -> None:
+    rows = [[final.name, part.name, _read_file_state(final)] for final, part in files]
     with note.open("x", encoding="utf-8") as file:
         json.dump(rows, file)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _read(note: Path) -> list[tuple[Path, Path, list[int] | None]]:
+def _read_note(note: Path) -> list[tuple[Path, Path, list[int] | None]]:
     """Return the files of a note that are not renamed yet, as (final path, temporary path, state of the old file).
 
     [] for a file that is no note of this module.
     """
     try:
-        if note.stat().st_size > LONGEST:
+        if note.stat().st_size > MAX_NOTE_BYTES:
             return []
         rows = cast(list[Any], json.loads(note.read_text(encoding="utf-8")))
         files = [(note.with_name(str(final)), note.with_name(str(part)), state) for final, part, state in rows]
@@ -130,7 +130,7 @@ def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _state(path: Path) -> list[int] | None:
+def _read_file_state(path: Path) -> list[int] | None:
     """Return the facts by which a file counts as unchanged; None where there is no file."""
     try:
         facts = path.lstat()

@@ -4,10 +4,10 @@ import os
 import time
 from dataclasses import dataclass
 
-from annotator.settings import WORKER_SILENT_SECONDS
+from annotator.settings import WORKER_TIMEOUT_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.disk.open_files import open_file
-from annotator.store.disk.processes import exists, is_recent
+from annotator.store.disk.processes import is_recent, process_exists
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class WorkerState:
     last_error_at: float | None = None
 
 
-def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
+def beat(db: Database, state: str, done: int = 0, total: int = 0) -> None:
     """Record that this process is the worker, its state, and that `done` of `of` steps are done."""
     with db.writing(durable=False) as sql:
         sql.execute(
             'UPDATE worker SET pid = ?, state = ?, done = ?, "of" = ?, heartbeat_at = ? WHERE id = 1',
-            [os.getpid(), state, done, of, time.time()],
+            [os.getpid(), state, done, total, time.time()],
         )
 
 
-def note_error(db: Database, error: str) -> None:
+def record_error(db: Database, error: str) -> None:
     """Store the worker's last error in full; an empty text clears it."""
     with db.writing() as sql:
         sql.execute(
@@ -52,15 +52,15 @@ def note_error(db: Database, error: str) -> None:
         )
 
 
-def worker_state(db: Database) -> WorkerState:
+def load_worker_state(db: Database) -> WorkerState:
     """Return the worker's last report, and whether the worker is alive."""
     row = db.rows('SELECT state, pid, heartbeat_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1')[0]
-    recent = bool(row["heartbeat_at"]) and is_recent(row["heartbeat_at"], WORKER_SILENT_SECONDS)
-    alive = recent and row["state"] not in ("stopped", "not started") and exists(row["pid"])
+    recent = bool(row["heartbeat_at"]) and is_recent(row["heartbeat_at"], WORKER_TIMEOUT_SECONDS)
+    alive = recent and row["state"] not in ("stopped", "not started") and process_exists(row["pid"])
     return WorkerState(**row, alive=alive)
 
 
-def log_end(db: Database, most: int) -> bytes:
+def read_log_tail(db: Database, max_bytes: int) -> bytes:
     """Return the last `most` bytes of the log of the worker that the app started; b"" where there is none.
 
     A link in its place is not followed: a project may come from somebody else, and point at anything.
@@ -70,7 +70,7 @@ def log_end(db: Database, most: int) -> bytes:
         if path.is_symlink():
             return b""
         with open_file(path) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
-            return file.read(most)
+            file.seek(max(0, os.fstat(file.fileno()).st_size - max_bytes))
+            return file.read(max_bytes)
     except OSError:
         return b""

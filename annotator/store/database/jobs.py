@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotator.roles import Right
-from annotator.settings import RUNS_KEPT
+from annotator.settings import KEPT_RUN_COUNT
 from annotator.store.database.database import Database
 
-ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 # Later than all others, also after a clock that was ahead was set right: the newest is the one somebody waits for.
-_NEWEST = "max(?, (SELECT coalesce(max(asked_at), 0) + 0.001 FROM job))"
+_NEXT_ASKED_AT_SQL = "max(?, (SELECT coalesce(max(asked_at), 0) + 0.001 FROM job))"
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,24 @@ class Job:
     class_id: int | None = None
 
 
-def ask_training(db: Database) -> None:
+def request_training(db: Database) -> None:
     """Request a training, even without new decisions or with few labels."""
     with db.writing(right=Right.REVIEW) as sql:
-        sql.execute(f"INSERT INTO job (kind, asked_at) VALUES ('train', {_NEWEST})", [time.time()])
+        sql.execute(f"INSERT INTO job (kind, asked_at) VALUES ('train', {_NEXT_ASKED_AT_SQL})", [time.time()])
 
 
-def ask_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None:
+def request_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None:
     """Request a heat map. A repeated request only moves it to the front; after a failure it is tried again."""
     with db.writing(right=Right.LOOK) as sql:
         sql.execute(
-            f"""INSERT INTO job (kind, run_id, image_id, class_id, asked_at) VALUES ('heatmap', ?, ?, ?, {_NEWEST})
+            f"""INSERT INTO job (kind, run_id, image_id, class_id, asked_at) VALUES ('heatmap', ?, ?, ?,
+                {_NEXT_ASKED_AT_SQL})
             ON CONFLICT DO UPDATE SET asked_at = excluded.asked_at""",
             [run_id, image_id, class_id, time.time()],
         )
 
 
-def training_asked(db: Database) -> bool:
+def is_training_requested(db: Database) -> bool:
     """Return whether a requested training has not started yet."""
     return bool(db.value("SELECT 1 FROM job WHERE kind = 'train' AND state = 'waiting'"))
 
@@ -77,7 +78,7 @@ def finish(db: Database, job: Job) -> None:
         sql.execute("DELETE FROM job WHERE id = ?", [job.id])
 
 
-def put_back(db: Database, jobs: Sequence[Job]) -> None:
+def release(db: Database, jobs: Sequence[Job]) -> None:
     """Let claimed jobs wait again and do not count the attempt: the worker was told to end."""
     with db.writing() as sql:
         sql.conn.executemany(
@@ -91,29 +92,29 @@ def fail(db: Database, job: Job, error: str) -> None:
         sql.execute("UPDATE job SET state = 'failed', error = ? WHERE id = ?", [error, job.id])
 
 
-def requeue(db: Database) -> None:
-    """Return the running jobs of a killed worker to the queue; fail those that have been tried ATTEMPTS times."""
+def requeue_interrupted(db: Database) -> None:
+    """Return the running jobs of a killed worker to the queue; fail those that have been tried MAX_ATTEMPTS times."""
     with db.writing() as sql:
         sql.execute(
             "UPDATE job SET state = 'waiting' WHERE state = 'running' AND attempts < ?",
-            [ATTEMPTS],
+            [MAX_ATTEMPTS],
         )
         sql.execute(
             "UPDATE job SET state = 'failed', error = 'the worker died over it three times' WHERE state = 'running'"
         )
 
 
-def forget_heatmaps(db: Database) -> None:
+def delete_stale_heatmaps(db: Database) -> None:
     """Delete requests for heat maps of runs that are not kept any more."""
     with db.writing() as sql:
         sql.execute(
             """DELETE FROM job WHERE kind = 'heatmap' AND run_id NOT IN
             (SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?)""",
-            [RUNS_KEPT],
+            [KEPT_RUN_COUNT],
         )
 
 
-def heatmap_error(db: Database, run_id: int, image_id: int, class_id: int) -> str | None:
+def get_heatmap_error(db: Database, run_id: int, image_id: int, class_id: int) -> str | None:
     """Return why this heat map could not be made; None without a failure."""
     return db.value(
         """SELECT error FROM job WHERE kind = 'heatmap' AND state = 'failed'

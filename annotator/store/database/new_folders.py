@@ -13,15 +13,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from annotator.errors import DiskFull
-from annotator.store.database.project_identity import make_room
+from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.disk.durable import sync_folder, sync_tree
-from annotator.store.disk.processes import ABANDONED_AFTER, is_abandoned, part_of
+from annotator.store.disk.processes import ABANDONED_SECONDS, build_temporary_path, is_abandoned
 
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 
 
 @contextmanager
-def new_folder(target: Path) -> Generator[Path]:
+def replace_folder_atomically(target: Path) -> Generator[Path]:
     """Yield a temporary folder that becomes `target` when the block ends well, in place of an older one.
 
     Where the system can, the two folders exchange their names in one step. Elsewhere the target is missing for a
@@ -30,32 +30,32 @@ def new_folder(target: Path) -> Generator[Path]:
     Raises:
         DiskFull: The disk takes no more; then the new folder is removed, and the old folder is as it was.
     """
-    temporary, old = part_of(target), part_of(target, "old")
+    temporary, old = build_temporary_path(target), build_temporary_path(target, "old")
     try:
-        make_room(target.parent)
+        make_folder_in_project(target.parent)
         temporary.mkdir()
         yield temporary
         sync_tree(temporary)
         if not target.exists():
             temporary.rename(target)
-        elif not _exchange(temporary, target):
+        elif not _exchange_names(temporary, target):
             target.rename(old)
             temporary.rename(target)
         sync_folder(target.parent)
     except OSError as error:
-        _undo(temporary, old, target)
+        _restore_target(temporary, old, target)
         raise DiskFull(
             f"{target} could not be written: {error.strerror or error}. Nothing of it was kept.\n"
             "    Is the disk full, or the folder write-protected? Free some space and try again."
         ) from error
     except BaseException:
-        _undo(temporary, old, target)
+        _restore_target(temporary, old, target)
         raise
     for replaced in (temporary, old):
         shutil.rmtree(replaced, ignore_errors=True)
 
 
-def sweep(folder: Path, name: str) -> None:
+def remove_unfinished_folders(folder: Path, name: str) -> None:
     """Remove the temporary folders of `name` that killed processes have left.
 
     Brings the old folder back where a process was killed while it replaced that.
@@ -63,7 +63,7 @@ def sweep(folder: Path, name: str) -> None:
     for part in sorted(folder.glob(f".{glob.escape(name)}.*.part")) if folder.is_dir() else ():
         with suppress(OSError):
             is_old = part.name.endswith(".old.part")
-            after = 0.0 if is_old else ABANDONED_AFTER
+            after = 0.0 if is_old else ABANDONED_SECONDS
             if part.is_symlink() or not part.is_dir() or not is_abandoned(part, after):
                 continue
             if is_old and not os.path.lexists(folder / name):
@@ -72,16 +72,16 @@ def sweep(folder: Path, name: str) -> None:
                 shutil.rmtree(part, ignore_errors=True)
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange_names(one: Path, other: Path) -> bool:
     """Exchange two names in one step; return False where the system or the disk cannot do that."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):  # not Linux, or an old one
         return False
-    return rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+    return rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
 
 
-def _undo(temporary: Path, old: Path, target: Path) -> None:
+def _restore_target(temporary: Path, old: Path, target: Path) -> None:
     with suppress(OSError):
         if old.exists() and not target.exists():
             old.rename(target)

@@ -11,32 +11,35 @@ from pathlib import Path
 import sqlite_utils
 
 from annotator.errors import ProjectMoved
-from annotator.settings import IMPORTED
+from annotator.settings import IMPORTED_FOLDER
 from annotator.store.disk.durable import make_folder
-from annotator.store.pictures.files import escaped, is_there
+from annotator.store.pictures.files import escape_path, path_exists
 
-HOME = "home"  # setting: the project's folder (escaped) when images inside of it were last registered or followed
+# setting: the project's folder (escaped) when images inside of it were last registered or followed
+HOME_SETTING = "home"
 
-_opened: dict[Path, tuple[Path, tuple[int, int]]] = {}  # project folder -> its database, and that file's identity
+_open_projects: dict[
+    Path, tuple[Path, tuple[int, int]]
+] = {}  # project folder -> its database, and that file's identity
 
 
 def remember(project: Path, database: Path) -> None:
     """Record the identity of a project that has just been opened."""
-    _opened[project] = database, _identity(database)
+    _open_projects[project] = database, _read_file_identity(database)
 
 
 def forget(project: Path) -> None:
     """Drop the recorded identity: another project may be opened in this folder."""
-    _opened.pop(project, None)
+    _open_projects.pop(project, None)
 
 
 def check(project: Path) -> None:
     """Raise ProjectMoved when the project that was opened in this folder is not there any more."""
-    if project not in _opened:
+    if project not in _open_projects:
         return
-    database, identity = _opened[project]
+    database, identity = _open_projects[project]
     try:
-        if _identity(database) == identity:
+        if _read_file_identity(database) == identity:
             return
         what = "another one lies there now"
     except FileNotFoundError:
@@ -51,7 +54,7 @@ def check(project: Path) -> None:
     )
 
 
-def make_room(folder: Path) -> None:
+def make_folder_in_project(folder: Path) -> None:
     """Make a folder and its parents. Raises ProjectMoved instead of making the folder of a moved project; OSError."""
     for project in folder.parents:
         check(project)
@@ -60,26 +63,26 @@ def make_room(folder: Path) -> None:
 
 def is_inside(project: Path, folder: Path) -> bool:
     """Return whether a folder of images lies in the project's own folder for unpacked and downloaded images."""
-    return folder.is_relative_to(project / IMPORTED)
+    return folder.is_relative_to(project / IMPORTED_FOLDER)
 
 
 def has_moved(sql: sqlite_utils.Database, project: Path) -> bool:
     """Return whether images inside the project are registered under a former path of the project."""
-    row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME]).fetchone()
-    return row is not None and row[0] != json.dumps(escaped(str(project)))
+    row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME_SETTING]).fetchone()
+    return row is not None and row[0] != json.dumps(escape_path(str(project)))
 
 
-def follow(sql: sqlite_utils.Database, project: Path) -> None:
+def update_folder_paths(sql: sqlite_utils.Database, project: Path) -> None:
     """Update the paths of folders inside a project that was moved or copied, where these folders came along."""
-    row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME]).fetchone()
-    before, here = json.loads(row[0]), escaped(str(project))
+    row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME_SETTING]).fetchone()
+    before, here = json.loads(row[0]), escape_path(str(project))
     for id_, path in sql.execute("SELECT id, path FROM folder").fetchall():
         moved = f"{here}{path[len(before) :]}"
-        if path.startswith(f"{before}/{IMPORTED}/") and is_there(moved, ""):
+        if path.startswith(f"{before}/{IMPORTED_FOLDER}/") and path_exists(moved, ""):
             sql.execute("UPDATE OR IGNORE folder SET path = ? WHERE id = ?", [moved, id_])
-    sql.execute("UPDATE setting SET value = ? WHERE key = ?", [json.dumps(here), HOME])
+    sql.execute("UPDATE setting SET value = ? WHERE key = ?", [json.dumps(here), HOME_SETTING])
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def _read_file_identity(path: Path) -> tuple[int, int]:
     facts = path.stat()
     return facts.st_dev, facts.st_ino

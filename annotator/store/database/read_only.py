@@ -12,10 +12,10 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.settings import Paths
 
-ELSEWHERE = "Copy the whole folder to a place that may be written, and use the copy."
+COPY_ADVICE = "Copy the whole folder to a place that may be written, and use the copy."
 
 
-def is_there(paths: Paths) -> bool:
+def database_exists(paths: Paths) -> bool:
     """Return whether there is a database. Raises AnnotatorError without the permission to look."""
     try:
         paths.database.stat()
@@ -30,19 +30,19 @@ def is_there(paths: Paths) -> bool:
 
 def is_read_only(paths: Paths) -> bool:
     """Return whether there is a database, and this process may not write the file or its folder."""
-    return is_there(paths) and not (may_write(paths.project) and may_write(paths.database))
+    return database_exists(paths) and not (can_write(paths.project) and can_write(paths.database))
 
 
-def may_write(path: Path) -> bool:
+def can_write(path: Path) -> bool:
     """Return whether the effective user may write the path and the file system allows it."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def refusal(paths: Paths) -> AnnotatorError:
+def build_write_error(paths: Paths) -> AnnotatorError:
     """Return the error to raise instead of writing."""
     return AnnotatorError(
         f"The project {paths.project} may not be written: it is on read-only media, or belongs to somebody else. "
-        f"Nothing was changed.\n    {ELSEWHERE}"
+        f"Nothing was changed.\n    {COPY_ADVICE}"
     )
 
 
@@ -50,20 +50,20 @@ def connect(paths: Paths) -> sqlite3.Connection:
     """Open a read-only connection. Raises AnnotatorError for changes in a write-ahead log that cannot be read here."""
     log = paths.database.with_name(f"{paths.database.name}-wal")
     if not log.exists():
-        return _connect(paths.database, "immutable=1")
+        return _open_connection(paths.database, "immutable=1")
     try:
-        return _connect(paths.database, "mode=ro")
+        return _open_connection(paths.database, "mode=ro")
     except sqlite3.OperationalError as error:
         if log.stat().st_size:
             raise AnnotatorError(
                 f"{log} holds changes that are not in {paths.database.name} yet (was the project copied while it was "
-                f"open?), and they cannot be read in a folder that may not be written.\n    {ELSEWHERE}"
+                f"open?), and they cannot be read in a folder that may not be written.\n    {COPY_ADVICE}"
             ) from error
-        return _connect(paths.database, "immutable=1")
+        return _open_connection(paths.database, "immutable=1")
 
 
-def _connect(database: Path, how: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{database.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False)
+def _open_connection(database: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{database.as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("SELECT count(*) FROM sqlite_master")

@@ -8,11 +8,11 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 
-INSTRUCTIONS = 500_000  # of SQLite between two calls: a few hundredths of a second
+INSTRUCTIONS_PER_CALL = 500_000  # of SQLite between two calls: a few hundredths of a second
 
 
 @contextmanager
-def watched(sql: sqlite_utils.Database, beat: Callable[[], None]) -> Generator[None]:
+def watch_statements(sql: sqlite_utils.Database, beat: Callable[[], None]) -> Generator[None]:
     """Call `beat` regularly while SQL statements of the block run.
 
     Args:
@@ -21,7 +21,7 @@ def watched(sql: sqlite_utils.Database, beat: Callable[[], None]) -> Generator[N
     """
     raised: list[BaseException] = []
 
-    def called() -> int:
+    def check_statement() -> int:
         if raised:  # the rollback goes on
             return 0
         try:
@@ -30,7 +30,7 @@ def watched(sql: sqlite_utils.Database, beat: Callable[[], None]) -> Generator[N
             raised.append(error)
         return bool(raised)
 
-    sql.conn.set_progress_handler(called, INSTRUCTIONS)
+    sql.conn.set_progress_handler(check_statement, INSTRUCTIONS_PER_CALL)
     try:
         yield
     except (sqlite3.OperationalError, AnnotatorError) as error:

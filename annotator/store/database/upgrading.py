@@ -8,9 +8,9 @@ import sqlite_utils
 
 from annotator.store.schema import MIGRATIONS
 
-TOLD_FROM = 50_000_000  # bytes of project.db; a smaller one takes a second or two
-EVERY = 10.0  # seconds between two signs of life within a step
-_INSTRUCTIONS = 5_000_000  # of SQLite's virtual machine between two looks at the clock
+MIN_LOGGED_BYTES = 50_000_000  # bytes of project.db; a smaller one takes a second or two
+LOG_INTERVAL_SECONDS = 10.0  # between two signs of life within a step
+_INSTRUCTIONS_PER_CALL = 5_000_000  # of SQLite's virtual machine between two looks at the clock
 
 log = logging.getLogger("annotator.upgrade")
 
@@ -22,7 +22,7 @@ def apply(sql: sqlite_utils.Database, database: Path) -> None:
     long step every ten seconds. If the process ends meanwhile, the file stays as it was.
     """
     pending = [step.name for step in MIGRATIONS.pending(sql)]
-    if not pending or database.stat().st_size < TOLD_FROM:
+    if not pending or database.stat().st_size < MIN_LOGGED_BYTES:
         MIGRATIONS.apply(sql)
         return
     began = time.monotonic()
@@ -33,8 +33,8 @@ def apply(sql: sqlite_utils.Database, database: Path) -> None:
     )  # fmt: skip
     for number, name in enumerate(pending, start=1):
         log.warning("Step %d of %d (%s)", number, len(pending), name)
-        alive = _SignOfLife(f"Step {number} of {len(pending)} ({name})")
-        sql.conn.set_progress_handler(alive, _INSTRUCTIONS)
+        alive = _StatementLogger(f"Step {number} of {len(pending)} ({name})")
+        sql.conn.set_progress_handler(alive, _INSTRUCTIONS_PER_CALL)
         try:
             MIGRATIONS.apply(sql, stop_before=pending[number] if number < len(pending) else None)
         finally:
@@ -42,7 +42,7 @@ def apply(sql: sqlite_utils.Database, database: Path) -> None:
     log.warning("%s is up to date, after %.0f s.", database, time.monotonic() - began)
 
 
-class _SignOfLife:
+class _StatementLogger:
     """A progress handler of SQLite that logs the time a statement has taken so far."""
 
     def __init__(self, what: str):
@@ -51,7 +51,7 @@ class _SignOfLife:
 
     def __call__(self) -> int:
         now = time.monotonic()
-        if now - self._told >= EVERY:
+        if now - self._told >= LOG_INTERVAL_SECONDS:
             self._told = now
             log.warning("%s: %.0f s so far", self._what, now - self._began)
         return 0  # go on

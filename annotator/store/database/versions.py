@@ -3,7 +3,7 @@
 from annotator.store.database.database import Database
 
 
-def version(db: Database) -> int:
+def get_label_version(db: Database) -> int:
     """Return a number that grows with every decision and every change of a class, at the cost of two look-ups.
 
     Stages and labels follow from decisions, except that a new class reopens complete images. Caches of stages, labels
@@ -12,7 +12,7 @@ def version(db: Database) -> int:
     return db.value("SELECT (SELECT coalesce(max(id), 0) FROM decision) + (SELECT changes FROM class_version)")
 
 
-def class_version(db: Database) -> int:
+def get_class_version(db: Database) -> int:
     """Return how many times classes were added or changed: the part of `version` that decisions do not explain.
 
     It grows when a person is renamed, too (store/people/renaming.py): what is kept by it may hold names of people.

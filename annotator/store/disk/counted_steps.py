@@ -11,13 +11,22 @@ import sys
 import threading
 from typing import Any
 
-CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "sqlite3.connect")
-WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-STATEMENTS = ("BEGIN", "COMMIT", "INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "ALTER", "DROP")
+CHANGE_EVENTS = (
+    "os.rename",
+    "os.remove",
+    "os.mkdir",
+    "os.rmdir",
+    "os.link",
+    "os.symlink",
+    "os.truncate",
+    "sqlite3.connect",
+)
+WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+WRITE_STATEMENTS = ("BEGIN", "COMMIT", "INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "ALTER", "DROP")
 _connect = sqlite3.connect
 
 
-class Steps:
+class StepCounter:
     """Count this process's steps, and kill the process before a given one.
 
     Attributes:
@@ -35,23 +44,23 @@ class Steps:
 
     def begin(self) -> None:
         """Start counting; counting goes on until the process ends."""
-        sys.addaudithook(self._watch)
-        sqlite3.connect = self._opened
+        sys.addaudithook(self._count_event)
+        sqlite3.connect = self._connect_traced
 
-    def _watch(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in CHANGES or (event == "open" and _writes(*arguments)):
-            self._step(event in ("os.rename", "os.rmdir"))
+    def _count_event(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in CHANGE_EVENTS or (event == "open" and _opens_for_writing(*arguments)):
+            self._count_step(event in ("os.rename", "os.rmdir"))
 
-    def _opened(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
+    def _connect_traced(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
         connection = _connect(*arguments, **options)
-        connection.set_trace_callback(self._statement)
+        connection.set_trace_callback(self._count_statement)
         return connection
 
-    def _statement(self, text: str) -> None:
-        if text.lstrip().upper().startswith(STATEMENTS):
-            self._step(text.lstrip().upper().startswith("COMMIT"))
+    def _count_statement(self, text: str) -> None:
+        if text.lstrip().upper().startswith(WRITE_STATEMENTS):
+            self._count_step(text.lstrip().upper().startswith("COMMIT"))
 
-    def _step(self, is_turn: bool) -> None:
+    def _count_step(self, is_turn: bool) -> None:
         with self._lock:
             self.count += 1
             if is_turn:
@@ -60,5 +69,5 @@ class Steps:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _writes(path: object, _: object, flags: object) -> bool:
-    return not isinstance(path, int) and isinstance(flags, int) and bool(flags & WRITES)
+def _opens_for_writing(path: object, _: object, flags: object) -> bool:
+    return not isinstance(path, int) and isinstance(flags, int) and bool(flags & WRITE_FLAGS)

@@ -4,8 +4,9 @@ import errno
 import os
 from pathlib import Path
 
-FEW = 200  # files that are synced one by one; with more, everything unwritten on the machine is synced
-CANNOT = (errno.EINVAL, errno.ENOTSUP)  # some network disks sync no folders
+# files that are synced one by one; with more, everything unwritten on the machine is synced
+MAX_FILES_SYNCED_SINGLY = 200
+UNSUPPORTED_SYNC_ERRNOS = (errno.EINVAL, errno.ENOTSUP)  # some network disks sync no folders
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
@@ -27,7 +28,7 @@ def sync_folder(folder: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in CANNOT:
+        if error.errno not in UNSUPPORTED_SYNC_ERRNOS:
             raise
     finally:
         os.close(descriptor)
@@ -36,7 +37,7 @@ def sync_folder(folder: Path) -> None:
 def sync_tree(folder: Path) -> None:
     """Wait until all files and names below a folder, and the content of the files, are on the disk."""
     names = [(Path(place), files) for place, _, files in os.walk(folder)]
-    if sum(len(files) for _, files in names) > FEW and hasattr(os, "sync"):
+    if sum(len(files) for _, files in names) > MAX_FILES_SYNCED_SINGLY and hasattr(os, "sync"):
         os.sync()
         return
     for place, files in names:

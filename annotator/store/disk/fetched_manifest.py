@@ -18,17 +18,17 @@ from typing import NamedTuple
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning
-from annotator.store.disk.private import OTHERS
+from annotator.store.disk.file_permissions import OTHERS_PERMISSIONS
 
-MANIFEST = ".manifest.db"
-LOCK = ".manifest.lock"
-OWN = (MANIFEST, f"{MANIFEST}-wal", f"{MANIFEST}-shm", LOCK)
+MANIFEST_FILE = ".manifest.db"
+LOCK_FILE = ".manifest.lock"
+MANIFEST_FILES = (MANIFEST_FILE, f"{MANIFEST_FILE}-wal", f"{MANIFEST_FILE}-shm", LOCK_FILE)
 # Where the file of an entry is: nowhere yet, under its name, aside, or nowhere yet while an older one has its name.
-WANTED, THERE, ASIDE, AGAIN = 0, 1, 2, 3
-FOLDERS = 10_000  # whose names are kept in memory
-AT_ONCE = 500  # entries in one transaction: what a kill may have to fetch again
+STATE_WANTED, STATE_PRESENT, STATE_ASIDE, STATE_WANTED_AGAIN = 0, 1, 2, 3
+MAX_CACHED_FOLDERS = 10_000  # whose names are kept in memory
+ENTRIES_PER_TRANSACTION = 500  # entries in one transaction: what a kill may have to fetch again
 
-_TABLES = """
+_SCHEMA_SQL = """
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- folded: two paths that some file system takes for one have the same; state: 0 wanted, 1 there, 2 aside,
 -- 3 wanted again
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
         path: The path of its file in the folder.
         bytes: Its size; -1 while that is not known.
         stamp: A text that changes with the content, such as a checksum or version.
-        state: One of WANTED, THERE, ASIDE, AGAIN.
+        state: One of STATE_WANTED, STATE_PRESENT, STATE_ASIDE, STATE_WANTED_AGAIN.
     """
 
     key: str
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
     @property
     def is_wanted(self) -> bool:
         """Return whether the entry's current file has yet to be fetched."""
-        return self.state in (WANTED, AGAIN)
+        return self.state in (STATE_WANTED, STATE_WANTED_AGAIN)
 
 
 class Manifest:
@@ -68,87 +68,87 @@ class Manifest:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        file = folder / MANIFEST
-        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o777 & ~OTHERS))
+        file = folder / MANIFEST_FILE
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o777 & ~OTHERS_PERMISSIONS))
         self._sql = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
             self._sql.execute(f"PRAGMA {pragma}").fetchall()
-        self._sql.executescript(_TABLES)
-        self._pass = int(self.fact("pass") or 0)
+        self._sql.executescript(_SCHEMA_SQL)
+        self._pass = int(self.get_fact("pass") or 0)
         self._waiting = 0
         self._folders: dict[str, str] = {}  # as a source names them -> as they are called here
 
-    def fact(self, name: str) -> str:
+    def get_fact(self, name: str) -> str:
         """Return a fact about the source; "" where none of this name is kept."""
         row = self._sql.execute("SELECT value FROM fact WHERE name = ?", [name]).fetchone()
         return row[0] if row else ""
 
-    def keep_fact(self, name: str, value: str) -> None:
+    def set_fact(self, name: str, value: str) -> None:
         """Store a fact about the source, replacing an older one of this name."""
         self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])
 
     def begin_pass(self) -> None:
         """Begin a new pass over the entries of the source."""
         self._pass += 1
-        self.keep_fact("pass", str(self._pass))
+        self.set_fact("pass", str(self._pass))
 
-    def entry(self, key: str) -> Entry | None:
+    def get_entry(self, key: str) -> Entry | None:
         """Return the kept entry with this key; None where there is none."""
         row = self._sql.execute("SELECT key, path, bytes, stamp, state FROM entry WHERE key = ?", [key]).fetchone()
         return Entry(*row) if row else None
 
-    def is_met(self, key: str) -> bool:
+    def is_seen(self, key: str) -> bool:
         """Return whether this pass has already met the key: a source may hold two entries of one name."""
         row = self._sql.execute("SELECT pass FROM entry WHERE key = ?", [key]).fetchone()
         return bool(row) and row[0] == self._pass
 
-    def free_path(self, key: str, path: str) -> str:
+    def find_free_path(self, key: str, path: str) -> str:
         """Return the path for an entry, renamed where it would collide with another entry's.
 
         A path is taken where another entry has it, and where one of the two would have to be a folder and a file at
         once. It then gets ~2, ~3, ... before its ending.
         """
         above, _, name = path.rpartition("/")
-        path = f"{self._free_folder(above)}/{name}" if above else name
+        path = f"{self._find_free_folder(above)}/{name}" if above else name
         stem, dot, ending = path.rpartition(".")
         if not dot or "/" in ending or not stem or stem.endswith("/"):
             stem, ending = path, ""
         number, candidate = 1, path
-        while self._holder(candidate) not in (None, key) or self._is_folder(candidate):
+        while self._find_holder(candidate) not in (None, key) or self._is_folder(candidate):
             number += 1
             candidate = f"{stem}~{number}{dot}{ending}" if ending else f"{path}~{number}"
         return candidate
 
-    def _free_folder(self, path: str) -> str:
+    def _find_free_folder(self, path: str) -> str:
         if path not in self._folders:
             above, _, name = path.rpartition("/")
-            wanted = candidate = f"{self._free_folder(above)}/{name}" if above else name
+            wanted = candidate = f"{self._find_free_folder(above)}/{name}" if above else name
             number = 1
-            while self._holder(candidate) is not None:
+            while self._find_holder(candidate) is not None:
                 number += 1
                 candidate = f"{wanted}~{number}"
-            if len(self._folders) >= FOLDERS:
+            if len(self._folders) >= MAX_CACHED_FOLDERS:
                 self._folders.clear()
             self._folders[path] = candidate
         return self._folders[path]
 
     def _is_folder(self, path: str) -> bool:
-        folded = _folded(path)
+        folded = _fold_path(path)
         query = "SELECT 1 FROM entry WHERE folded > ? AND folded < ? LIMIT 1"
         return self._sql.execute(query, [f"{folded}/", f"{folded}0"]).fetchone() is not None  # 0 comes after /
 
-    def keep(self, entry: Entry) -> None:
-        """Store an entry as met by this pass. Transactions hold AT_ONCE entries."""
+    def save_entry(self, entry: Entry) -> None:
+        """Store an entry as met by this pass. Transactions hold ENTRIES_PER_TRANSACTION entries."""
         if not self._waiting:
             self._sql.execute("BEGIN")
         self._sql.execute(
             """INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET path = excluded.path,
             folded = excluded.folded, bytes = excluded.bytes, stamp = excluded.stamp, state = excluded.state,
             pass = excluded.pass""",
-            [entry.key, entry.path, _folded(entry.path), entry.bytes, entry.stamp, entry.state, self._pass],
+            [entry.key, entry.path, _fold_path(entry.path), entry.bytes, entry.stamp, entry.state, self._pass],
         )
         self._waiting += 1
-        if self._waiting >= AT_ONCE:
+        if self._waiting >= ENTRIES_PER_TRANSACTION:
             self.commit()
 
     def commit(self) -> None:
@@ -157,63 +157,63 @@ class Manifest:
             self._sql.execute("COMMIT")
             self._waiting = 0
 
-    def waiting(self, number: int, after: str) -> list[Entry]:
+    def list_waiting(self, limit: int, after: str) -> list[Entry]:
         """Return the next `number` entries of this pass without a current file, by key after `after`."""
         # "+": in that order the table itself lies, which is then gone through once for all pages.
         rows = self._sql.execute(
             """SELECT key, path, bytes, stamp, state FROM entry WHERE +pass = ? AND state IN (0, 3) AND key > ?
             ORDER BY key LIMIT ?""",
-            [self._pass, after, number],
+            [self._pass, after, limit],
         )
         return [Entry(*row) for row in rows]
 
-    def aside(self, number: int) -> list[Entry]:
+    def list_aside(self, limit: int) -> list[Entry]:
         """Return the first `number` entries, by key, whose file lies aside."""
         query = "SELECT key, path, bytes, stamp, state FROM entry WHERE state = 2 ORDER BY key LIMIT ?"
-        return [Entry(*row) for row in self._sql.execute(query, [number])]
+        return [Entry(*row) for row in self._sql.execute(query, [limit])]
 
-    def aside_count(self) -> int:
+    def count_aside(self) -> int:
         """Return the number of files that lie aside."""
         return self._sql.execute("SELECT count(*) FROM entry WHERE state = 2").fetchone()[0]
 
-    def put_in_place(self, entries: Sequence[Entry]) -> None:
+    def mark_present(self, entries: Sequence[Entry]) -> None:
         """Record that the files of these entries now lie under their own names."""
         self._sql.execute("BEGIN")
         self._sql.executemany("UPDATE entry SET state = 1 WHERE key = ?", [[entry.key] for entry in entries])
         self._sql.execute("COMMIT")
 
-    def counts(self) -> tuple[int, int]:
+    def count_seen(self) -> tuple[int, int]:
         """Return the number of entries that this pass has met, and the sum of their known bytes."""
         query = "SELECT count(*), coalesce(sum(max(bytes, 0)), 0) FROM entry WHERE pass = ?"
         return self._sql.execute(query, [self._pass]).fetchone()
 
-    def unseen_entries(self, shown: int) -> tuple[int, list[str]]:
+    def find_unseen(self, limit: int) -> tuple[int, list[str]]:
         """Return the number of entries not seen in this pass, and up to `shown` of their paths."""
         count = self._sql.execute("SELECT count(*) FROM entry WHERE pass != ?", [self._pass]).fetchone()[0]
         query = "SELECT path FROM entry WHERE pass != ? ORDER BY key LIMIT ?"
-        return count, [row[0] for row in self._sql.execute(query, [self._pass, shown])]
+        return count, [row[0] for row in self._sql.execute(query, [self._pass, limit])]
 
     def close(self) -> None:
         """Commit pending entries, and close the file."""
         self.commit()
         self._sql.close()
 
-    def _holder(self, path: str) -> str | None:
-        row = self._sql.execute("SELECT key FROM entry WHERE folded = ?", [_folded(path)]).fetchone()
+    def _find_holder(self, path: str) -> str | None:
+        row = self._sql.execute("SELECT key FROM entry WHERE folded = ?", [_fold_path(path)]).fetchone()
         return row[0] if row else None
 
 
-def _folded(path: str) -> str:
+def _fold_path(path: str) -> str:
     return unicodedata.normalize("NFKC", path).casefold()
 
 
 @contextmanager
-def opened(folder: Path) -> Generator[Manifest]:
+def open_manifest(folder: Path) -> Generator[Manifest]:
     """Open the manifest of a folder, locked for the block.
 
     Raises AlreadyRunning while another process fetches into the folder.
     """
-    lock = FileLock(folder / LOCK, mode=0o600)
+    lock = FileLock(folder / LOCK_FILE, mode=0o600)
     try:
         lock.acquire(timeout=0)
     except Timeout as error:

@@ -17,12 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-REUSED_AFTER = 900.0  # seconds without a heartbeat, after which another process may have got the number of one of here
-ABANDONED_AFTER = 3600.0  # seconds without a change, for what a process of another machine was writing
-_NAME = re.compile(r"([0-9a-f]{8}-[0-9a-f]+-[0-9a-f]+)-[0-9a-f]{6}\.(?:[a-z]+\.?)?part(?:-[a-z]+)?$")
+# seconds without a heartbeat, after which another process may have got the number of one of here
+PID_REUSE_SECONDS = 900.0
+ABANDONED_SECONDS = 3600.0  # without a change, for what a process of another machine was writing
+_PART_NAME = re.compile(r"([0-9a-f]{8}-[0-9a-f]+-[0-9a-f]+)-[0-9a-f]{6}\.(?:[a-z]+\.?)?part(?:-[a-z]+)?$")
 
 
-def exists(pid: int | None) -> bool:
+def process_exists(pid: int | None) -> bool:
     """Return whether a process of this machine has this number; False for None and 0."""
     if not pid:
         return False
@@ -37,12 +38,12 @@ def exists(pid: int | None) -> bool:
     return True
 
 
-def this_process() -> str:
+def get_process_name() -> str:
     """Return the name of this process."""
-    return f"{_machine()}-{os.getpid():x}-{_started(os.getpid()):x}"
+    return f"{_get_machine_id()}-{os.getpid():x}-{_read_start_time(os.getpid()):x}"
 
 
-def is_gone(name: str) -> bool | None:
+def has_process_ended(name: str) -> bool | None:
     """Return whether the process of this name has ended; None where that cannot be known.
 
     It cannot be known for a process of another machine, for one of this machine before its last start, and where the
@@ -53,11 +54,11 @@ def is_gone(name: str) -> bool | None:
         pid, started = (int(part, 16) for part in rest.split("-"))
     except ValueError:
         return None
-    if machine != _machine():
+    if machine != _get_machine_id():
         return None
-    if not exists(pid):
+    if not process_exists(pid):
         return True
-    return _started(pid) != started if started else None
+    return _read_start_time(pid) != started if started else None
 
 
 class Claim(Protocol):
@@ -65,7 +66,7 @@ class Claim(Protocol):
 
     Attributes:
         pid, host: The number and the machine of the process.
-        process: The name of the process (`this_process`); "" from older versions.
+        process: The name of the process (`get_process_name`); "" from older versions.
         heartbeat_at: The time of its last heartbeat, in unix seconds.
     """
 
@@ -81,7 +82,7 @@ class Claim(Protocol):
 
     @property
     def process(self) -> str:
-        """Return the name of that process (this_process); "" of an older version."""
+        """Return the name of that process (get_process_name); "" of an older version."""
         ...
 
     @property
@@ -90,21 +91,21 @@ class Claim(Protocol):
         ...
 
 
-def has_ended(claim: Claim, silent: float) -> bool:
+def has_claimant_ended(claim: Claim, silent_seconds: float) -> bool:
     """Return whether the process that holds a claim has ended.
 
     Args:
         claim: The claim, with the process and its last heartbeat.
-        silent: Seconds without a heartbeat after which a process of another machine counts as ended.
+        silent_seconds: Seconds without a heartbeat after which a process of another machine counts as ended.
     """
-    gone = is_gone(claim.process)
+    gone = has_process_ended(claim.process)
     if gone is not None:
         return gone
     is_here = claim.host == socket.gethostname()
-    if is_here and not exists(claim.pid):
+    if is_here and not process_exists(claim.pid):
         return True
-    is_reused = is_here and (not claim.process or claim.process.startswith(f"{_machine()}-"))
-    return not is_recent(claim.heartbeat_at, REUSED_AFTER if is_reused else silent)
+    is_reused = is_here and (not claim.process or claim.process.startswith(f"{_get_machine_id()}-"))
+    return not is_recent(claim.heartbeat_at, PID_REUSE_SECONDS if is_reused else silent_seconds)
 
 
 def is_recent(at: float, seconds: float) -> bool:
@@ -116,14 +117,14 @@ def is_recent(at: float, seconds: float) -> bool:
     return abs(time.time() - at) < seconds
 
 
-def part_of(target: Path, kind: str = "") -> Path:
+def build_temporary_path(target: Path, kind: str = "") -> Path:
     """Return the temporary path under which this process writes `target`; its random part differs at each call.
 
     Args:
         target: The path of the finished file.
         kind: A word in the name that tells these files from other temporary ones; "" for none.
     """
-    return target.with_name(f".{target.name}.{this_process()}-{uuid.uuid4().hex[:6]}.{kind and f'{kind}.'}part")
+    return target.with_name(f".{target.name}.{get_process_name()}-{uuid.uuid4().hex[:6]}.{kind and f'{kind}.'}part")
 
 
 def is_temporary(name: str) -> bool:
@@ -131,7 +132,7 @@ def is_temporary(name: str) -> bool:
     return name.startswith(".") and (name.endswith(".part") or ".part-" in name[1:])
 
 
-def is_abandoned(part: Path, older_than: float = ABANDONED_AFTER) -> bool:
+def is_abandoned(part: Path, older_than: float = ABANDONED_SECONDS) -> bool:
     """Return whether no process writes this temporary file or folder any more. Raises OSError where it is gone.
 
     Args:
@@ -139,13 +140,13 @@ def is_abandoned(part: Path, older_than: float = ABANDONED_AFTER) -> bool:
         older_than: Seconds since the last change after which it counts as abandoned, where its name does not say who
             wrote it, or the writer ran on another machine.
     """
-    match = _NAME.search(part.name)
-    gone = is_gone(match[1]) if match else None
+    match = _PART_NAME.search(part.name)
+    gone = has_process_ended(match[1]) if match else None
     return time.time() - part.lstat().st_mtime >= older_than if gone is None else gone
 
 
 @cache
-def _machine() -> str:
+def _get_machine_id() -> str:
     facts = [socket.gethostname()]
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         try:
@@ -155,7 +156,7 @@ def _machine() -> str:
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:8]
 
 
-def _started(pid: int) -> int:
+def _read_start_time(pid: int) -> int:
     """Return the start time of a process in ticks since the machine started; 0 where the system does not say."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])

@@ -13,19 +13,19 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, DiskFull
 
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-CLOSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
-UNUSABLE = frozenset(
+DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+NOT_PERMITTED_ERRNOS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+UNUSABLE_PATH_ERRNOS = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EIO, errno.ESTALE, errno.EINVAL}
 )
 
 
-def in_words(error: BaseException) -> AnnotatorError | None:
+def translate_error(error: BaseException) -> AnnotatorError | None:
     """Return the error for a person that stands for a system error; None for a mistake in this program."""
     if isinstance(error, AnnotatorError):
         return error
     if isinstance(error, sqlite3.DatabaseError):
-        return of_sqlite(error, None)
+        return translate_sqlite_error(error, None)
     if isinstance(error, UnicodeEncodeError) and any("\ud800" <= letter <= "\udfff" for letter in error.object):
         return AnnotatorError(
             f"The name {error.object[:300]!a} has bytes that are no text in UTF-8, and what was asked for cannot be "
@@ -34,11 +34,13 @@ def in_words(error: BaseException) -> AnnotatorError | None:
     if isinstance(error, ValueError) and "null byte" in str(error):
         return AnnotatorError("A path has a zero byte in it, which no file has. Is the path spelled right?")
     if isinstance(error, OSError):
-        return _of_system(error)
+        return _translate_os_error(error)
     return None
 
 
-def of_sqlite(error: sqlite3.DatabaseError, path: Path | None, busy_seconds: float = 30.0) -> AnnotatorError | None:
+def translate_sqlite_error(
+    error: sqlite3.DatabaseError, path: Path | None, busy_seconds: float = 30.0
+) -> AnnotatorError | None:
     """Return the error for a person that stands for an error of SQLite; None where file and disk are not the cause.
 
     Args:
@@ -69,33 +71,33 @@ def of_sqlite(error: sqlite3.DatabaseError, path: Path | None, busy_seconds: flo
     return None
 
 
-def _of_system(error: OSError) -> AnnotatorError | None:
+def _translate_os_error(error: OSError) -> AnnotatorError | None:
     named = [name for name in (error.filename, error.filename2) if name is not None]
     where = " and ".join(repr(os.fsdecode(name)) if isinstance(name, bytes) else str(name) for name in named)
-    if error.errno in FULL:
+    if error.errno in DISK_FULL_ERRNOS:
         return DiskFull(
             f"{where or 'A file'} could not be written: {error.strerror}. Nothing of this step was kept; everything "
             "saved before is safe.\n    Free some space on this disk and try again."
         )
     if not where:
         return None
-    if error.errno in CLOSED:
+    if error.errno in NOT_PERMITTED_ERRNOS:
         return AnnotatorError(
             f"{where} may not be read or written: {error.strerror}. It is on read-only media, or belongs to somebody "
             "else.\n    Check the rights on the file and its folder, or name another place."
         )
-    if error.errno in UNUSABLE:
+    if error.errno in UNUSABLE_PATH_ERRNOS:
         return AnnotatorError(f"{where} cannot be used: {error.strerror}. Is the path spelled right?")
     return None
 
 
 @contextmanager
-def system_errors_in_words() -> Generator[None]:
+def translate_system_errors() -> Generator[None]:
     """Turn system errors raised in the block into AnnotatorError, for code that no command calls."""
     try:
         yield
     except Exception as error:
-        words = in_words(error)
+        words = translate_error(error)
         if words is None or words is error:
             raise
         raise words from error

@@ -17,16 +17,16 @@ import sqlite_utils
 
 from annotator.store.database.database import Database
 from annotator.store.images import attributes
-from annotator.store.pictures.exif import EARLIEST, LATEST
+from annotator.store.pictures.exif import END_YEAR, MIN_YEAR
 
 TIME_FACTS = ("timestamp", "datetime", "DateTime")
 PLACE_FACTS = ("deploymentID", "deployment_id", "cameraID", "camera", "location", "locationName")
 SEQUENCE_FACTS = ("seq_id", "sequence_id", "eventID")
 """Names of imported facts, the first one that an image has counts."""
 
-DATE_ONLY = 10  # letters of a day without a time of day, which separates no events
+DATE_CHARACTERS = 10  # letters of a day without a time of day, which separates no events
 Value = TypeVar("Value", bound=Hashable)
-_IN_TEXT = re.compile(
+_DATE_TIME_PATTERN = re.compile(
     r"(?<!\d)(\d{4})[-_.:]?(\d\d)[-_.:]?(\d\d)[-_ T.]{0,3}(\d\d)[-_.:h]?(\d\d)[-_.:m]?(\d\d)(?:\d{3})?(?!\d)"
 )
 
@@ -57,35 +57,35 @@ class Captures:
         return np.array(wanted, bool)[self.folders] if wanted else np.zeros(0, bool)
 
 
-def stamp(db: Database) -> tuple[int, ...]:
+def get_change_key(db: Database) -> tuple[int, ...]:
     """Return a key that changes with the images, their names and times, and the facts of imports."""
     # Times of files that were not read when their images were added come later.
     of_images = """SELECT (SELECT coalesce(max(id), 0) FROM image), (SELECT coalesce(max(id), 0) FROM image_change),
         (SELECT count(*) FROM image WHERE capture_read = 0 AND problem = '')"""
-    return (*db.tuples(of_images)[0], *attributes.stamp(db))
+    return (*db.tuples(of_images)[0], *attributes.get_change_key(db))
 
 
-def read(sql: sqlite_utils.Database) -> Captures:
+def load_captures(sql: sqlite_utils.Database) -> Captures:
     """Return what is known of all images: one pass over a million takes some seconds."""
     # rtrim removes from the end all letters of the name but slashes: what is left is the folder.
     rows = sql.execute(
         """SELECT id, captured_at, folder_key, rtrim(name, replace(name, '/', '')), name FROM image
         ORDER BY name_key, id"""
     ).fetchall()
-    time_of, place_of, sequence_of = (_facts(sql, names) for names in (TIME_FACTS, PLACE_FACTS, SEQUENCE_FACTS))
+    time_of, place_of, sequence_of = (_load_facts(sql, names) for names in (TIME_FACTS, PLACE_FACTS, SEQUENCE_FACTS))
     # Numbers of sequences begin anew at each camera.
     sequences: dict[int, Hashable] = {
         image_id: (place_of.get(image_id), sequence) for image_id, sequence in sequence_of.items()
     }
     for image_id, *event in sql.execute("SELECT image_id, import_id, event FROM event_image ORDER BY import_id"):
         sequences[image_id] = tuple(event)
-    folders, folder_names = _numbered(row[3].rstrip("/") for row in rows)
-    places, _ = _numbered(place_of.get(row[0], (row[2],)) for row in rows)  # a tuple: no fact is equal to it
+    folders, folder_names = _number_values(row[3].rstrip("/") for row in rows)
+    places, _ = _number_values(place_of.get(row[0], (row[2],)) for row in rows)  # a tuple: no fact is equal to it
     # None is the first number, so that images of no sequence have -1.
-    numbers, _ = _numbered(chain([None], (sequences.get(row[0]) for row in rows)))
+    numbers, _ = _number_values(chain([None], (sequences.get(row[0]) for row in rows)))
     return Captures(
         image_ids=np.array([row[0] for row in rows], np.int64),
-        times=np.array([_time(time_of.get(row[0]), row[1], row[4]) for row in rows], np.float64),
+        times=np.array([_choose_time(time_of.get(row[0]), row[1], row[4]) for row in rows], np.float64),
         places=places,
         sequences=numbers[1:] - 1,
         folders=folders,
@@ -93,7 +93,7 @@ def read(sql: sqlite_utils.Database) -> Captures:
     )
 
 
-def _facts(sql: sqlite_utils.Database, names: tuple[str, ...]) -> dict[int, str]:
+def _load_facts(sql: sqlite_utils.Database, names: tuple[str, ...]) -> dict[int, str]:
     """Return image id -> the value of the first of these facts that the image has."""
     found: dict[int, str] = {}
     for name in reversed(names):
@@ -101,36 +101,36 @@ def _facts(sql: sqlite_utils.Database, names: tuple[str, ...]) -> dict[int, str]
     return found
 
 
-def _numbered(values: Iterable[Value]) -> tuple[np.ndarray, list[Value]]:
+def _number_values(values: Iterable[Value]) -> tuple[np.ndarray, list[Value]]:
     """Return (n,) int64, a number for each value from 0 in the order in which values first occur, and these values."""
     numbers: dict[Value, int] = {}
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64), list(numbers)
 
 
-def _time(fact: str | None, in_file: float | None, name: str) -> float:
-    for seconds in (fact and seconds_in(fact), in_file):
+def _choose_time(fact: str | None, in_file: float | None, name: str) -> float:
+    for seconds in (fact and parse_seconds(fact), in_file):
         if isinstance(seconds, float):
             return seconds
-    named = seconds_in(name.rpartition("/")[2])
+    named = parse_seconds(name.rpartition("/")[2])
     return np.nan if named is None else named
 
 
-def seconds_in(text: str) -> float | None:
+def parse_seconds(text: str) -> float | None:
     """Return the unix seconds of a time in ISO 8601, or of the first date with a time in any other text; None without.
 
     A time without a zone is taken as UTC, as in files (store/pictures/exif.py).
     """
-    if text[4:5] == "-" and len(text) > DATE_ONLY:
+    if text[4:5] == "-" and len(text) > DATE_CHARACTERS:
         with suppress(ValueError):
-            return _seconds(datetime.fromisoformat(text))
-    for match in _IN_TEXT.finditer(text):
+            return _to_unix_seconds(datetime.fromisoformat(text))
+    for match in _DATE_TIME_PATTERN.finditer(text):
         with suppress(ValueError):  # digits that are no date
             year, month, day, hour, minute, second = map(int, match.groups())
-            return _seconds(datetime(year, month, day, hour, minute, second))
+            return _to_unix_seconds(datetime(year, month, day, hour, minute, second))
     return None
 
 
-def _seconds(at: datetime) -> float:
-    if not EARLIEST <= at.year < LATEST:
+def _to_unix_seconds(at: datetime) -> float:
+    if not MIN_YEAR <= at.year < END_YEAR:
         raise ValueError(f"The clock was not set: {at}.")
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

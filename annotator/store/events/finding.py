@@ -1,6 +1,7 @@
 """Finding events: which images belong together by time and place. Arrays in, arrays out; nothing is read or stored.
 
-`arrange` puts the images in order and measures the gap before each; `event_starts` cuts that order where a gap is too
+`arrange` puts the images in order and measures the gap before each; `find_event_starts` cuts that order where a gap
+is too
 long and where people said so. Only neighbours in this order can belong together, so every step is one pass over arrays.
 
 Rows stand in the order of file names, which cameras count up. Where nearly all names of a place follow its times, a
@@ -13,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-UNRELATED, TOGETHER = np.inf, -np.inf
+UNRELATED_GAP, SAME_EVENT_GAP = np.inf, -np.inf
 """Gaps between images that never belong together by time, and between images that a source put into one event."""
-CLOCK_JUMP = 60.0  # seconds back in time; shorter steps are photos whose names and times disagree a little
-STEPS_A_JUMP = 20  # a place of fewer steps for each jump back has names that do not follow its times
-AS_FAR = 1e-3  # seconds of rounding by which merged images may be further apart than they were
+CLOCK_JUMP_SECONDS = 60.0  # back in time; shorter steps are photos whose names and times disagree a little
+MIN_STEPS_PER_JUMP = 20  # a place of fewer steps for each jump back has names that do not follow its times
+GAP_TOLERANCE_SECONDS = 1e-3  # seconds of rounding by which merged images may be further apart than they were
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,8 @@ class Arrangement:
     Attributes:
         order: (N,) int64: rows of the images.
         positions: (N,) int64: the position of each row in `order`.
-        gaps: (N,) float64: seconds between each image and the one before it in `order`; UNRELATED or TOGETHER.
+        gaps: (N,) float64: seconds between each image and the one before it in `order`; UNRELATED_GAP or
+            SAME_EVENT_GAP.
         places: (N,) int64: the place of each image, in this order.
         times: (N,) float64: the time of each image, in this order; nan where not known.
     """
@@ -56,7 +58,7 @@ class Boundary:
     seconds: float | None = None
 
 
-def arrange(times: np.ndarray, places: np.ndarray, sequences: np.ndarray) -> Arrangement:
+def arrange_images(times: np.ndarray, places: np.ndarray, sequences: np.ndarray) -> Arrangement:
     """Return the images in the order of events, with the gap before each.
 
     Args:
@@ -66,7 +68,7 @@ def arrange(times: np.ndarray, places: np.ndarray, sequences: np.ndarray) -> Arr
             takes in no other image.
 
     Returns:
-        The arrangement. An image without a time is UNRELATED to its neighbours.
+        The arrangement. An image without a time is UNRELATED_GAP to its neighbours.
     """
     rows = np.arange(len(times))
     if not len(rows):
@@ -77,35 +79,35 @@ def arrange(times: np.ndarray, places: np.ndarray, sequences: np.ndarray) -> Arr
     sortable = np.where(np.isnan(times), np.inf, times)
     began, clock = np.full(len(rows), np.inf), np.full(len(rows), len(rows))
     np.minimum.at(began, first, sortable)
-    np.minimum.at(clock, first, _clocks(times, places))
+    np.minimum.at(clock, first, _number_clocks(times, places))
     place, clock = places[first], clock[first]
     order = np.lexsort((rows, sortable, first, began[first], clock, place))
 
     in_order = times[order]
-    gaps = np.full(len(rows), UNRELATED)
+    gaps = np.full(len(rows), UNRELATED_GAP)
     gaps[1:] = np.diff(in_order)
     apart = (np.diff(place[order]) != 0) | (np.diff(clock[order]) != 0) | np.isnan(gaps[1:])
-    gaps[1:][apart | named[order][1:] | named[order][:-1]] = UNRELATED
-    gaps[1:][np.diff(first[order]) == 0] = TOGETHER
+    gaps[1:][apart | named[order][1:] | named[order][:-1]] = UNRELATED_GAP
+    gaps[1:][np.diff(first[order]) == 0] = SAME_EVENT_GAP
     positions = np.empty_like(rows)
     positions[order] = rows
     return Arrangement(order, positions, gaps, place[order], in_order)
 
 
-def _clocks(times: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _number_clocks(times: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return (N,) int64, a number that grows where the clock of a place was set back; N without a time."""
     clocks = np.full(len(times), len(times))
     known = np.flatnonzero(~np.isnan(times))
     by_place = known[np.argsort(places[known], kind="stable")]
     place = places[by_place]
-    back = (np.diff(times[by_place]) < -CLOCK_JUMP) & (np.diff(place) == 0)
+    back = (np.diff(times[by_place]) < -CLOCK_JUMP_SECONDS) & (np.diff(place) == 0)
     images = np.bincount(place)
-    follows = np.bincount(place[1:], back, minlength=len(images)) * STEPS_A_JUMP <= images
+    follows = np.bincount(place[1:], back, minlength=len(images)) * MIN_STEPS_PER_JUMP <= images
     clocks[by_place] = np.cumsum(np.concatenate([[0], back & follows[place[1:]]]))
     return clocks
 
 
-def event_starts(arrangement: Arrangement, gap: float, boundaries: Sequence[Boundary] = ()) -> np.ndarray:
+def find_event_starts(arrangement: Arrangement, gap: float, boundaries: Sequence[Boundary] = ()) -> np.ndarray:
     """Return (N,) bool, in the order of the arrangement: which images begin an event.
 
     Args:
@@ -118,19 +120,19 @@ def event_starts(arrangement: Arrangement, gap: float, boundaries: Sequence[Boun
         low, high = sorted(arrangement.positions[[boundary.before, boundary.after]].tolist())
         if boundary.is_split:
             starts[high] = True
-        elif _holds(arrangement, low, high, boundary.seconds):
+        elif _is_merge_valid(arrangement, low, high, boundary.seconds):
             starts[low + 1 : high + 1] = False
     return starts
 
 
-def _holds(arrangement: Arrangement, low: int, high: int, seconds: float | None) -> bool:
+def _is_merge_valid(arrangement: Arrangement, low: int, high: int, seconds: float | None) -> bool:
     if arrangement.places[low] != arrangement.places[high]:
         return False
     apart = abs(arrangement.times[high] - arrangement.times[low])
-    return seconds is None or bool(np.isnan(apart)) or bool(apart <= abs(seconds) + AS_FAR)
+    return seconds is None or bool(np.isnan(apart)) or bool(apart <= abs(seconds) + GAP_TOLERANCE_SECONDS)
 
 
-def events_and_frames(
+def number_events_and_frames(
     arrangement: Arrangement, starts: np.ndarray, image_ids: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the event of each row, named by the smallest id of its images, and its place in it from 0: (N,) int64.

@@ -1,10 +1,10 @@
 """One shard of features: a safetensors file whose name is the sha256 of its content.
 
-It holds image_ids (n,) int64, contents (n, 8) uint8: the beginning of the sha256 of each image (contents.py), features
-(n, D) float16, and of the R regions of each image either
+It holds image_ids (n,) int64, contents (n, 8) uint8: the beginning of the sha256 of each image (project_contents.py),
+features (n, D) float16, and of the R regions of each image either
 
     regions (n, R, D) float16       their features as the network gave them, 23 KB an image, or
-    codes (n, R, K) int8            their coordinates along the axes of a basis (basis.py), whose name is in the
+    codes (n, R, K) int8            their coordinates along the axes of a basis (stored_basis.py), whose name is in the
     lengths (n, R) float16          metadata, and their exact distance from its centre: 2.3 KB an image
 
 The first images of a project have regions, because the axes are learned from them; afterwards all have codes. Shards of
@@ -23,14 +23,14 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from annotator.store.database.arrays import replacing
-from annotator.store.features.contents import BYTES
+from annotator.store.database.arrays import replace_file_atomically
+from annotator.store.features.project_contents import HASH_BYTES
 
-SUFFIX = ".safetensors"
-BASIS_FILE = f"basis{SUFFIX}"  # basis.py; beside the shards
-DIGITS = 64  # of a sha256
-ROWS = 8192  # whose features are looked at at once: 21 MB
-KINDS = {
+SHARD_SUFFIX = ".safetensors"
+BASIS_FILE = f"basis{SHARD_SUFFIX}"  # stored_basis.py; beside the shards
+SHA256_DIGITS = 64  # of a sha256
+CHUNK_ROWS = 8192  # whose features are looked at at once: 21 MB
+ARRAY_DTYPES = {
     "image_ids": "<i8",
     "contents": "u1",
     "features": "<f2",
@@ -38,12 +38,12 @@ KINDS = {
     "codes": "i1",
     "lengths": "<f2",
 }
-NAMED = {"<i8": "I64", "<f2": "F16", "i1": "I8", "u1": "U8"}  # as the header of the file names these types
-NOT_FINITE = np.uint16(0x7C00)  # the bits of a float16 that are all set in inf and nan
+SAFETENSORS_DTYPES = {"<i8": "I64", "<f2": "F16", "i1": "I8", "u1": "U8"}  # as the header of the file names these types
+FLOAT16_EXPONENT_MASK = np.uint16(0x7C00)  # the bits of a float16 that are all set in inf and nan
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class CodedRegions:
     """The regions of n images in coded form.
 
     Attributes:
@@ -58,7 +58,7 @@ class Coded:
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedShard:
     """A shard as bytes, which any process may carry to the folder: its name (the sha256), and its content."""
 
     name: str
@@ -66,7 +66,7 @@ class Packed:
 
 
 @dataclass(frozen=True)
-class Placed:
+class ArrayLocation:
     """The place of an array in a file: offset in bytes, shape and type."""
 
     offset: int
@@ -99,7 +99,7 @@ class Shard:
     rows: np.ndarray
     size: tuple[int, int]
     basis: str | None
-    arrays: dict[str, Placed]
+    arrays: dict[str, ArrayLocation]
     not_finite: int = 0
 
 
@@ -107,14 +107,14 @@ class DamagedShard(ValueError):
     """A file whose content is not the one that was written; its message says why."""
 
 
-def pack(
-    image_ids: np.ndarray, contents: np.ndarray | None, features: np.ndarray, regions: np.ndarray | Coded
-) -> Packed:
+def pack_shard(
+    image_ids: np.ndarray, contents: np.ndarray | None, features: np.ndarray, regions: np.ndarray | CodedRegions
+) -> PackedShard:
     """Return a shard as bytes, for a process that cannot write to the folder itself.
 
     Args:
         image_ids: (n,) int64.
-        contents: (n, 8) uint8 (contents.py); None for rows of an older version, whose contents are not known.
+        contents: (n, 8) uint8 (project_contents.py); None for rows of an older version, whose contents are not known.
         features: (n, D) float16.
         regions: (n, R, D) float16, of the regions of each image; or their codes.
 
@@ -128,28 +128,28 @@ def pack(
     if contents is not None:
         arrays["contents"] = np.ascontiguousarray(contents, np.uint8)
     metadata: dict[str, str] = {}
-    if isinstance(regions, Coded):
+    if isinstance(regions, CodedRegions):
         arrays["codes"] = np.ascontiguousarray(regions.codes, np.int8)
         arrays["lengths"] = np.ascontiguousarray(regions.lengths, np.float16)
         metadata["basis"] = regions.basis
     else:
         arrays["regions"] = np.ascontiguousarray(regions, np.float16)
-    reason = _misfit({name: array.shape for name, array in arrays.items()})
+    reason = _find_shape_problem({name: array.shape for name, array in arrays.items()})
     if reason:
         raise ValueError(reason)
     content = save(arrays, metadata)
-    return Packed(hashlib.sha256(content).hexdigest(), content)
+    return PackedShard(hashlib.sha256(content).hexdigest(), content)
 
 
-def publish(folder: Path, packed: Packed) -> Path:
+def publish_shard(folder: Path, packed: PackedShard) -> Path:
     """Write a packed shard into the folder and return its path; publishing it again changes nothing.
 
     Raises DiskFull, DamagedShard for another content than the one that was packed.
     """
     if hashlib.sha256(packed.content).hexdigest() != packed.name:
         raise DamagedShard(f"The shard {packed.name[:12]} has changed on its way. Send it again.")
-    path = folder / f"{packed.name}{SUFFIX}"
-    with replacing(path) as temporary:
+    path = folder / f"{packed.name}{SHARD_SUFFIX}"
+    with replace_file_atomically(path) as temporary:
         temporary.write_bytes(packed.content)
     return path
 
@@ -159,16 +159,16 @@ def write_shard(
     image_ids: np.ndarray,
     contents: np.ndarray | None,
     features: np.ndarray,
-    regions: np.ndarray | Coded,
+    regions: np.ndarray | CodedRegions,
 ) -> Path:
     """Write a shard into a folder and return its path; arrays and errors are those of `pack` and `publish`."""
-    return publish(folder, pack(image_ids, contents, features, regions))
+    return publish_shard(folder, pack_shard(image_ids, contents, features, regions))
 
 
-def shard_files(folder: Path) -> list[Path]:
+def list_shards(folder: Path) -> list[Path]:
     """Return the shards in a folder, by name; without unfinished ones."""
     return sorted(
-        path for path in folder.glob(f"*{SUFFIX}") if not path.name.startswith(".") and path.name != BASIS_FILE
+        path for path in folder.glob(f"*{SHARD_SUFFIX}") if not path.name.startswith(".") and path.name != BASIS_FILE
     )
 
 
@@ -179,14 +179,14 @@ def read_shard(path: Path) -> Shard | None:
         DamagedShard: The content is not the one that was written, or its parts do not fit together.
         OSError: It cannot be read.
     """
-    if len(path.stem) == DIGITS:
+    if len(path.stem) == SHA256_DIGITS:
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != path.stem:
                 raise DamagedShard("its content is not the one that was written (sha256)")
-    arrays, basis = placed_arrays(path)
+    arrays, basis = locate_arrays(path)
     if "regions" not in arrays and "codes" not in arrays:
         return None
-    rows = _finite_rows(path, arrays["features"])
+    rows = _find_finite_rows(path, arrays["features"])
     regions = arrays["codes" if "codes" in arrays else "regions"]
     size = regions.shape[1], arrays["features"].shape[1]
     ids, contents = read_ids(path, arrays)
@@ -194,7 +194,7 @@ def read_shard(path: Path) -> Shard | None:
     return Shard(path, ids[rows], contents, rows, size, basis, arrays, len(ids) - len(rows))
 
 
-def placed_arrays(path: Path) -> tuple[dict[str, Placed], str | None]:
+def locate_arrays(path: Path) -> tuple[dict[str, ArrayLocation], str | None]:
     """Return where the arrays of a shard lie, by name, and the name of its basis. Raises DamagedShard, OSError.
 
     A shard is the length of its header (8 bytes), the header (JSON: where each tensor lies in the rest) and the
@@ -210,38 +210,38 @@ def placed_arrays(path: Path) -> tuple[dict[str, Placed], str | None]:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
     arrays = {
-        name: Placed(8 + length + header[name]["data_offsets"][0], tuple(header[name]["shape"]), np.dtype(kind))
-        for name, kind in KINDS.items()
+        name: ArrayLocation(8 + length + header[name]["data_offsets"][0], tuple(header[name]["shape"]), np.dtype(kind))
+        for name, kind in ARRAY_DTYPES.items()
         if name in header
     }
     if "image_ids" not in arrays or "features" not in arrays:
         raise DamagedShard("it has no image ids, or no features")
-    strange = [name for name in arrays if header[name]["dtype"] != NAMED[KINDS[name]]]
+    strange = [name for name in arrays if header[name]["dtype"] != SAFETENSORS_DTYPES[ARRAY_DTYPES[name]]]
     if strange:
         raise DamagedShard(f"its {' and '.join(strange)} are of another type")
     has_regions = "regions" in arrays or "codes" in arrays
-    if has_regions and (reason := _misfit({name: array.shape for name, array in arrays.items()})):
+    if has_regions and (reason := _find_shape_problem({name: array.shape for name, array in arrays.items()})):
         raise DamagedShard(reason)
     return arrays, metadata.get("basis")
 
 
-def read_ids(path: Path, arrays: dict[str, Placed]) -> tuple[np.ndarray, np.ndarray | None]:
+def read_ids(path: Path, arrays: dict[str, ArrayLocation]) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the image ids of a shard, (n,) int64, and their contents (n, 8); None for a shard without contents.
 
     Raises OSError.
     """
     ids, contents = arrays["image_ids"], arrays.get("contents")
     return (
-        _read(path, ids, 0, ids.shape[0]).astype(np.int64),
-        None if contents is None else _read(path, contents, 0, contents.shape[0]),
+        _read_array(path, ids, 0, ids.shape[0]).astype(np.int64),
+        None if contents is None else _read_array(path, contents, 0, contents.shape[0]),
     )
 
 
-def _misfit(shapes: dict[str, tuple[int, ...]]) -> str:
+def _find_shape_problem(shapes: dict[str, tuple[int, ...]]) -> str:
     """Return why these shapes are not those of a shard; "" when they are."""
     ids, features = shapes["image_ids"], shapes["features"]
-    if shapes.get("contents", (*ids, BYTES)) != (*ids, BYTES):
-        return f"Image ids {ids} and contents {shapes['contents']} must be (n,) and (n, {BYTES})."
+    if shapes.get("contents", (*ids, HASH_BYTES)) != (*ids, HASH_BYTES):
+        return f"Image ids {ids} and contents {shapes['contents']} must be (n,) and (n, {HASH_BYTES})."
     if "codes" in shapes:
         codes, lengths = shapes["codes"], shapes.get("lengths", ())
         if len(ids) == 1 and len(features) == 2 and len(codes) == 3 and ids == features[:1] == codes[:1]:
@@ -253,16 +253,16 @@ def _misfit(shapes: dict[str, tuple[int, ...]]) -> str:
     return f"Image ids {ids}, features {features} and regions {regions} must be (n,), (n, D) and (n, R, D)."
 
 
-def _finite_rows(path: Path, features: Placed) -> np.ndarray:
+def _find_finite_rows(path: Path, features: ArrayLocation) -> np.ndarray:
     finite = [np.zeros(0, bool)]
-    for start in range(0, features.shape[0], ROWS):
-        block = _read(path, features, start, min(ROWS, features.shape[0] - start))
-        bits = block.astype(np.float16, copy=False).view(np.uint16) & NOT_FINITE
-        finite.append((bits != NOT_FINITE).all(1))
+    for start in range(0, features.shape[0], CHUNK_ROWS):
+        block = _read_array(path, features, start, min(CHUNK_ROWS, features.shape[0] - start))
+        bits = block.astype(np.float16, copy=False).view(np.uint16) & FLOAT16_EXPONENT_MASK
+        finite.append((bits != FLOAT16_EXPONENT_MASK).all(1))
     return np.flatnonzero(np.concatenate(finite))
 
 
-def _read(path: Path, array: Placed, start: int, count: int) -> np.ndarray:
+def _read_array(path: Path, array: ArrayLocation, start: int, count: int) -> np.ndarray:
     values = np.fromfile(
         path, array.dtype, count * prod(array.shape[1:]), offset=array.offset + start * array.row_bytes
     )

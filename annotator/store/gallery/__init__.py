@@ -1,4 +1,4 @@
 """Images as the Gallery filters, sorts and shows them: columns in memory, brought up to date by changes.
 
-Begin with columns.py.
+Begin with image_columns.py.
 """

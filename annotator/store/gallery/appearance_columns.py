@@ -1,15 +1,15 @@
-"""How images look, as columns in memory (rows are those of columns.py): two bytes an image and number."""
+"""How images look, as columns in memory (rows are those of image_columns.py): two bytes an image and number."""
 
 import numpy as np
 import sqlite_utils
 
-from annotator.indexing import positions
-from annotator.store.gallery.values import grown
-from annotator.store.pictures.appearance import APPEARANCE
+from annotator.indexing import find_positions
+from annotator.store.gallery.values import extend_array
+from annotator.store.pictures.appearance import APPEARANCE_COLUMNS
 
-AT_ONCE = 20_000  # rows read at a time
-LARGEST = float(np.finfo(np.float16).max)
-NUMBERS = tuple(name for name in APPEARANCE if name != "hash")
+ROWS_PER_FETCH = 20_000  # rows read at a time
+MAX_FLOAT16 = float(np.finfo(np.float16).max)
+NUMERIC_FIELDS = tuple(name for name in APPEARANCE_COLUMNS if name != "hash")
 
 
 class AppearanceColumns:
@@ -19,23 +19,24 @@ class AppearanceColumns:
     """
 
     def __init__(self):
-        self._values = {name: np.zeros(0, np.float16) for name in (*NUMBERS, "shorter_side")}
+        self._values = {name: np.zeros(0, np.float16) for name in (*NUMERIC_FIELDS, "shorter_side")}
 
-    def numbers(self, name: str) -> np.ndarray:
+    def get_numbers(self, name: str) -> np.ndarray:
         """Return a number of each image, (N,) float16; nan: not measured."""
         return self._values[name]
 
     def read(self, sql: sqlite_utils.Database, image_ids: np.ndarray, after: int) -> None:
         """Read the rows with ids from `after` on, for images (N,) int64 that are known by now."""
         for name, values in self._values.items():
-            self._values[name] = grown(values, len(image_ids), np.nan)
+            self._values[name] = extend_array(values, len(image_ids), np.nan)
         cursor = sql.execute(
-            f"""SELECT a.image_id, {", ".join(f"a.{name}" for name in NUMBERS)}, nullif(min(i.width, i.height), 0)
+            f"""SELECT a.image_id, {", ".join(f"a.{name}" for name in NUMERIC_FIELDS)}, nullif(min(i.width, i.height),
+                0)
             FROM appearance a JOIN image i ON i.id = a.image_id WHERE a.id > ?""",
             [after],
         )
-        while rows := cursor.fetchmany(AT_ONCE):
+        while rows := cursor.fetchmany(ROWS_PER_FETCH):
             ids, *columns = np.array(rows, np.float64).T
-            places, known = positions(ids.astype(np.int64), image_ids)
+            places, known = find_positions(ids.astype(np.int64), image_ids)
             for values, column in zip(self._values.values(), columns, strict=True):
-                values[places[known]] = np.minimum(column[known], LARGEST)
+                values[places[known]] = np.minimum(column[known], MAX_FLOAT16)

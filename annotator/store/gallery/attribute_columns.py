@@ -1,4 +1,4 @@
-"""Imported attributes as columns in memory (rows are those of columns.py), each read when it is first asked for.
+"""Imported attributes as columns in memory (rows are those of image_columns.py), each read when it is first asked for.
 
 An import or its undo makes other values; so many columns are kept as were used last. A million images take 0.8 s and
 4 bytes each, 8 more where all values are numbers.
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.store.database.database import Database
-from annotator.store.gallery.columns import ImageColumns
-from annotator.store.gallery.values import NONE, Choices
+from annotator.store.gallery.image_columns import ImageColumns
+from annotator.store.gallery.values import NO_TEXT, CategoryColumn
 from annotator.store.images import attributes
 
-KEPT = 6  # columns
-MOST_TEXTS = 65_535  # different values that are kept; more texts are names of images, and no fact about them
+MAX_CACHED_COLUMNS = 6  # columns
+MAX_DISTINCT_TEXTS = 65_535  # different values that are kept; more texts are names of images, and no fact about them
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,53 +25,58 @@ class AttributeColumn:
     """The values of one attribute.
 
     Attributes:
-        choices: The values as texts; no image has any where there are more than MOST_TEXTS different ones.
+        choices: The values as texts; no image has any where there are more than MAX_DISTINCT_TEXTS different ones.
         numbers: (N,) float64, nan for images without a value; None where any value is no number.
     """
 
-    choices: Choices
+    choices: CategoryColumn
     numbers: np.ndarray | None
 
 
-def stamp(db: Database, columns: ImageColumns) -> tuple[int, ...]:
+def get_change_key(db: Database, columns: ImageColumns) -> tuple[int, ...]:
     """Return what the values of an attribute by row depend on."""
-    return (columns.stamp.image, *attributes.stamp(db))
+    return (columns.stamp.image, *attributes.get_change_key(db))
 
 
-def read(db: Database, columns: ImageColumns, name: str) -> AttributeColumn:
+def load_column(db: Database, columns: ImageColumns, name: str) -> AttributeColumn:
     """Return the values of an attribute, read at most once while they are kept."""
-    return db.caches.get("attribute columns", (name, *stamp(db, columns)), lambda: _read(db, columns, name), KEPT)
+    return db.caches.get(
+        "attribute columns",
+        (name, *get_change_key(db, columns)),
+        lambda: _read_column(db, columns, name),
+        MAX_CACHED_COLUMNS,
+    )
 
 
-def _read(db: Database, columns: ImageColumns, name: str) -> AttributeColumn:
-    codes, names, last = np.full(len(columns), NONE, np.int32), list[str](), ""
+def _read_column(db: Database, columns: ImageColumns, name: str) -> AttributeColumn:
+    codes, names, last = np.full(len(columns), NO_TEXT, np.int32), list[str](), ""
     numbers: array[float] | None = array("d")  # of the different values
     image_ids, places = array("q"), array("i")
     # Read in the order of the index: equal values follow each other.
-    for image_id, value in db.each(
+    for image_id, value in db.iterate_rows(
         "SELECT image_id, value FROM attribute WHERE name = ? AND value != '' ORDER BY value", [name]
     ):
         if value != last:
             last = value
             names.append(value)
-            number = number_in(value) if numbers is not None else None
+            number = parse_number(value) if numbers is not None else None
             if numbers is not None and number is not None:
                 numbers.append(number)
             else:
                 numbers = None
-                if len(names) > MOST_TEXTS:
+                if len(names) > MAX_DISTINCT_TEXTS:
                     break
         image_ids.append(image_id)
         places.append(len(names) - 1)
-    rows, known = positions(np.frombuffer(image_ids, np.int64), columns.image_ids)
+    rows, known = find_positions(np.frombuffer(image_ids, np.int64), columns.image_ids)
     codes[rows[known]] = np.frombuffer(places, np.int32)[known]
     of_images = None if numbers is None else np.append(np.frombuffer(numbers), np.nan)[codes]
-    if len(names) > MOST_TEXTS:
-        codes, names = np.full(len(columns), NONE, np.int32), []
-    return AttributeColumn(Choices(codes, names), of_images)
+    if len(names) > MAX_DISTINCT_TEXTS:
+        codes, names = np.full(len(columns), NO_TEXT, np.int32), []
+    return AttributeColumn(CategoryColumn(codes, names), of_images)
 
 
-def number_in(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Return the number that a text is, such as "-1.5" or "2e3"; None for any other text, infinity and nan."""
     if "_" in text:  # which Python reads as a number
         return None

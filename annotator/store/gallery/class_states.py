@@ -1,6 +1,6 @@
 """The labels of one class on all images in memory, two bits each: for filters over a million images.
 
-Rows are those of columns.py.
+Rows are those of image_columns.py.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from annotator.records import ABSENT, PRESENT, UNSURE
 
 OPEN = 2  # no label
-_CODES = {OPEN: 0, PRESENT: 1, ABSENT: 2, UNSURE: 3}
+_STATE_CODES = {OPEN: 0, PRESENT: 1, ABSENT: 2, UNSURE: 3}
 
 
 class ClassStates:
@@ -25,39 +25,39 @@ class ClassStates:
         missing = -(-count // 8) - self._planes.shape[1]
         self._planes = np.pad(self._planes, [(0, 0), (0, max(0, missing))])
 
-    def where(self, state: int) -> np.ndarray:
+    def get_mask(self, state: int) -> np.ndarray:
         """Return (N,) bool: which images have this state; OPEN: no label."""
-        code = _CODES[state]
+        code = _STATE_CODES[state]
         low, high = (plane if code >> bit & 1 else ~plane for bit, plane in enumerate(self._planes))
         return np.unpackbits(low & high, count=self._count).view(bool)
 
-    def put(self, rows: np.ndarray, state: int) -> None:
+    def set_state(self, rows: np.ndarray, state: int) -> None:
         """Give images, which must be open, a state."""
         is_row = np.zeros(self._count, bool)
         is_row[rows] = True
         bits = np.packbits(is_row)
         for bit, plane in enumerate(self._planes):
-            if _CODES[state] >> bit & 1:
+            if _STATE_CODES[state] >> bit & 1:
                 plane |= bits
 
-    def put_few(self, rows: np.ndarray, states: np.ndarray) -> None:
+    def set_states(self, rows: np.ndarray, states: np.ndarray) -> None:
         """Give a few images, which must be open, their states (n,)."""
         for row, state in zip(rows.tolist(), states.tolist(), strict=True):
             for bit, plane in enumerate(self._planes):
-                if _CODES[state] >> bit & 1:
+                if _STATE_CODES[state] >> bit & 1:
                     plane[row >> 3] |= 128 >> (row & 7)
 
-    def open(self, where: tuple[np.ndarray, np.ndarray]) -> None:
+    def clear(self, where: tuple[np.ndarray, np.ndarray]) -> None:
         """Make images open again.
 
         Args:
-            where: `places_of` these images.
+            where: `locate_bits` these images.
         """
         places, others = where
         self._planes[:, places] &= others
 
 
-def places_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def locate_bits(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the bytes (n,) in which the bits of some rows lie, and the bits (n,) uint8 of other rows in them."""
     places, number = np.unique(rows >> 3, return_inverse=True)
     bits = np.zeros(len(places), np.uint8)

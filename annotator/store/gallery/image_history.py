@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from annotator.store.database.database import Database
-from annotator.store.labels.derivation import covered
-from annotator.store.runs.prediction_sources import logged
+from annotator.store.labels.derivation import load_covered_classes
+from annotator.store.runs.prediction_sources import load_logged_scores
 
 
 @dataclass(frozen=True)
-class Event:
+class DecisionRecord:
     """One decision about an image.
 
     Attributes:
@@ -45,7 +45,7 @@ class Event:
     front: str = ""
 
 
-def history_of(db: Database, image_id: int, notes_of: str = "") -> list[Event]:
+def load_image_history(db: Database, image_id: int, notes_of: str = "") -> list[DecisionRecord]:
     """Return every decision about an image except undos, oldest first; those that were taken back name who did it.
 
     Args:
@@ -68,10 +68,10 @@ def history_of(db: Database, image_id: int, notes_of: str = "") -> list[Event]:
             [image_id, *([notes_of] if notes_of else [])],
         )
         if notes_of:
-            return [Event(**row, covered=()) for row in rows]
+            return [DecisionRecord(**row, covered=()) for row in rows]
         names = {row["id"]: row["name"] for row in db.rows("SELECT id, name FROM class")}
-        answered = {done: tuple(names[id_] for id_ in ids) for done, ids in covered(sql, image_id).items()}
-        models = logged(db, image_id)
+        answered = {done: tuple(names[id_] for id_ in ids) for done, ids in load_covered_classes(sql, image_id).items()}
+        models = load_logged_scores(db, image_id)
         origins = {
             row[0]: row[1:]
             for row in db.tuples(
@@ -81,7 +81,7 @@ def history_of(db: Database, image_id: int, notes_of: str = "") -> list[Event]:
             )
         }
     return [
-        Event(
+        DecisionRecord(
             **row,
             covered=answered.get(row["id"], ()),
             models=tuple(models.get(row["id"], ())),

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from annotator.records import Image
 from annotator.store.database.database import Database
-from annotator.store.images.stages import ASIDE, COMPLETE
-from annotator.store.labels import counts as overview
-from annotator.store.labels.comments import comment_counts
+from annotator.store.images.stages import COMPLETE, EXCLUDED
+from annotator.store.labels import project_counts
+from annotator.store.labels.comments import count_comments_by_image
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def read(db: Database, image_ids: Sequence[int]) -> list[Tile]:
             ids,
         ).fetchall():
             labels.setdefault(image_id, []).append((class_id, state))
-        notes, comments = overview.notes(db, ids), comment_counts(db, ids)
+        notes, comments = project_counts.load_flag_notes(db, ids), count_comments_by_image(db, ids)
     return [
         Tile(
             Image(*images[image_id][:5]),
@@ -58,7 +58,7 @@ def read(db: Database, image_ids: Sequence[int]) -> list[Tile]:
             notes.get(image_id, ""),
             comments.get(image_id, 0),
             images[image_id][5] == COMPLETE,
-            images[image_id][5] == ASIDE,
+            images[image_id][5] == EXCLUDED,
         )
         for image_id in ids
         if image_id in images

@@ -5,24 +5,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-NONE = -1
+NO_TEXT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Choices:
+class CategoryColumn:
     """One of several texts for each image, or none.
 
     Attributes:
-        codes: (N,) int32, the place of each image's text in `names`; NONE without a text.
+        codes: (N,) int32, the place of each image's text in `names`; NO_TEXT without a text.
         names: The texts, ascending.
     """
 
     codes: np.ndarray
     names: Sequence[str]
 
-    def where(self, text: str) -> np.ndarray:
+    def get_mask(self, text: str) -> np.ndarray:
         """Return (N,) bool: which images have this text."""
-        return self.codes == (self.names.index(text) if text in self.names else NONE - 1)
+        return self.codes == (self.names.index(text) if text in self.names else NO_TEXT - 1)
 
 
 class Membership:
@@ -36,7 +36,7 @@ class Membership:
     def __contains__(self, name: str) -> bool:
         return name in self._number
 
-    def mask_of(self, name: str, count: int) -> np.ndarray:
+    def get_mask(self, name: str, count: int) -> np.ndarray:
         """Return (count,) bool: which images have this name."""
         if name not in self._number:
             return np.zeros(count, bool)
@@ -45,7 +45,7 @@ class Membership:
 
     def grow(self, count: int) -> None:
         """Make room for `count` images; new ones have no value."""
-        self._words = [grown(word, count, 0) for word in self._words]
+        self._words = [extend_array(word, count, 0) for word in self._words]
 
     def clear(self, rows: np.ndarray | slice) -> None:
         """Remove every name from these rows."""
@@ -66,7 +66,7 @@ class Membership:
             np.bitwise_or.at(word, rows[here], np.uint64(1) << (numbers[here] % np.uint64(64)))
 
 
-class Texts:
+class TextColumn:
     """One text for each image, such as its camera, stored as a number in the list of different texts."""
 
     def __init__(self):
@@ -74,35 +74,35 @@ class Texts:
         self._number: dict[str, int] = {}
         self._codes = np.zeros(0, np.int32)
 
-    def where(self, text: str) -> np.ndarray:
+    def get_mask(self, text: str) -> np.ndarray:
         """Return (N,) bool: which images have this text; "": those without one."""
-        return self._codes == (self._number.get(text, NONE - 1) if text else NONE)
+        return self._codes == (self._number.get(text, NO_TEXT - 1) if text else NO_TEXT)
 
-    def used(self) -> list[str]:
+    def list_used(self) -> list[str]:
         """Return the texts that an image has, sorted."""
         codes: list[int] = np.unique(self._codes).tolist()
-        return sorted(self.names[code] for code in codes if code != NONE)
+        return sorted(self.names[code] for code in codes if code != NO_TEXT)
 
-    def choices(self) -> Choices:
+    def to_categories(self) -> CategoryColumn:
         """Return the texts in ascending order, with the place of each image's text among them."""
-        used = self.used()
-        places = np.full(len(self.names) + 1, NONE, np.int32)  # the last place, which NONE means, is of no text
+        used = self.list_used()
+        places = np.full(len(self.names) + 1, NO_TEXT, np.int32)  # the last place, which NO_TEXT means, is of no text
         places[[self._number[text] for text in used]] = np.arange(len(used))
-        return Choices(places[self._codes], used)
+        return CategoryColumn(places[self._codes], used)
 
     def grow(self, count: int) -> None:
         """Make room for `count` images; new ones have no value."""
-        self._codes = grown(self._codes, count, NONE)
+        self._codes = extend_array(self._codes, count, NO_TEXT)
 
-    def put(self, rows: np.ndarray, texts: Sequence[str | None]) -> None:
+    def set_texts(self, rows: np.ndarray, texts: Sequence[str | None]) -> None:
         """Set the texts of these rows; None: not known."""
         for text in dict.fromkeys(texts):
             if text and text not in self._number:
                 self._number[text] = len(self.names)
                 self.names.append(text)
-        self._codes[rows] = [self._number[text] if text else NONE for text in texts]
+        self._codes[rows] = [self._number[text] if text else NO_TEXT for text in texts]
 
 
-def grown(values: np.ndarray, count: int, fill: object) -> np.ndarray:
+def extend_array(values: np.ndarray, count: int, fill: object) -> np.ndarray:
     """Return the values, extended with `fill` to `count` values."""
     return np.concatenate([values, np.full(count - len(values), fill, values.dtype)])

@@ -1,4 +1,4 @@
-"""Images at addresses, fetched into the project's cache (locations/cache.py) when somebody looks at them.
+"""Images at addresses, fetched into the project's cache (locations/file_cache.py) when somebody looks at them.
 
 Embedding, training and exports read such images without the cache, so that going over all images does not push out
 those that people look at. Facts that need the content of an image (size, capture time) are stored when it is first
@@ -15,83 +15,87 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.roles import Right
-from annotator.settings import DECODER
+from annotator.settings import DECODER_VERSION
 from annotator.store.database.database import Database
-from annotator.store.images.band_setting import shown_bands
-from annotator.store.images.facts import FACT_COLUMNS, fact_values
-from annotator.store.locations.cache import FileCache
-from annotator.store.locations.location import Location, read
+from annotator.store.images.band_setting import get_shown_bands
+from annotator.store.images.fact_columns import FACT_COLUMNS, to_fact_values
+from annotator.store.locations.file_cache import FileCache
+from annotator.store.locations.location import Location, read_remote_file
 from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image
 
-CACHE_GB = "cache_gb"  # setting
-USUAL_GB, LEAST_GB = 10.0, 0.1
-GB = 1_000_000_000
+CACHE_GB_SETTING = "cache_gb"  # setting
+DEFAULT_CACHE_GB, MIN_CACHE_GB = 10.0, 0.1
+BYTES_PER_GB = 1_000_000_000
 
 
-def cache_gb(db: Database) -> float:
-    """Return the bound of the cache in gigabytes; USUAL_GB where the setting is missing or no valid number."""
-    value = db.setting(CACHE_GB, USUAL_GB)
-    return value if isinstance(value, int | float) and value >= LEAST_GB else USUAL_GB
+def get_cache_gb(db: Database) -> float:
+    """Return the bound of the cache in gigabytes; DEFAULT_CACHE_GB where the setting is missing or no valid number."""
+    value = db.get_setting(CACHE_GB_SETTING, DEFAULT_CACHE_GB)
+    return value if isinstance(value, int | float) and value >= MIN_CACHE_GB else DEFAULT_CACHE_GB
 
 
 def check_cache_gb(value: float) -> None:
-    """Raise AnnotatorError for less than LEAST_GB."""
-    if not LEAST_GB <= value < 1e9:
-        raise AnnotatorError(f"--cache-gb {value:g} must be at least {LEAST_GB:g}: the images on one page fit in that.")
+    """Raise AnnotatorError for less than MIN_CACHE_GB."""
+    if not MIN_CACHE_GB <= value < 1e9:
+        raise AnnotatorError(
+            f"--cache-gb {value:g} must be at least {MIN_CACHE_GB:g}: the images on one page fit in that."
+        )
 
 
 def set_cache_gb(db: Database, value: float) -> None:
-    """Set the bound of the cache, and delete what is over it. Raises AnnotatorError for less than LEAST_GB."""
+    """Set the bound of the cache, and delete what is over it. Raises AnnotatorError for less than MIN_CACHE_GB."""
     check_cache_gb(value)
-    db.set_setting(CACHE_GB, float(value))
-    cache(db).shrink()
+    db.set_setting(CACHE_GB_SETTING, float(value))
+    get_cache(db).shrink()
 
 
-def cache(db: Database) -> FileCache:
+def get_cache(db: Database) -> FileCache:
     """Return the cache of this project."""
-    return db.caches.get("fetched", "", lambda: FileCache(_folder(db), lambda: int(cache_gb(db) * GB)), 1)
+    return db.caches.get(
+        "fetched", "", lambda: FileCache(_get_cache_folder(db), lambda: int(get_cache_gb(db) * BYTES_PER_GB)), 1
+    )
 
 
-def _folder(db: Database) -> Path:
+def _get_cache_folder(db: Database) -> Path:
     """Return the folder of the cache; a temporary one, until the process ends, for a read-only project."""
     if not db.read_only:
-        return db.paths.fetched
+        return db.paths.fetched_images
     folder = tempfile.mkdtemp(prefix="annotator-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
-def original(db: Database, image_id: int, location: Location) -> Path:
+def fetch_file(db: Database, image_id: int, location: Location) -> Path:
     """Return the file of an image, fetched unless the cache holds it.
 
-    Raises AnnotatorError (also where the content is no image), NoAnswer, DiskFull.
+    Raises AnnotatorError (also where the content is no image), StorageTimeout, DiskFull.
     """
-    return cache(db).find(location.sha256) or _fetch(db, image_id, location)[0]
+    return get_cache(db).find(location.sha256) or _fetch_image(db, image_id, location)[0]
 
 
-def content(db: Database, image_id: int, location: Location) -> bytes:
+def fetch_content(db: Database, image_id: int, location: Location) -> bytes:
     """Return the content of an image, fetched unless the cache holds it. Raises as `original`.
 
     Bytes in memory cannot be removed meanwhile, as a file in the cache can.
     """
-    if found := cache(db).find(location.sha256):
+    if found := get_cache(db).find(location.sha256):
         with suppress(FileNotFoundError):  # others came, and it had to go
             return found.read_bytes()
-    return _fetch(db, image_id, location)[1]
+    return _fetch_image(db, image_id, location)[1]
 
 
-def _fetch(db: Database, image_id: int, location: Location) -> tuple[Path, bytes]:
-    found = read(location)
-    path = cache(db).add(location.sha256, found)
+def _fetch_image(db: Database, image_id: int, location: Location) -> tuple[Path, bytes]:
+    found = read_remote_file(location)
+    path = get_cache(db).add(location.sha256, found)
     if db.value("SELECT 1 FROM image WHERE id = ? AND width = 0", [image_id]):
         try:
-            keep_facts(db, [(image_id, check_image(io.BytesIO(found), shown_bands(db)))])
+            save_missing_facts(db, [(image_id, check_image(io.BytesIO(found), get_shown_bands(db)))])
         except BadImage as error:
             raise AnnotatorError(str(error)) from error
     return path, found
 
 
-def copy_name(location: Location, kind: str, bands: str) -> str:
+def build_copy_name(location: Location, kind: str, bands: str) -> str:
     """Return the name in the cache of the copy of an image for the browser.
 
     Args:
@@ -100,12 +104,12 @@ def copy_name(location: Location, kind: str, bands: str) -> str:
         bands: What is shown of an image of many bands, "" for others.
     """
     shown = f"-{bands.replace(':', '.').replace(',', '.')}" if bands else ""
-    return f"{location.sha256}-{kind}{shown}-{DECODER}.jpg"
+    return f"{location.sha256}-{kind}{shown}-{DECODER_VERSION}.jpg"
 
 
-def keep_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:
+def save_missing_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:
     """Store the facts of images that were registered by their checksum alone; other images are not changed."""
-    rows = [(*fact_values(fact), image_id) for image_id, fact in facts]
+    rows = [(*to_fact_values(fact), image_id) for image_id, fact in facts]
     if not rows or db.read_only:
         return
     with db.writing(durable=False, right=Right.LOOK) as sql:

@@ -9,28 +9,28 @@ import numpy as np
 import sqlite_utils
 
 from annotator.store.database.database import Database
-from annotator.store.pictures.appearance import APPEARANCE, Appearance
+from annotator.store.pictures.appearance import APPEARANCE_COLUMNS, Appearance
 
-_COLUMNS = ", ".join(APPEARANCE)
+_COLUMN_LIST_SQL = ", ".join(APPEARANCE_COLUMNS)
 
 
-def keep(db: Database, measured: Iterable[tuple[int, Appearance]]) -> None:
+def save(db: Database, measured: Iterable[tuple[int, Appearance]]) -> None:
     """Store how images look; those that were measured before keep what they have, because a content never changes."""
-    rows = [(image_id, *appearance.row()) for image_id, appearance in measured]
+    rows = [(image_id, *appearance.to_row()) for image_id, appearance in measured]
     if not rows:
         return
-    marks = ", ".join("?" * (1 + len(APPEARANCE)))
+    marks = ", ".join("?" * (1 + len(APPEARANCE_COLUMNS)))
     # What a power cut undoes, the worker measures again.
     with db.writing(durable=False) as sql:
-        sql.conn.executemany(f"INSERT OR IGNORE INTO appearance (image_id, {_COLUMNS}) VALUES ({marks})", rows)
+        sql.conn.executemany(f"INSERT OR IGNORE INTO appearance (image_id, {_COLUMN_LIST_SQL}) VALUES ({marks})", rows)
 
 
-def forget(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
+def delete(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
     """Delete what was measured on pixels that are no longer shown."""
     sql.conn.executemany("DELETE FROM appearance WHERE image_id = ?", [(image_id,) for image_id in image_ids])
 
 
-def unmeasured(db: Database, after: int, limit: int) -> list[int]:
+def find_unmeasured(db: Database, after: int, limit: int) -> list[int]:
     """Return up to `limit` ids of readable images that were not measured, ascending, from `after` on."""
     rows = db.tuples(
         """SELECT i.id FROM image i WHERE i.id > ? AND i.problem = ''
@@ -40,7 +40,7 @@ def unmeasured(db: Database, after: int, limit: int) -> list[int]:
     return [image_id for (image_id,) in rows]
 
 
-def hashes(db: Database, image_ids: Sequence[int] | np.ndarray) -> dict[int, int]:
+def load_hashes(db: Database, image_ids: Sequence[int] | np.ndarray) -> dict[int, int]:
     """Return image id -> difference hash, of those images that were measured."""
     wanted = set(np.asarray(image_ids).tolist())
     return {row[0]: row[1] for row in db.tuples("SELECT image_id, hash FROM appearance") if row[0] in wanted}

@@ -1,6 +1,6 @@
 """Facts of images that are no labels (split, location, licence, ...): how imports store them and take them back.
 
-labels/blocks.py reads them.
+labels/export_reads.py reads them.
 """
 
 import sqlite_utils
@@ -8,7 +8,7 @@ import sqlite_utils
 from annotator.store.database.database import Database
 
 
-def names(db: Database) -> list[str]:
+def load_names(db: Database) -> list[str]:
     """Return the names of all attributes that an image has, sorted."""
     # Each name is looked up after the one before: a project has few names and many rows.
     query = """WITH RECURSIVE found(name) AS (SELECT min(name) FROM attribute UNION ALL
@@ -17,13 +17,13 @@ def names(db: Database) -> list[str]:
     return [name for (name,) in db.tuples(query)]
 
 
-def values(db: Database, name: str, most: int) -> list[str]:
+def load_values(db: Database, name: str, limit: int) -> list[str]:
     """Return the values that an attribute has on some image, sorted, at most `most`."""
     query = "SELECT DISTINCT value FROM attribute WHERE name = ? ORDER BY value LIMIT ?"
-    return [value for (value,) in db.tuples(query, [name, most])]
+    return [value for (value,) in db.tuples(query, [name, limit])]
 
 
-def stamp(db: Database) -> tuple[int, int]:
+def get_change_key(db: Database) -> tuple[int, int]:
     """Return a key that changes when an import stores attributes or is taken back."""
     return db.tuples("SELECT coalesce(max(id), 0), count(undone_at) FROM import")[0]
 
@@ -55,7 +55,7 @@ def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool)
     ).rowcount
 
 
-def take_back_attributes(sql: sqlite_utils.Database, import_id: int) -> int:
+def undo_attributes(sql: sqlite_utils.Database, import_id: int) -> int:
     """Take the attributes of an import back, and return how many changed.
 
     Values that the import replaced are restored, also where a later import has replaced the import's own value.

@@ -1,7 +1,8 @@
 """The project's choice of bands for images of many (pictures/bands.py), and what has to be made again when it changes.
 
-Each image keeps what was shown of it. Features carry it with the content they were made of (features/contents.py), so
-those of another choice are not used; copies for the browser, heat maps and feature maps of these images are deleted.
+Each image keeps what was shown of it. Features carry it with the content they were made of
+(features/project_contents.py), so those of another choice are not used; copies for the browser, heat maps and feature
+maps of these images are deleted.
 """
 
 import contextlib
@@ -9,19 +10,26 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from annotator.errors import AnnotatorError, several
-from annotator.shares import counted
+from annotator.errors import AnnotatorError, combine_problems
+from annotator.humanize import format_count
 from annotator.store.database.database import Database
-from annotator.store.features.contents import CHANGES
+from annotator.store.features.project_contents import CHANGES_SETTING
 from annotator.store.images import appearances
-from annotator.store.images.band_setting import BANDS, shown_bands
-from annotator.store.images.registration import count_registration
-from annotator.store.pictures.bands import NAMED, NOT_THERE, ORDER, TO_CHOOSE, Three, in_text
+from annotator.store.images.band_setting import BANDS_SETTING, get_shown_bands
+from annotator.store.images.registration import increment_registrations
+from annotator.store.pictures.bands import (
+    CHANNELS_BY_ORDER,
+    CHANNELS_NAMED,
+    MISSING_BAND_REASON,
+    UNCHOSEN_REASON,
+    BandTriple,
+    format_bands,
+)
 
-COPIES = ("display", "thumb", "full")
+COPY_KINDS = ("display", "thumb", "full")
 
 
-def keep_bands(db: Database, three: Three, count: int | None) -> list[int]:
+def save_bands(db: Database, three: BandTriple, count: int | None) -> list[int]:
     """Store a choice; return the ids of the registered images that it concerns. Nothing of them is deleted yet.
 
     Args:
@@ -33,64 +41,66 @@ def keep_bands(db: Database, three: Three, count: int | None) -> list[int]:
     Raises:
         AnnotatorError: Images that it concerns have fewer bands.
     """
-    bands = shown_bands(db)
-    rows = [(image_id, kind, int(kind.partition(":")[0])) for image_id, kind in _of_many_bands(db)]
+    bands = get_shown_bands(db)
+    rows = [(image_id, kind, int(kind.partition(":")[0])) for image_id, kind in _load_multiband_images(db)]
     if count is not None:
         concerned = [row for row in rows if row[2] == count]
     else:
-        said = (f":{NAMED}", f":{ORDER}")
+        said = (f":{CHANNELS_NAMED}", f":{CHANNELS_BY_ORDER}")
         concerned = [row for row in rows if not row[1].endswith(said) and row[2] not in bands.by_count]
     fewer = Counter(of for _, _, of in concerned if of < max(three))
     if count is not None and count < max(three):
         raise AnnotatorError(f"Band {max(three)} does not exist in images of {count} bands. They are numbered from 1.")
     if fewer:
-        raise several(
-            f"{in_text(three)} cannot be shown of all images. Say for how many bands it is meant (--of):",
-            [f"{counted(images, 'image')} of {of} bands" for of, images in sorted(fewer.items())],
+        raise combine_problems(
+            f"{format_bands(three)} cannot be shown of all images. Say for how many bands it is meant (--of):",
+            [f"{format_count(images, 'image')} of {of} bands" for of, images in sorted(fewer.items())],
         )
     by_count = {str(of): list(chosen) for of, chosen in bands.by_count.items()}
     unknown = {"": list(bands.unknown)} if bands.unknown else {}
-    db.set_setting(BANDS, unknown | by_count | {"" if count is None else str(count): list(three)})
-    changed = [(f"{of}:{in_text(three)}", row) for row, kind, of in concerned if kind != f"{of}:{in_text(three)}"]
+    db.set_setting(BANDS_SETTING, unknown | by_count | {"" if count is None else str(count): list(three)})
+    changed = [
+        (f"{of}:{format_bands(three)}", row) for row, kind, of in concerned if kind != f"{of}:{format_bands(three)}"
+    ]
     if changed:
         with db.writing() as sql:
             sql.conn.executemany("UPDATE image SET bands = ?, problem = '' WHERE id = ?", changed)
-            appearances.forget(sql, [row for _, row in changed])
-        db.set_setting(CHANGES, db.setting(CHANGES, 0) + 1)
-        count_registration(db)  # the worker looks for images without features
+            appearances.delete(sql, [row for _, row in changed])
+        db.set_setting(CHANGES_SETTING, db.get_setting(CHANGES_SETTING, 0) + 1)
+        increment_registrations(db)  # the worker looks for images without features
     return [row for _, row in changed]
 
 
-def _of_many_bands(db: Database) -> list[tuple[int, str]]:
+def _load_multiband_images(db: Database) -> list[tuple[int, str]]:
     return db.tuples("SELECT id, bands FROM image WHERE bands != '' ORDER BY id")
 
 
-def has_many_bands(db: Database) -> bool:
+def has_multiband_images(db: Database) -> bool:
     """Return whether the project has images of which bands are chosen."""
     return bool(db.value("SELECT 1 FROM image WHERE bands != '' LIMIT 1"))
 
 
-def forget_pictures(db: Database, image_ids: Sequence[int]) -> None:
+def delete_derived_pictures(db: Database, image_ids: Sequence[int]) -> None:
     """Delete what was made of the pixels of images: copies for the browser, heat maps, feature maps."""
     for image_id in image_ids:
-        for kind in COPIES:
-            _unlink(db.paths.copy(image_id, kind))
+        for kind in COPY_KINDS:
+            _delete_file(db.paths.image_copy(image_id, kind))
     ids = set(map(str, image_ids))
     for made in (*db.paths.heatmaps.glob("*/*.png"), *db.paths.features("").glob("*/maps/*/*.npy")):
         if made.stem.partition("-")[0] in ids:
-            _unlink(made)
+            _delete_file(made)
 
 
-def _unlink(path: Any) -> None:
+def _delete_file(path: Any) -> None:
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
 
 
-def waiting_folders(db: Database) -> list[str]:
+def find_waiting_folders(db: Database) -> list[str]:
     """Return the folders, or addresses, with files that wait for a choice of bands, escaped."""
     rows = db.tuples(
         """SELECT DISTINCT d.path FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE f.image_id IS NULL AND (f.reason LIKE ? OR f.reason LIKE ?) ORDER BY d.path""",
-        [f"%{TO_CHOOSE}%", f"%{NOT_THERE}%"],
+        [f"%{UNCHOSEN_REASON}%", f"%{MISSING_BAND_REASON}%"],
     )
     return [row[0] for row in rows]

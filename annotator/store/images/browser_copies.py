@@ -10,23 +10,22 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotator.errors import AnnotatorError, DiskFull, NotAsked
+from annotator.errors import AnnotatorError, DiskFull, RequestSkipped
 from annotator.records import Image
 from annotator.settings import DISPLAY_PIXELS, THUMB_PIXELS
 from annotator.store.database.database import Database
-from annotator.store.database.project_identity import make_room
-from annotator.store.images import address_cache as fetched
-from annotator.store.images import images
-from annotator.store.images.band_setting import bands_of, shown_bands
+from annotator.store.database.project_identity import make_folder_in_project
+from annotator.store.images import address_cache, images
+from annotator.store.images.band_setting import get_image_bands, get_shown_bands
 from annotator.store.locations.location import Location
-from annotator.store.pictures import browser_formats as originals
+from annotator.store.pictures import browser_formats
 from annotator.store.pictures.decoding import BadImage, write_display
 
-LONGEST_SIDE = 65_000  # a JPEG has at most 65,535 pixels a side
+MAX_SIDE_PIXELS = 65_000  # a JPEG has at most 65,535 pixels a side
 
 
 @dataclass(frozen=True)
-class Kind:
+class CopyKind:
     """One size in which pictures are sent.
 
     Attributes:
@@ -41,28 +40,28 @@ class Kind:
     bytes: int | None
 
 
-DISPLAY = Kind("display", DISPLAY_PIXELS, 1_500_000)
-THUMB = Kind("thumb", THUMB_PIXELS, 60_000)
-FULL = Kind("full", None, None)
+DISPLAY = CopyKind("display", DISPLAY_PIXELS, 1_500_000)
+THUMB = CopyKind("thumb", THUMB_PIXELS, 60_000)
+FULL = CopyKind("full", None, None)
 
 
-def ready(db: Database, image_id: int, kind: Kind) -> tuple[Path, str] | None:
+def find_ready_file(db: Database, image_id: int, kind: CopyKind) -> tuple[Path, str] | None:
     """Return the file to send and its media type; None while the copy has yet to be made.
 
     Raises:
         AnnotatorError: The image's file has gone or changed; the problem is stored with the image.
     """
     try:
-        if remote := images.remote_location(db, image_id):
-            return _ready_of_remote(db, image_id, remote, kind)
-        source = images.image_path(db, image_id)
-        copy = db.paths.copy(image_id, kind.name)
+        if remote := images.find_remote_location(db, image_id):
+            return _find_cached_file(db, image_id, remote, kind)
+        source = images.find_image_path(db, image_id)
+        copy = db.paths.image_copy(image_id, kind.name)
         if copy.exists():
             return copy, "image/jpeg"
-        fits = _fits(images.images(db, [image_id])[image_id], source, kind)
-        if fits and (media_type := originals.media_type(source)):
+        fits = _fits_kind(images.load_images(db, [image_id])[image_id], source, kind)
+        if fits and (media_type := browser_formats.find_media_type(source)):
             return source, media_type
-        if old := _old_copy(db, image_id, kind, source):
+        if old := _find_old_copy(db, image_id, kind, source):
             return old, "image/jpeg"
         return None
     except AnnotatorError as error:
@@ -70,43 +69,45 @@ def ready(db: Database, image_id: int, kind: Kind) -> tuple[Path, str] | None:
         raise
 
 
-def fetch(db: Database, image_id: int) -> None:
+def fetch_original(db: Database, image_id: int) -> None:
     """Fetch the file of an image at an address into the cache; do nothing for one on a disk.
 
     It is the only step that waits for a network. Raises AnnotatorError when the file cannot be read (the problem is
-    stored with the image), NotAsked when its address does not answer others (nothing is stored).
+    stored with the image), RequestSkipped when its address does not answer others (nothing is stored).
     """
     try:
-        if remote := images.remote_location(db, image_id):
-            fetched.original(db, image_id, remote)
-    except (DiskFull, NotAsked):
+        if remote := images.find_remote_location(db, image_id):
+            address_cache.fetch_file(db, image_id, remote)
+    except (DiskFull, RequestSkipped):
         raise
     except AnnotatorError as error:
         images.mark_problem(db, image_id, str(error))
         raise
 
 
-def cover(db: Database) -> int | None:
+def find_cover_image(db: Database) -> int | None:
     """Return the image that stands for the project: the one completed last, else labeled last, else any; None: none."""
     rows = db.tuples("SELECT id FROM image WHERE problem = '' ORDER BY stage DESC, stage_decision DESC LIMIT 1")
     return rows[0][0] if rows else None
 
 
-def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
+def make(db: Database, image_id: int, kind: CopyKind) -> tuple[Path, str]:
     """Make the copy, unless it exists by now, and return its file and media type.
 
     Two calls at once are harmless: each renames a complete file of its own.
 
     Raises AnnotatorError when the image cannot be read (the problem is stored with the image), DiskFull.
     """
-    if existing := ready(db, image_id, kind):
+    if existing := find_ready_file(db, image_id, kind):
         return existing
-    if remote := images.remote_location(db, image_id):
-        return _make_of_remote(db, image_id, remote, kind)
-    target = db.paths.copy(image_id, kind.name)
+    if remote := images.find_remote_location(db, image_id):
+        return _make_remote_copy(db, image_id, remote, kind)
+    target = db.paths.image_copy(image_id, kind.name)
     try:
-        make_room(target.parent)
-        write_display(images.image_path(db, image_id), target, _longest(db, image_id, kind), shown_bands(db))
+        make_folder_in_project(target.parent)
+        write_display(
+            images.find_image_path(db, image_id), target, _get_longest_side(db, image_id, kind), get_shown_bands(db)
+        )
     except BadImage as error:
         images.mark_problem(db, image_id, str(error))
         raise AnnotatorError(str(error)) from error
@@ -115,40 +116,40 @@ def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
             f"{target} could not be written: {error.strerror or error}.\n"
             "    Is the disk full, or the project folder write-protected? Free some space and try again."
         ) from error
-    for old in db.paths.old_copies(image_id, kind.name):
+    for old in db.paths.old_image_copies(image_id, kind.name):
         with contextlib.suppress(OSError):
             old.unlink(missing_ok=True)
     return target, "image/jpeg"
 
 
-def _longest(db: Database, image_id: int, kind: Kind) -> int:
-    image = images.images(db, [image_id])[image_id]
-    return min(kind.pixels or max(image.width, image.height) or LONGEST_SIDE, LONGEST_SIDE)
+def _get_longest_side(db: Database, image_id: int, kind: CopyKind) -> int:
+    image = images.load_images(db, [image_id])[image_id]
+    return min(kind.pixels or max(image.width, image.height) or MAX_SIDE_PIXELS, MAX_SIDE_PIXELS)
 
 
-def _ready_of_remote(db: Database, image_id: int, location: Location, kind: Kind) -> tuple[Path, str] | None:
+def _find_cached_file(db: Database, image_id: int, location: Location, kind: CopyKind) -> tuple[Path, str] | None:
     """Return the file to send of an image at an address, if the cache holds one; None otherwise. Nothing is fetched."""
-    kept = fetched.cache(db)
-    if copy := kept.find(fetched.copy_name(location, kind.name, bands_of(db, image_id))):
+    kept = address_cache.get_cache(db)
+    if copy := kept.find(address_cache.build_copy_name(location, kind.name, get_image_bands(db, image_id))):
         return copy, "image/jpeg"
     source = kept.find(location.sha256)
     with contextlib.suppress(FileNotFoundError):  # others came meanwhile, and it had to go
-        if source and _fits(images.images(db, [image_id])[image_id], source, kind):
-            media_type = originals.media_type(source)
+        if source and _fits_kind(images.load_images(db, [image_id])[image_id], source, kind):
+            media_type = browser_formats.find_media_type(source)
             return (source, media_type) if media_type else None
     return None
 
 
-def _make_of_remote(db: Database, image_id: int, location: Location, kind: Kind) -> tuple[Path, str]:
-    kept = fetched.cache(db)
+def _make_remote_copy(db: Database, image_id: int, location: Location, kind: CopyKind) -> tuple[Path, str]:
+    kept = address_cache.get_cache(db)
     try:
-        content = io.BytesIO(fetched.content(db, image_id, location))
+        content = io.BytesIO(address_cache.fetch_content(db, image_id, location))
         with tempfile.TemporaryDirectory(prefix="annotator-") as folder:
             target = Path(folder) / "copy.jpg"
-            write_display(content, target, _longest(db, image_id, kind), shown_bands(db))
-            name = fetched.copy_name(location, kind.name, bands_of(db, image_id))
+            write_display(content, target, _get_longest_side(db, image_id, kind), get_shown_bands(db))
+            name = address_cache.build_copy_name(location, kind.name, get_image_bands(db, image_id))
             return kept.add(name, target.read_bytes()), "image/jpeg"
-    except (DiskFull, NotAsked):
+    except (DiskFull, RequestSkipped):
         raise
     except (AnnotatorError, BadImage) as error:
         images.mark_problem(db, image_id, str(error))
@@ -157,12 +158,12 @@ def _make_of_remote(db: Database, image_id: int, location: Location, kind: Kind)
         raise AnnotatorError(f"The image could not be brought here: {error.strerror or error}. Try again.") from error
 
 
-def _old_copy(db: Database, image_id: int, kind: Kind, source: Path) -> Path | None:
+def _find_old_copy(db: Database, image_id: int, kind: CopyKind, source: Path) -> Path | None:
     """Return a copy by an older decoder, if all decoders so far read the image alike; None otherwise."""
-    copy = next((old for old in db.paths.old_copies(image_id, kind.name) if old.exists()), None)
-    return copy if copy and originals.media_type(source) else None
+    copy = next((old for old in db.paths.old_image_copies(image_id, kind.name) if old.exists()), None)
+    return copy if copy and browser_formats.find_media_type(source) else None
 
 
-def _fits(image: Image, source: Path, kind: Kind) -> bool:
+def _fits_kind(image: Image, source: Path, kind: CopyKind) -> bool:
     small = kind.pixels is None or max(image.width, image.height) <= kind.pixels
     return small and image.width > 0 and (kind.bytes is None or source.stat().st_size <= kind.bytes)

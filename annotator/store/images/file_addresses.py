@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from annotator.errors import AnnotatorError, NoAnswer
+from annotator.errors import AnnotatorError, StorageTimeout
 from annotator.store.database.database import Database
-from annotator.store.locations.location import Location, Reading, ahead, open_source
-from annotator.store.locations.objects import is_remote
-from annotator.store.pictures.files import GONE, NOT_READ, FileState
+from annotator.store.locations.location import Location, PendingRead, open_source, submit_read
+from annotator.store.locations.remote_files import is_remote
+from annotator.store.pictures.files import GONE_PROBLEM, UNREAD_STATE, FileState
 
 
 class ImageFiles(NamedTuple):
@@ -21,7 +21,7 @@ class ImageFiles(NamedTuple):
     places: tuple[Location, ...]
 
 
-def image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
+def load_image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
     """Return the files of these images, in the order of the ids, for another machine. Nothing is checked here."""
     ids = list(ids)
     rows = db.tuples(
@@ -32,7 +32,7 @@ def image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
     places: dict[int, list[Location]] = {}
     for image_id, sha256, folder, path, size in rows:
         # A file's state differs on another machine: on a disk its content is compared instead.
-        state = FileState(size) if is_remote(folder) else NOT_READ
+        state = FileState(size) if is_remote(folder) else UNREAD_STATE
         places.setdefault(image_id, []).append(Location(folder, path, state, sha256))
     return [ImageFiles(image_id, tuple(sorted(places.get(image_id, ()), key=_is_remote))) for image_id in ids]
 
@@ -45,25 +45,28 @@ def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.By
         patient: Nobody waits for it (locations.location.open_source).
 
     Raises:
-        AnnotatorError: None of its files can be read here, or none holds this image; NoAnswer when one may be read
+        AnnotatorError: None of its files can be read here, or none holds this image; StorageTimeout when one may be
+            read
             later.
     """
-    problem = AnnotatorError(f"{GONE}: image {files.image_id} has no file in any of the project's image folders.")
+    problem = AnnotatorError(
+        f"{GONE_PROBLEM}: image {files.image_id} has no file in any of the project's image folders."
+    )
     for place in files.places:
         try:
             return open_source(place, patient=patient)
         except AnnotatorError as error:
-            problem = problem if isinstance(problem, NoAnswer) else error
+            problem = problem if isinstance(problem, StorageTimeout) else error
     raise problem
 
 
-def reading_image(files: ImageFiles, *, patient: bool = False) -> Reading:
+def start_reading_image(files: ImageFiles, *, patient: bool = False) -> PendingRead:
     """Return a call that does as open_image_file; for an image at an address the reading begins at once, in a thread.
 
     For callers that read several images.
     """
     read = partial(open_image_file, files, patient=patient)
-    return ahead(read) if files.places and files.places[0].is_remote else read
+    return submit_read(read) if files.places and files.places[0].is_remote else read
 
 
 def _is_remote(place: Location) -> bool:

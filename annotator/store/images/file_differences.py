@@ -6,25 +6,34 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
-from annotator.store.pictures.files import NOT_READ, FileState, content_of, open_checked, state_of, unescaped
+from annotator.store.pictures.files import (
+    UNREAD_STATE,
+    FileState,
+    compute_sha256,
+    open_checked,
+    read_file_state,
+    unescape_path,
+)
 
 
-def differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[str]) -> tuple[list[str], list[str]]:
+def find_differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the registered images' files that no longer exist, and those whose state has changed, both sorted.
 
     Args:
         folder: The folder of the files.
-        known: As `files_of` returns them; files that were kept out are in the state NOT_READ and are not compared.
+        known: As `files_of` returns them; files that were kept out are in the state UNREAD_STATE and are not compared.
         paths: The files that exist now.
     """
     listed = set(paths)
-    images = {path: state for path, state in known.items() if state != NOT_READ}
+    images = {path: state for path, state in known.items() if state != UNREAD_STATE}
     gone = sorted(path for path in images if path not in listed)
-    changed = [path for path, state in images.items() if path in listed and state_of(folder, path) not in (None, state)]
+    changed = [
+        path for path, state in images.items() if path in listed and read_file_state(folder, path) not in (None, state)
+    ]
     return gone, sorted(changed)
 
 
-def same_contents(
+def find_same_contents(
     db: Database, folder: Path, paths: Sequence[str], progress: Callable[[int, int], None] | None = None
 ) -> dict[str, int]:
     """Return path -> the image with the same content, for files that the project can already show from another file.
@@ -41,17 +50,17 @@ def same_contents(
     sizes = {row[0] for row in db.tuples(query)}
     held: dict[str, int] = {}
     for number, path in enumerate(paths, start=1):
-        state = state_of(folder, path) if sizes else None
+        state = read_file_state(folder, path) if sizes else None
         if state and state.bytes in sizes:
             with suppress(OSError, AnnotatorError):
-                image_id = _shown_elsewhere(db, content_of(folder / unescaped(path)))
+                image_id = _find_readable_image(db, compute_sha256(folder / unescape_path(path)))
                 held |= {path: image_id} if image_id else {}
         if progress:
             progress(number, len(paths))
     return held
 
 
-def _shown_elsewhere(db: Database, sha256: str) -> int | None:
+def _find_readable_image(db: Database, sha256: str) -> int | None:
     """Return the image with this content, if one of its files still holds it; None otherwise."""
     rows = db.tuples(
         """SELECT i.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp FROM image i JOIN file f ON f.image_id = i.id
@@ -60,6 +69,6 @@ def _shown_elsewhere(db: Database, sha256: str) -> int | None:
     )
     for image_id, folder, path, *recorded in rows:
         with suppress(AnnotatorError):
-            open_checked(Path(unescaped(folder)), path, FileState(*recorded), sha256)
+            open_checked(Path(unescape_path(folder)), path, FileState(*recorded), sha256)
             return int(image_id)
     return None

@@ -10,19 +10,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotator.errors import AnnotatorError, NoAnswer, did_you_mean
+from annotator.errors import AnnotatorError, StorageTimeout, did_you_mean
 from annotator.records import BadFile, Image
 from annotator.roles import Right
 from annotator.store.database.database import Database
-from annotator.store.images import address_cache as fetched
-from annotator.store.images.name_matching import WITHOUT_PREVIEW, find
-from annotator.store.locations.location import Location, Source, read
-from annotator.store.locations.objects import NOT_NOW, is_remote
+from annotator.store.images import address_cache
+from annotator.store.images.name_matching import LOOSEST_UNSEEN_KIND, find_images_by_name
+from annotator.store.locations.location import ImageSource, Location, read_remote_file
+from annotator.store.locations.remote_files import UNREADABLE_NOW_PROBLEM, is_remote
 from annotator.store.pictures.decoding import BadImage, read_capture
-from annotator.store.pictures.exif import CAPTURE, UNKNOWN
-from annotator.store.pictures.files import GONE, FileState, escaped, is_there, open_checked, unescaped
+from annotator.store.pictures.exif import CAPTURE_COLUMNS, UNKNOWN_CAPTURE
+from annotator.store.pictures.files import (
+    GONE_PROBLEM,
+    FileState,
+    escape_path,
+    open_checked,
+    path_exists,
+    unescape_path,
+)
 
-PROBES = 3  # images of an address that are read to see whether it answers again
+PROBE_IMAGE_COUNT = 3  # images of an address that are read to see whether it answers again
 
 
 class Folder(NamedTuple):
@@ -33,51 +40,51 @@ class Folder(NamedTuple):
     kept_out: int
 
 
-def all_images(db: Database) -> list[Image]:
+def load_all_images(db: Database) -> list[Image]:
     """Return every image, by id: the row order of arrays."""
     return [Image(**row) for row in db.rows("SELECT id, name, sha256, width, height FROM image ORDER BY id")]
 
 
-def images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
+def load_images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
     """Return the images with these ids by id; unknown ids are left out."""
     ids = list(ids)
     rows = db.rows(f"SELECT id, name, sha256, width, height FROM image WHERE id IN ({','.join('?' * len(ids))})", ids)
     return {row["id"]: Image(**row) for row in rows}
 
 
-def in_working_order(db: Database) -> np.ndarray:
+def load_ids_in_working_order(db: Database) -> np.ndarray:
     """Return the ids of readable images, (n,) int64: labeled ones, then the others as people will see them."""
     query = "SELECT id FROM image WHERE problem = '' ORDER BY stage < 2, stage, stage_decision, sha256"
-    return db.numbers(query)[:, 0]
+    return db.integer_rows(query)[:, 0]
 
 
-def labeled_since(db: Database, decision_id: int) -> np.ndarray:
+def load_ids_labeled_since(db: Database, decision_id: int) -> np.ndarray:
     """Return the ids of readable images that decisions after this one have labeled, (n,) int64, in that order, too."""
     query = """SELECT id FROM image WHERE stage IN (2, 3) AND stage_decision > ? AND problem = ''
         ORDER BY stage, stage_decision, sha256"""
-    return db.numbers(query, [decision_id])[:, 0]
+    return db.integer_rows(query, [decision_id])[:, 0]
 
 
-def only_at(db: Database, address: str) -> np.ndarray:
+def load_ids_only_at_address(db: Database, address: str) -> np.ndarray:
     """Return the ids of the images all of whose files lie at one address, (n,) int64."""
     query = """SELECT f.image_id FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE f.image_id NOT NULL GROUP BY f.image_id HAVING min(d.path = ?)"""
-    return db.numbers(query, [address])[:, 0]
+    return db.integer_rows(query, [address])[:, 0]
 
 
-def from_place(db: Database, start: str, limit: int) -> list[int]:
+def load_ids_from_hash(db: Database, first_hash: str, limit: int) -> list[int]:
     """Return the ids of up to `limit` images that can be read, by their sha256 from `start` on and round again.
 
     Args:
         db: The project's database.
-        start: Hexadecimal digits: a random one makes every image as likely as any other to be near the front.
+        first_hash: Hexadecimal digits: a random one makes every image as likely as any other to be near the front.
         limit: The largest number that is returned.
     """
     rows = db.tuples(
         """SELECT * FROM (SELECT id FROM image WHERE problem = '' AND sha256 >= ? ORDER BY sha256 LIMIT ?)
         UNION ALL SELECT * FROM (SELECT id FROM image WHERE problem = '' AND sha256 < ? ORDER BY sha256 LIMIT ?)
         LIMIT ?""",
-        [start, limit, start, limit, limit],
+        [first_hash, limit, first_hash, limit, limit],
     )
     return [row[0] for row in rows]
 
@@ -87,7 +94,7 @@ def count_images(db: Database) -> int:
     return db.value("SELECT count(*) FROM image")
 
 
-def without_label(db: Database) -> int:
+def count_unlabeled_images(db: Database) -> int:
     """Return the number of images that nobody has labeled yet."""
     return db.value("SELECT count(*) FROM image WHERE stage < 2")
 
@@ -98,13 +105,13 @@ def find_image(db: Database, name: str) -> Image:
     Names are its path in the image folder, the path of another file with the same content, a former name, a full path
     or address, and what else can mean one image only (name_matching.py).
     """
-    wanted = escaped(name).replace(os.sep, "/")
-    found = find(db, [name], "name")[name].image_id if name else None
-    ids = [found] if found else [row["id"] for row in _by_full_path(db, name)]
-    if not ids and name and (found := find(db, [name], WITHOUT_PREVIEW)[name].image_id):
+    wanted = escape_path(name).replace(os.sep, "/")
+    found = find_images_by_name(db, [name], "name")[name].image_id if name else None
+    ids = [found] if found else [row["id"] for row in _find_by_full_path(db, name)]
+    if not ids and name and (found := find_images_by_name(db, [name], LOOSEST_UNSEEN_KIND)[name].image_id):
         ids = [found]
     if ids:
-        return images(db, ids)[ids[0]]
+        return load_images(db, ids)[ids[0]]
     rows = [row for row in db.rows("SELECT name FROM image") if row["name"].rsplit("/", 1)[-1] == wanted]
     if rows:
         names = ", ".join(sorted(row["name"] for row in rows)[:10])
@@ -113,10 +120,10 @@ def find_image(db: Database, name: str) -> Image:
     if reason:
         raise AnnotatorError(f"The file {name!r} was skipped: {reason}.")
     known = [row["name"] for row in db.rows("SELECT name FROM image ORDER BY name")]
-    raise AnnotatorError(f"No image is called {name!r}. {did_you_mean(name, known, shown=5)}")
+    raise AnnotatorError(f"No image is called {name!r}. {did_you_mean(name, known, max_listed=5)}")
 
 
-def names_to_ids(db: Database) -> dict[str, int]:
+def load_ids_by_name(db: Database) -> dict[str, int]:
     """Return name -> image id for all names by which a label file may name an image.
 
     They are its name, the paths of further files with its content, and former names that no other file has now.
@@ -128,7 +135,7 @@ def names_to_ids(db: Database) -> dict[str, int]:
     return {name: image_id for name, image_id in ids.items() if image_id is not None}
 
 
-def with_short_names(names: dict[str, Any]) -> dict[str, Any]:
+def add_short_names(names: dict[str, Any]) -> dict[str, Any]:
     """Return these names, and also every bare file name that belongs to one image only.
 
     Args:
@@ -137,14 +144,16 @@ def with_short_names(names: dict[str, Any]) -> dict[str, Any]:
     images_of: dict[str, list[Any]] = {}
     for name, image in names.items():
         images_of.setdefault(name.rsplit("/", 1)[-1], []).append(image)
-    return {short: images[0] for short, images in images_of.items() if len(images) == 1 or _same(images)} | names
+    return {
+        short: images[0] for short, images in images_of.items() if len(images) == 1 or _are_same_image(images)
+    } | names
 
 
-def _same(images: list[Any]) -> bool:
+def _are_same_image(images: list[Any]) -> bool:
     return images[0] is not None and len(set(images)) == 1
 
 
-def folders(db: Database) -> list[Folder]:
+def load_folders(db: Database) -> list[Folder]:
     """Return the folders that were added to the project; counts their files, so no hot page calls it."""
     rows = db.rows(
         """SELECT d.path, count(f.image_id) AS images, count(f.id) - count(f.image_id) AS kept_out FROM folder d
@@ -153,7 +162,7 @@ def folders(db: Database) -> list[Folder]:
     return [Folder(**row) for row in rows]
 
 
-def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
+def load_rejected_files(db: Database, limit: int | None = None) -> list[BadFile]:
     """Return the files and folders kept out of the project, with the reason: `limit` of them at most, None: all."""
     rows = db.rows(
         "SELECT path, reason FROM file WHERE reason != '' ORDER BY path LIMIT ?", [-1 if limit is None else limit]
@@ -161,12 +170,12 @@ def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
     return [BadFile(**row) for row in rows]
 
 
-def each_kept_out(db: Database) -> Iterator[BadFile]:
+def iterate_rejected_files(db: Database) -> Iterator[BadFile]:
     """Yield the files and folders kept out of the project, which may be a million."""
-    return starmap(BadFile, db.each("SELECT path, reason FROM file WHERE reason != '' ORDER BY path"))
+    return starmap(BadFile, db.iterate_rows("SELECT path, reason FROM file WHERE reason != '' ORDER BY path"))
 
 
-def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
+def count_rejected_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     """Return files kept out by the kind of reason, the most frequent first: reason, files (their number), example.
 
     At most `limit` files are looked at; None: all.
@@ -178,7 +187,7 @@ def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str,
     )
 
 
-def missing(db: Database, limit: int | None = None) -> list[BadFile]:
+def load_missing_images(db: Database, limit: int | None = None) -> list[BadFile]:
     """Return the images whose files are gone, changed or damaged, with the reason. Their decisions stay.
 
     Args:
@@ -192,12 +201,12 @@ def missing(db: Database, limit: int | None = None) -> list[BadFile]:
     return [BadFile(**row) for row in rows]
 
 
-def each_missing(db: Database) -> Iterator[BadFile]:
+def iterate_missing_images(db: Database) -> Iterator[BadFile]:
     """Yield the images that cannot be shown any more, which may be a million."""
-    return starmap(BadFile, db.each("SELECT name, problem FROM image WHERE problem != '' ORDER BY name"))
+    return starmap(BadFile, db.iterate_rows("SELECT name, problem FROM image WHERE problem != '' ORDER BY name"))
 
 
-def missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
+def count_missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     """Return images that cannot be shown by the kind of reason, the most frequent first: reason, images, example.
 
     Args:
@@ -212,12 +221,12 @@ def missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, 
     )
 
 
-def missing_ids(db: Database) -> dict[int, str]:
+def load_missing_reasons(db: Database) -> dict[int, str]:
     """Return image id -> why it cannot be shown any more, for the images concerned."""
     return dict(db.tuples("SELECT id, problem FROM image WHERE problem != ''"))
 
 
-def count_kept_out(db: Database) -> int:
+def count_rejected_files(db: Database) -> int:
     """Return the number of files and folders kept out of the project."""
     return db.value("SELECT count(*) FROM file WHERE reason != ''")
 
@@ -227,7 +236,7 @@ def count_missing(db: Database) -> int:
     return db.value("SELECT count(*) FROM image WHERE problem != ''")
 
 
-def by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
+def group_by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
     """Return the kind of reason (the text before ": ") -> paths, the most frequent kind first."""
     groups: dict[str, list[str]] = {}
     for file in bad:
@@ -235,46 +244,46 @@ def by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
-def image_path(db: Database, image_id: int) -> Path:
+def find_image_path(db: Database, image_id: int) -> Path:
     """Return a file that holds this image, checked to hold it still.
 
     An image at an address is fetched into the cache, which may delete the file again when it needs room.
 
     Raises:
-        AnnotatorError: There is no such file any more; NoAnswer when it cannot be read now.
+        AnnotatorError: There is no such file any more; StorageTimeout when it cannot be read now.
     """
-    source = image_source(db, image_id)
-    return source if isinstance(source, Path) else fetched.original(db, image_id, source)
+    source = find_image_source(db, image_id)
+    return source if isinstance(source, Path) else address_cache.fetch_file(db, image_id, source)
 
 
-def image_source(db: Database, image_id: int) -> Source:
+def find_image_source(db: Database, image_id: int) -> ImageSource:
     """Return a checked file that holds this image; for an image at an address its location, for `open_source`.
 
-    Raises AnnotatorError as `image_path` does.
+    Raises AnnotatorError as `find_image_path` does.
     """
-    problem = AnnotatorError(f"{GONE}: image {image_id} has no file in any of the project's image folders.")
-    for file_id, location in _files(db, image_id):
+    problem = AnnotatorError(f"{GONE_PROBLEM}: image {image_id} has no file in any of the project's image folders.")
+    for file_id, location in _load_files(db, image_id):
         if location.is_remote:
             return location
         folder, path, recorded, sha256 = location
         try:
-            real, state = open_checked(Path(unescaped(folder)), path, recorded, sha256)
+            real, state = open_checked(Path(unescape_path(folder)), path, recorded, sha256)
         except AnnotatorError as error:
             problem = error
             continue
         if state != recorded:
-            _record(db, file_id, state)
+            _record_file_state(db, file_id, state)
         return real
     raise problem
 
 
-def remote_location(db: Database, image_id: int) -> Location | None:
+def find_remote_location(db: Database, image_id: int) -> Location | None:
     """Return where the image lies if it lies at addresses only; None where it has a file on a disk, or no file."""
-    files = _files(db, image_id)
+    files = _load_files(db, image_id)
     return files[0][1] if files and files[0][1].is_remote else None
 
 
-def _files(db: Database, image_id: int) -> list[tuple[int, Location]]:
+def _load_files(db: Database, image_id: int) -> list[tuple[int, Location]]:
     """Return (file id, location) of an image's files, those on a disk first."""
     rows = db.tuples(
         """SELECT f.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256 FROM file f
@@ -285,7 +294,7 @@ def _files(db: Database, image_id: int) -> list[tuple[int, Location]]:
     return sorted(files, key=lambda file: file[1].is_remote)
 
 
-def check_addresses(db: Database) -> int:
+def recheck_addresses(db: Database) -> int:
     """Read again some of the images whose addresses did not answer; return how many images can be read again.
 
     Images are read, and the address is not only asked: a bucket may answer and refuse its objects.
@@ -298,9 +307,9 @@ def check_addresses(db: Database) -> int:
             """SELECT d.path, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256
             FROM image i INDEXED BY image_problem JOIN file f ON f.image_id = i.id JOIN folder d ON d.id = f.folder_id
             WHERE i.problem != '' AND i.problem LIKE ? || '%' AND d.id = ? ORDER BY random() LIMIT ?""",
-            [NOT_NOW, folder_id, PROBES],
+            [UNREADABLE_NOW_PROBLEM, folder_id, PROBE_IMAGE_COUNT],
         )
-        if any(_answers(Location(row[0], row[1], FileState(*row[2:5]), row[5])) for row in noted):
+        if any(_does_answer(Location(row[0], row[1], FileState(*row[2:5]), row[5])) for row in noted):
             back.append(folder_id)
     if not back:
         return 0
@@ -308,25 +317,24 @@ def check_addresses(db: Database) -> int:
         changed = sql.execute(
             """UPDATE image SET problem = '' WHERE problem != '' AND problem LIKE ? || '%'
             AND id IN (SELECT image_id FROM file WHERE folder_id IN (SELECT value FROM json_each(?)))""",
-            [NOT_NOW, json.dumps(back)],
+            [UNREADABLE_NOW_PROBLEM, json.dumps(back)],
         ).rowcount
-        db.set_setting(
-            "registrations", db.setting("registrations", 0) + 1
-        )  # the worker looks for images that it left out
+        # the worker looks for images that it left out
+        db.set_setting("registrations", db.get_setting("registrations", 0) + 1)
     return changed
 
 
-def _answers(location: Location) -> bool:
+def _does_answer(location: Location) -> bool:
     try:
-        read(location)
-    except NoAnswer:
+        read_remote_file(location)
+    except StorageTimeout:
         return False
     except AnnotatorError:  # it is gone or changed: reported when it is needed
         return True
     return True
 
 
-def check_files(db: Database, after: int, limit: int) -> int | None:
+def update_missing_images(db: Database, after: int, limit: int) -> int | None:
     """Mark images without an existing file as missing, and unmark those that have a file again.
 
     Files of a folder that does not exist are skipped: its disk is probably not mounted.
@@ -344,19 +352,19 @@ def check_files(db: Database, after: int, limit: int) -> int | None:
         """SELECT i.id, i.problem, d.path, f.path FROM image i JOIN file f ON f.image_id = i.id
         JOIN folder d ON d.id = f.folder_id
         WHERE i.id > ? AND i.id <= ? AND (i.problem = '' OR i.problem LIKE ? || '%')""",
-        [after, after + limit, GONE],
+        [after, after + limit, GONE_PROBLEM],
     )
-    standing = {folder: is_there(folder, "") for folder in {row[2] for row in rows}}
+    standing = {folder: path_exists(folder, "") for folder in {row[2] for row in rows}}
     exists: set[int] = set()
     unknown: set[int] = set()
     for image_id, _, folder, path in rows:
         if not standing[folder]:
             unknown.add(image_id)
-        elif is_there(folder, path):
+        elif path_exists(folder, path):
             exists.add(image_id)
     problems = {row[0]: row[1] for row in rows}
     changed = [("", image_id) for image_id in exists if problems[image_id]]
-    changed += [(GONE, image_id) for image_id in problems.keys() - exists - unknown if not problems[image_id]]
+    changed += [(GONE_PROBLEM, image_id) for image_id in problems.keys() - exists - unknown if not problems[image_id]]
     if changed:
         with db.writing() as sql:
             sql.conn.executemany("UPDATE image SET problem = ? WHERE id = ?", changed)
@@ -383,13 +391,13 @@ def read_capture_times(db: Database, after: int, limit: int) -> int | None:
     captures: list[tuple[float | str | int | None, ...]] = []
     for (image_id,) in rows:
         try:
-            captures.append((*read_capture(image_path(db, image_id)).row(), image_id))
+            captures.append((*read_capture(find_image_path(db, image_id)).to_row(), image_id))
         except BadImage:
-            captures.append((*UNKNOWN.row(), image_id))
+            captures.append((*UNKNOWN_CAPTURE.to_row(), image_id))
         except AnnotatorError:
             continue
     if captures:
-        columns = ", ".join(f"{name} = ?" for name in CAPTURE)
+        columns = ", ".join(f"{name} = ?" for name in CAPTURE_COLUMNS)
         with db.writing(durable=False) as sql:
             sql.conn.executemany(f"UPDATE image SET {columns}, capture_read = 1 WHERE id = ?", captures)
     return rows[-1][0] if len(rows) == limit else None
@@ -406,14 +414,14 @@ def mark_problem(db: Database, image_id: int, problem: str) -> None:
         sql.execute("UPDATE image SET problem = ? WHERE id = ?", [problem, image_id])
 
 
-def _record(db: Database, file_id: int, state: FileState) -> None:
+def _record_file_state(db: Database, file_id: int, state: FileState) -> None:
     """Record the state of a file whose content was hashed again and is unchanged, so that this is not repeated."""
     # In a read-only project the file is hashed every time.
     with suppress(AnnotatorError), db.writing(durable=False, right=Right.LOOK) as sql:
         sql.execute("UPDATE file SET bytes = ?, modified_ns = ?, stamp = ? WHERE id = ?", [*state, file_id])
 
 
-def record_links(db: Database, links: np.ndarray) -> None:
+def record_hard_links(db: Database, links: np.ndarray) -> None:
     """Record the states of files that got a hard link, which changed their ctime but not their content.
 
     Args:
@@ -429,19 +437,19 @@ def record_links(db: Database, links: np.ndarray) -> None:
             sql.conn.executemany("UPDATE file SET stamp = ? WHERE image_id = ? AND stamp = ?", rows)
 
 
-def _by_full_path(db: Database, name: str) -> list[dict[str, Any]]:
+def _find_by_full_path(db: Database, name: str) -> list[dict[str, Any]]:
     if is_remote(name):
         return db.rows(
             """SELECT f.image_id AS id FROM folder d JOIN file f ON f.folder_id = d.id AND f.image_id NOT NULL
             AND f.path = substr(?1, length(d.path) + 2) WHERE substr(?1, 1, length(d.path) + 1) = d.path || '/'""",
-            [escaped(name)],
+            [escape_path(name)],
         )
     place = Path(name)
     if not os.path.lexists(place):
         return []
     for folder in db.rows("SELECT id, path FROM folder"):
-        if place.resolve().is_relative_to(unescaped(folder["path"])):
-            path = escaped(place.resolve().relative_to(unescaped(folder["path"])).as_posix())
+        if place.resolve().is_relative_to(unescape_path(folder["path"])):
+            path = escape_path(place.resolve().relative_to(unescape_path(folder["path"])).as_posix())
             return db.rows(
                 "SELECT image_id AS id FROM file WHERE folder_id = ? AND path = ? AND image_id NOT NULL",
                 [folder["id"], path],

@@ -18,23 +18,23 @@ import sqlite_utils
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.store.images import name_forms
 
-KINDS = ("name", "tail", "stem", "case", "url", "file")
+MATCH_KINDS = ("name", "tail", "stem", "case", "url", "file")
 """The kinds in which a name may be found, the strictest first."""
-IN_WORDS = {
+KIND_DESCRIPTIONS = {
     "tail": "by a part of their path",
     "stem": "by their stem, without the ending",
     "case": "without regard to capitals",
     "url": "without query and encoding, as of an address",
     "file": "by their file name alone, in another folder",
 }
-DEEPEST = 12  # largest number of folders with which the end of a name is tried as another name
-NO_IMAGE = "no image of the project has this name"
-SEVERAL = "several images have this name"
-ELSEWHERE = "an image of this file name lies in another folder (--match file takes it): "
+MAX_TAIL_FOLDERS = 12  # largest number of folders with which the end of a name is tried as another name
+NO_IMAGE_REASON = "no image of the project has this name"
+SEVERAL_IMAGES_REASON = "several images have this name"
+OTHER_FOLDER_REASON = "an image of this file name lies in another folder (--match file takes it): "
 
 # The pairs of forms that are compared: of the name, and of what is known. Those of one line count together, because a
 # name that differs by ending from one image and by capitals from another could be either.
-_PASSES: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
+_MATCH_PASSES: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     ("tail", [("p", "p")]),
     ("stem", [("q", "q")]),
     ("stem", [("p", "s"), ("s", "s"), ("P", "P")]),
@@ -44,22 +44,22 @@ _PASSES: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     ("url", [("ap", "fs"), ("as", "fs"), ("aP", "fP")]),
     ("url", [("aP", "fS"), ("aS", "fS")]),
 )
-_LAST_PARTS: Sequence[Sequence[tuple[str, str]]] = (
+_FILE_NAME_PAIRS: Sequence[Sequence[tuple[str, str]]] = (
     [("p", "p"), ("p", "s")],
     [("P", "P"), ("P", "S")],
     [("ap", "fp"), ("ap", "fs")],
     [("aP", "fP"), ("aP", "fS")],
 )
-_CAPITALS = frozenset("PS")  # last letters of forms without regard to capitals
+_CASELESS_FORMS = frozenset("PS")  # last letters of forms without regard to capitals
 
 
-def refuse_unknown_kind(match: str | None) -> None:
+def check_match_kind(match: str | None) -> None:
     """Raise AnnotatorError for a kind of matching that does not exist; None is none."""
-    if match is not None and match not in KINDS:
-        raise AnnotatorError(f"Names are not found by {match!r} (--match). {did_you_mean(match, KINDS)}")
+    if match is not None and match not in MATCH_KINDS:
+        raise AnnotatorError(f"Names are not found by {match!r} (--match). {did_you_mean(match, MATCH_KINDS)}")
 
 
-_TABLES = (
+_CREATE_TABLES_SQL = (
     # names that are looked for, and their paths; image_id NULL: not found yet
     """CREATE TEMP TABLE sought (name TEXT PRIMARY KEY, path TEXT, image_id INTEGER, kind TEXT NOT NULL DEFAULT '',
     found TEXT, reason TEXT NOT NULL DEFAULT '') WITHOUT ROWID""",
@@ -73,9 +73,9 @@ _TABLES = (
     "CREATE TEMP TABLE hit (name TEXT NOT NULL, low INTEGER, high INTEGER, found TEXT)",
     "CREATE INDEX temp.hit_by_name ON hit (name)",
 )
-_NAMES = ("sought", "loose", "near", "trial", "known", "hit", "taken")
+_TABLE_NAMES = ("sought", "loose", "near", "trial", "known", "hit", "taken")
 # Names for which the form of an address may differ from that of a path.
-_LIKE_ADDRESS = "(name GLOB '*[?#%:]*' OR name GLOB '/data/*' OR name GLOB '/tasks/*')"
+_IS_ADDRESS_LIKE_SQL = "(name GLOB '*[?#%:]*' OR name GLOB '/data/*' OR name GLOB '/tasks/*')"
 
 
 def find_loosely(
@@ -92,53 +92,53 @@ def find_loosely(
         sql: The database, with the tables of name_matching.by_name.
         schema: "staged" or "temp", where these tables are.
         open_: Condition on the rows of the table `item`, without a reason yet.
-        match: The loosest kind of KINDS that counts; None: all of them.
+        match: The loosest kind of MATCH_KINDS that counts; None: all of them.
         root_id: The folder with the files of the table `original`; None: they are only coming.
         beside: Paths, with "/" at the end, that known names have which lie beside the file that names the images. These
             names come first: "1" in train/labels.csv is train/1.jpg, even if there is a valid/1.jpg.
     """
     define_functions(sql)
-    kinds = KINDS[: KINDS.index(match) + 1] if match else KINDS
+    kinds = MATCH_KINDS[: MATCH_KINDS.index(match) + 1] if match else MATCH_KINDS
     open_ += " AND item.reason = ''"
     if len(kinds) == 1 or not sql.execute(f"SELECT 1 FROM {schema}.item WHERE {open_} LIMIT 1").fetchone():
         return
     try:
-        for statement in _TABLES:
+        for statement in _CREATE_TABLES_SQL:
             sql.execute(statement)
         sql.execute(f"INSERT OR IGNORE INTO temp.sought (name) SELECT name FROM {schema}.item WHERE {open_}")
-        _gather(sql, schema, root_id)
+        _collect_similar_names(sql, schema, root_id)
         may_be_address = sql.execute(
-            f"""SELECT EXISTS (SELECT 1 FROM temp.sought WHERE {_LIKE_ADDRESS})
+            f"""SELECT EXISTS (SELECT 1 FROM temp.sought WHERE {_IS_ADDRESS_LIKE_SQL})
                 OR EXISTS (SELECT 1 FROM temp.near WHERE instr(name, '%'))"""
         ).fetchone()[0]
         passes = [
-            (kind, [pair for pair in pairs if "case" in kinds or pair[0][-1] not in _CAPITALS])
-            for kind, pairs in _PASSES
+            (kind, [pair for pair in pairs if "case" in kinds or pair[0][-1] not in _CASELESS_FORMS])
+            for kind, pairs in _MATCH_PASSES
             if kind in kinds and (kind != "url" or may_be_address)
         ]
         for path in beside:
             sql.execute("UPDATE temp.sought SET path = ? || name WHERE image_id IS NULL AND reason = ''", [path])
             for kind, pairs in passes:
-                _pass(sql, kind, pairs, is_whole=True)
+                _run_pass(sql, kind, pairs, is_whole=True)
         sql.execute("UPDATE temp.sought SET path = name")
         for kind, pairs in passes:
-            _pass(sql, kind, pairs)
-        _by_file_name(sql, schema, match)
+            _run_pass(sql, kind, pairs)
+        _find_by_file_name(sql, schema, match)
         sql.execute(
             f"""UPDATE {schema}.item SET (image_id, kind, found, reason) = (
                 SELECT image_id, kind, found, reason FROM temp.sought s WHERE s.name = item.name) WHERE {open_}"""
         )
     finally:
-        for name in _NAMES:
+        for name in _TABLE_NAMES:
             sql.execute(f"DROP TABLE IF EXISTS temp.{name}")
 
 
-def _gather(sql: sqlite_utils.Database, schema: str, root_id: int | None) -> None:
+def _collect_similar_names(sql: sqlite_utils.Database, schema: str, root_id: int | None) -> None:
     """Collect the known names that are like an open one; the only statement that looks at all images."""
     for loose in ("loose(name)", "loose_whole(name)"):
         sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT {loose} FROM temp.sought")
         address = loose.replace("name", "form('ap', name)")
-        sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT {address} FROM temp.sought WHERE {_LIKE_ADDRESS}")
+        sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT {address} FROM temp.sought WHERE {_IS_ADDRESS_LIKE_SQL}")
     sql.execute("DELETE FROM temp.loose WHERE form = ''")
     sql.execute(
         f"""INSERT INTO temp.near SELECT name, id FROM (
@@ -153,7 +153,9 @@ def _gather(sql: sqlite_utils.Database, schema: str, root_id: int | None) -> Non
     )
 
 
-def _pass(sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]], *, is_whole: bool = False) -> None:
+def _run_pass(
+    sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]], *, is_whole: bool = False
+) -> None:
     """Try one kind: the same path, then the longest end of a name that is a path, and paths that end with a name.
 
     Args:
@@ -162,31 +164,31 @@ def _pass(sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]
         pairs: The forms to compare: that of the open name, and that of the known ones.
         is_whole: Only the same path.
     """
-    if not _compare(sql, pairs):
+    if not _fill_compared_forms(sql, pairs):
         return
     same = "JOIN temp.known k ON k.pair = t.pair AND k.form = "
     sql.execute(f"INSERT INTO temp.hit SELECT t.name, k.low, k.high, k.found FROM temp.trial t {same} t.form")
-    _settle(sql, kind)
+    _record_hits(sql, kind)
     if is_whole:
         return
     depths = [row[0] for row in sql.execute("SELECT DISTINCT depth(form) FROM temp.trial ORDER BY 1")]
-    for folders in range(min(max(depths, default=0), DEEPEST) - 1, -1, -1):
+    for folders in range(min(max(depths, default=0), MAX_TAIL_FOLDERS) - 1, -1, -1):
         sql.execute(
             f"""INSERT INTO temp.hit SELECT t.name, k.low, k.high, k.found
             FROM temp.trial t {same} tail(t.form, {folders})
             WHERE depth(t.form) > {folders} AND t.name NOT IN (SELECT name FROM temp.hit)"""
         )
-    for folders in [number for number in depths if number <= DEEPEST]:
+    for folders in [number for number in depths if number <= MAX_TAIL_FOLDERS]:
         sql.execute(
             f"""INSERT INTO temp.hit SELECT t.name, e.low, e.high, e.found FROM (
                 SELECT pair, tail(form, {folders}) AS part, min(low) AS low, max(high) AS high, min(found) AS found
                 FROM temp.known WHERE depth(form) > {folders} GROUP BY 1, 2) e
             JOIN temp.trial t ON t.pair = e.pair AND t.form = e.part"""
         )
-    _settle(sql, kind)
+    _record_hits(sql, kind)
 
 
-def _compare(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part: str = "{}") -> bool:
+def _fill_compared_forms(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part: str = "{}") -> bool:
     """Fill the tables of a pass with the forms of open names and of known ones; return whether both have any.
 
     Args:
@@ -211,7 +213,7 @@ def _compare(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part:
     return sql.execute("SELECT 1 FROM temp.known LIMIT 1").fetchone() is not None
 
 
-def _settle(sql: sqlite_utils.Database, kind: str) -> None:
+def _record_hits(sql: sqlite_utils.Database, kind: str) -> None:
     """Note what was found for each name: one image, or several."""
     said = "iif(differ_in_ending(sought.name, h.found), 'stem', 'case')" if kind == "stem" else f"'{kind}'"
     sql.execute(
@@ -219,13 +221,13 @@ def _settle(sql: sqlite_utils.Database, kind: str) -> None:
             found = iif(h.low = h.high, h.found, NULL), reason = iif(h.low = h.high, '', ?)
         FROM (SELECT name, min(low) AS low, max(high) AS high, min(found) AS found FROM temp.hit GROUP BY name) h
         WHERE h.name = sought.name""",
-        [SEVERAL],
+        [SEVERAL_IMAGES_REASON],
     )
     sql.execute("DELETE FROM temp.trial WHERE name IN (SELECT name FROM temp.hit)")
     sql.execute("DELETE FROM temp.hit")
 
 
-def _by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None) -> None:
+def _find_by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None) -> None:
     """Find names by their last part, where only one image has it; elsewhere, say where that image lies.
 
     A name is found where its folder or the image's is called "images" or the like. It is not found where other names
@@ -233,8 +235,8 @@ def _by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None) ->
     "S2/1.jpg" is hardly "S1/1.jpg". If `match` is "file", only the latter counts.
     """
     sql.execute("UPDATE temp.sought SET path = iif(depth(form('ap', name)) = 0, '', name) WHERE image_id IS NULL")
-    for pairs in _LAST_PARTS:
-        if not _compare(sql, pairs, "file_name({})"):
+    for pairs in _FILE_NAME_PAIRS:
+        if not _fill_compared_forms(sql, pairs, "file_name({})"):
             continue
         sql.execute(
             """INSERT INTO temp.hit SELECT t.name, k.low, k.high, k.found FROM temp.trial t
@@ -268,26 +270,26 @@ def _by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None) ->
     sql.execute(
         f"""UPDATE temp.sought SET image_id = NULL, kind = '', reason = ? || '''' || found || '''', found = NULL
         WHERE kind = 'file' AND ({" OR ".join(doubts)})""",
-        [ELSEWHERE],
+        [OTHER_FOLDER_REASON],
     )
 
 
 def define_functions(sql: sqlite_utils.Database) -> None:
     """Make the functions of name_forms.py callable in statements of this connection."""
-    for name, function in _FUNCTIONS.items():
+    for name, function in _SQL_FUNCTIONS.items():
         sql.conn.create_function(name, function.__code__.co_argcount, function, deterministic=True)
 
 
-_FUNCTIONS = {
-    "tail": name_forms.tail,
-    "depth": name_forms.depth,
-    "normalized": name_forms.normalized,
-    "form": name_forms.form,
-    "loose": name_forms.loose,
-    "loose_whole": name_forms.loose_whole,
-    "joined": name_forms.joined,
-    "file_name": name_forms.file_name,
-    "folder_of": name_forms.folder_of,
+_SQL_FUNCTIONS = {
+    "tail": name_forms.get_tail,
+    "depth": name_forms.count_folders,
+    "normalized": name_forms.normalize_unicode,
+    "form": name_forms.to_form,
+    "loose": name_forms.to_loose_form,
+    "loose_whole": name_forms.to_loose_whole_form,
+    "joined": name_forms.join_path,
+    "file_name": name_forms.get_file_name,
+    "folder_of": name_forms.get_folder,
     "may_be_one_folder": name_forms.may_be_one_folder,
-    "differ_in_ending": name_forms.differ_in_ending,
+    "differ_in_ending": name_forms.differs_in_ending,
 }

@@ -14,40 +14,47 @@ from typing import NamedTuple
 import sqlite_utils
 
 from annotator.store.database.database import Database
-from annotator.store.images.name_forms import without_query
-from annotator.store.images.name_kinds import KINDS, NO_IMAGE, define_functions, find_loosely, refuse_unknown_kind
-from annotator.store.pictures.files import escaped
+from annotator.store.images.name_forms import strip_query
+from annotator.store.images.name_kinds import (
+    MATCH_KINDS,
+    NO_IMAGE_REASON,
+    check_match_kind,
+    define_functions,
+    find_loosely,
+)
+from annotator.store.pictures.files import escape_path
 
-FORMS = ("NFC", "NFD")  # Unicode forms in which a name that is not ASCII may be written
-SKIPPED = "its file was skipped: "
-RIVAL = "it could be the image that is named as "
-WITHOUT_PREVIEW = "tail"
+UNICODE_FORMS = ("NFC", "NFD")  # Unicode forms in which a name that is not ASCII may be written
+SKIPPED_REASON = "its file was skipped: "
+RIVAL_REASON = "it could be the image that is named as "
+LOOSEST_UNSEEN_KIND = "tail"
 """The loosest kind that counts where nobody sees beforehand how names are found."""
-OUTSIDE = "an absolute path outside the image folders"
+OUTSIDE_REASON = "an absolute path outside the image folders"
 
 
 @dataclass(frozen=True)
-class Origin:
+class NameOrigin:
     """The place that names come from.
 
     Attributes:
-        beside: The folder of the file that names the images; None: unknown, or the file is in no folder of images.
+        label_folder: The folder of the file that names the images; None: unknown, or the file is in no folder of
+            images.
         root: The folder of images that came with the names; None: they came alone.
     """
 
-    beside: Path | None = None
+    label_folder: Path | None = None
     root: Path | None = None
 
     @property
-    def inside(self) -> str | None:
+    def path_in_root(self) -> str | None:
         """Return the path of `beside` in `root`, "" or with "/" at its end; None if it is not in there."""
-        if self.beside is None or self.root is None or not self.beside.is_relative_to(self.root.resolve()):
+        if self.label_folder is None or self.root is None or not self.label_folder.is_relative_to(self.root.resolve()):
             return None
-        path = self.beside.relative_to(self.root.resolve()).as_posix()
-        return "" if path == "." else f"{escaped(path)}/"
+        path = self.label_folder.relative_to(self.root.resolve()).as_posix()
+        return "" if path == "." else f"{escape_path(path)}/"
 
 
-class Found(NamedTuple):
+class NameMatch(NamedTuple):
     """The image that a name stands for.
 
     Attributes:
@@ -61,7 +68,7 @@ class Found(NamedTuple):
     reason: str
 
 
-def find(db: Database, names: Iterable[str], match: str | None = None) -> dict[str, Found]:
+def find_images_by_name(db: Database, names: Iterable[str], match: str | None = None) -> dict[str, NameMatch]:
     """Return the image of each of these names, with the kind in which it was found.
 
     Args:
@@ -69,38 +76,38 @@ def find(db: Database, names: Iterable[str], match: str | None = None) -> dict[s
         names: The names; "" is skipped.
         match: The loosest kind that counts; None: all of them.
     """
-    wanted = {name: escaped(name) for name in names if name}
+    wanted = {name: escape_path(name) for name in names if name}
     sql = db.sql
-    for statement in _OF_NAMES:
+    for statement in _CREATE_TABLES_SQL:
         sql.execute(statement)
     try:
         sql.conn.executemany("INSERT OR IGNORE INTO temp.item (name) VALUES (?)", [(name,) for name in wanted.values()])
-        by_name(sql, "temp", match)
+        match_names(sql, "temp", match)
         rows = sql.execute("SELECT name, image_id, kind, reason FROM temp.item").fetchall()
     finally:
         for table in ("item", "coming", "original"):
             sql.execute(f"DROP TABLE temp.{table}")
     found = {
-        name: Found(image_id, kind or "name", "") if image_id else Found(None, "", reason)
+        name: NameMatch(image_id, kind or "name", "") if image_id else NameMatch(None, "", reason)
         for name, image_id, kind, reason in rows
     }
-    return _without_rivals({name: found[stored] for name, stored in wanted.items()})
+    return _drop_rivals({name: found[stored] for name, stored in wanted.items()})
 
 
-def _without_rivals(found: dict[str, Found]) -> dict[str, Found]:
+def _drop_rivals(found: dict[str, NameMatch]) -> dict[str, NameMatch]:
     """Take images from names that were not found exactly where another name is the same image."""
     first: dict[int, str] = {}
     rivals: dict[str, str] = {}
-    for name, one in sorted(found.items(), key=lambda pair: KINDS.index(pair[1].kind or "name")):
+    for name, one in sorted(found.items(), key=lambda pair: MATCH_KINDS.index(pair[1].kind or "name")):
         if one.image_id is None:
             continue
         other = first.setdefault(one.image_id, name)
-        if one.kind != "name" and without_query(other) != without_query(name):
+        if one.kind != "name" and strip_query(other) != strip_query(name):
             rivals[name] = other
-    return found | {name: Found(None, "", f"{RIVAL}{other!r}") for name, other in rivals.items()}
+    return found | {name: NameMatch(None, "", f"{RIVAL_REASON}{other!r}") for name, other in rivals.items()}
 
 
-_OF_NAMES = (
+_CREATE_TABLES_SQL = (
     """CREATE TEMP TABLE item (name TEXT PRIMARY KEY, image_id INTEGER, reason TEXT NOT NULL DEFAULT '',
     kind TEXT NOT NULL DEFAULT '', found TEXT) WITHOUT ROWID""",
     "CREATE TEMP TABLE coming (path TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
@@ -108,11 +115,11 @@ _OF_NAMES = (
 )
 
 
-def by_name(
+def match_names(
     sql: sqlite_utils.Database,
     schema: str,
     match: str | None = None,
-    origin: Origin = Origin(),
+    origin: NameOrigin = NameOrigin(),
     where: str = "1",
     loosely: str = "1",
 ) -> None:
@@ -130,20 +137,20 @@ def by_name(
         where: Condition on the rows that are looked for.
         loosely: Condition on those for which the kinds after the first count.
     """
-    refuse_unknown_kind(match)
+    check_match_kind(match)
     define_functions(sql)
     item = f"{schema}.item"
     open_ = f"image_id IS NULL AND {where}"
     folders: list[tuple[int, str]] = sql.execute("SELECT id, path FROM folder ORDER BY id").fetchall()
-    below = _below(folders, origin)
-    _by_origin(sql, schema, open_, folders, below, origin)
+    below = _find_containing_folders(folders, origin)
+    _match_by_origin(sql, schema, open_, folders, below, origin)
     # Unchanged; without blanks and "./"; with the apostrophe that CSVs put before formulas; with "/" for "\".
     trimmed = "trim(item.name)"
     without_dot = f"iif(substr({trimmed}, 1, 2) = './', substr({trimmed}, 3), {trimmed})"
     for name in ("item.name", without_dot, "'''' || item.name", "replace(item.name, '\\', '/')"):
-        _exactly(sql, schema, open_, name, folders)
-    for name, may_differ in in_forms("item.name"):
-        _exactly(sql, schema, f"{open_} AND {may_differ}", name, folders)
+        _match_exactly(sql, schema, open_, name, folders)
+    for name, may_differ in build_unicode_forms("item.name"):
+        _match_exactly(sql, schema, f"{open_} AND {may_differ}", name, folders)
     for folder_id, path in folders:
         relative = "substr(item.name, length(?2) + 1)"
         sql.execute(
@@ -151,40 +158,40 @@ def by_name(
             WHERE {open_} AND substr(name, 1, length(?2)) = ?2""",
             [folder_id, path.rstrip("/") + "/"],
         )
-    root_id = _id_of(folders, origin.root)
-    beside = dict.fromkeys(path for path in (origin.inside, *(path for _, path in below)) if path)
+    root_id = _find_folder_id(folders, origin.root)
+    beside = dict.fromkeys(path for path in (origin.path_in_root, *(path for _, path in below)) if path)
     find_loosely(sql, schema, f"{open_} AND {loosely}", match, root_id, [*beside])
-    sql.execute(f"UPDATE {item} SET reason = ? WHERE {open_} AND reason = '' AND name LIKE '/%'", [OUTSIDE])
-    sql.execute(f"UPDATE {item} SET reason = ? WHERE {open_} AND reason = ''", [NO_IMAGE])
+    sql.execute(f"UPDATE {item} SET reason = ? WHERE {open_} AND reason = '' AND name LIKE '/%'", [OUTSIDE_REASON])
+    sql.execute(f"UPDATE {item} SET reason = ? WHERE {open_} AND reason = ''", [NO_IMAGE_REASON])
 
 
-def in_forms(name: str) -> list[tuple[str, str]]:
+def build_unicode_forms(name: str) -> list[tuple[str, str]]:
     """Return (SQL of a name in a Unicode form, condition under which it may differ from the name) for each form."""
-    return [(f"normalized({name}, '{one}')", f"{name} GLOB '*[^ -~]*'") for one in FORMS]
+    return [(f"normalized({name}, '{one}')", f"{name} GLOB '*[^ -~]*'") for one in UNICODE_FORMS]
 
 
-def _below(folders: list[tuple[int, str]], origin: Origin) -> list[tuple[int, str]]:
+def _find_containing_folders(folders: list[tuple[int, str]], origin: NameOrigin) -> list[tuple[int, str]]:
     """Return the folders of images in which the file lies that names the images, and its folder's path in them."""
-    own = f"{escaped(str(origin.beside))}/" if origin.beside else ""
+    own = f"{escape_path(str(origin.label_folder))}/" if origin.label_folder else ""
     around = [(folder_id, path.rstrip("/") + "/") for folder_id, path in folders]
     return [(folder_id, own[len(prefix) :]) for folder_id, prefix in around if own.startswith(prefix)]
 
 
-def _by_origin(
+def _match_by_origin(
     sql: sqlite_utils.Database,
     schema: str,
     open_: str,
     folders: list[tuple[int, str]],
     below: list[tuple[int, str]],
-    origin: Origin,
+    origin: NameOrigin,
 ) -> None:
     """Find names of files beside the one that names them, and of files that have another name here than in the source.
 
     Both come before all others: the project may have other images of the same names.
     """
-    item, inside, slashed = f"{schema}.item", origin.inside, "replace(item.name, '\\', '/')"
+    item, inside, slashed = f"{schema}.item", origin.path_in_root, "replace(item.name, '\\', '/')"
     if sql.execute(f"SELECT 1 FROM {schema}.original LIMIT 1").fetchone():
-        values = {"folder": _id_of(folders, origin.root), "inside": inside or ""}
+        values = {"folder": _find_folder_id(folders, origin.root), "inside": inside or ""}
         for name in ("item.name", slashed, "joined(:inside, item.name)"):
             path = f"(SELECT path FROM {schema}.original o WHERE o.name = {name})"
             known = f"(SELECT image_id FROM file WHERE folder_id = :folder AND path = {path})"
@@ -198,7 +205,7 @@ def _by_origin(
     for name, may_be in names:
         for folder_id, path in below:
             file = f"FROM file WHERE folder_id = :folder AND path = {name}"
-            values = {"folder": folder_id, "below": path, "skipped": SKIPPED}
+            values = {"folder": folder_id, "below": path, "skipped": SKIPPED_REASON}
             sql.execute(f"UPDATE {item} SET image_id = (SELECT image_id {file}) WHERE {open_} AND {may_be}", values)
             kept_out = f"coalesce(:skipped || (SELECT reason {file} AND reason != ''), reason)"
             sql.execute(f"UPDATE {item} SET reason = {kept_out} WHERE {open_} AND {may_be}", values)
@@ -208,12 +215,14 @@ def _by_origin(
             sql.execute(f"UPDATE {item} SET image_id = {coming} WHERE {open_} AND {may_be} AND reason = ''", values)
 
 
-def _id_of(folders: list[tuple[int, str]], root: Path | None) -> int | None:
-    wanted = escaped(str(root.resolve())) if root else None
+def _find_folder_id(folders: list[tuple[int, str]], root: Path | None) -> int | None:
+    wanted = escape_path(str(root.resolve())) if root else None
     return next((folder_id for folder_id, path in folders if path == wanted), None)
 
 
-def _exactly(sql: sqlite_utils.Database, schema: str, open_: str, name: str, folders: list[tuple[int, str]]) -> None:
+def _match_exactly(
+    sql: sqlite_utils.Database, schema: str, open_: str, name: str, folders: list[tuple[int, str]]
+) -> None:
     """Find images by exact name, in the order of images.names_to_ids: image names, file paths, then former names."""
     item = f"{schema}.item"
     lookups: list[tuple[str, list[int]]] = [("SELECT id FROM image i WHERE i.name = {name}", [])]
@@ -224,7 +233,7 @@ def _exactly(sql: sqlite_utils.Database, schema: str, open_: str, name: str, fol
     for folder_id, _ in folders:
         kept_out = f"SELECT reason FROM file f WHERE f.folder_id = ? AND f.path = {name} AND f.reason != ''"
         sql.execute(
-            f"UPDATE {item} SET reason = coalesce(? || ({kept_out}), reason) WHERE {open_}", [SKIPPED, folder_id]
+            f"UPDATE {item} SET reason = coalesce(? || ({kept_out}), reason) WHERE {open_}", [SKIPPED_REASON, folder_id]
         )
     coming = f"SELECT number FROM {schema}.coming n WHERE n.path = {name}"
     sql.execute(f"UPDATE {item} SET image_id = ({coming}) WHERE {open_} AND reason = ''")

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from annotator.shares import counted
-from annotator.store.pictures.bands import NAMED, ORDER
+from annotator.humanize import format_count
+from annotator.store.pictures.bands import CHANNELS_BY_ORDER, CHANNELS_NAMED
 from annotator.store.pictures.decoding import ImageFacts
 
 
 @dataclass(frozen=True)
-class Stretched:
+class StretchedImages:
     """The images of so many bits that were stretched.
 
     Attributes:
@@ -32,51 +32,54 @@ class PixelNotes:
         bands: What is shown of images of many bands (pictures/bands.Shown.kind) -> the number of images.
     """
 
-    stretched: dict[int, Stretched] = field(default_factory=dict[int, Stretched])
+    stretched: dict[int, StretchedImages] = field(default_factory=dict[int, StretchedImages])
     bands: dict[str, int] = field(default_factory=dict[str, int])
 
-    def note(self, facts: ImageFacts) -> None:
+    def add_facts(self, facts: ImageFacts) -> None:
         """Add the facts of a new image."""
         if facts.bands:
             self.bands[facts.bands] = self.bands.get(facts.bands, 0) + 1
         if one := facts.stretch:
-            self._add({one.bits: Stretched(1, one.low, one.high)})
+            self._merge_stretched({one.bits: StretchedImages(1, one.low, one.high)})
 
-    def add(self, others: "PixelNotes") -> None:
+    def merge(self, others: "PixelNotes") -> None:
         """Add the notes of another registration."""
         for kind, images in others.bands.items():
             self.bands[kind] = self.bands.get(kind, 0) + images
-        self._add(others.stretched)
+        self._merge_stretched(others.stretched)
 
-    def _add(self, others: Mapping[int, Stretched]) -> None:
+    def _merge_stretched(self, others: Mapping[int, StretchedImages]) -> None:
         for bits, new in others.items():
-            old = self.stretched.get(bits, new if new.images == 0 else Stretched(0, new.low, new.high, new.is_same))
-            self.stretched[bits] = Stretched(
+            old = self.stretched.get(
+                bits, new if new.images == 0 else StretchedImages(0, new.low, new.high, new.is_same)
+            )
+            self.stretched[bits] = StretchedImages(
                 old.images + new.images,
                 min(old.low, new.low),
                 max(old.high, new.high),
                 old.is_same and new.is_same and (old.low, old.high) == (new.low, new.high),
             )
 
-    def said(self) -> list[str]:
+    def format_sentences(self) -> list[str]:
         """Return sentences about the notes."""
         said: list[str] = []
         for bits, one in sorted(self.stretched.items()):
             verb = "was" if one.images == 1 else "were"
             how = "" if one.is_same else "each from its darkest to its brightest value, in all "
             said.append(
-                f"{counted(one.images, 'image')} of {bits} bits {verb} stretched {how}from "
-                f"{_number(one.low)}..{_number(one.high)}."
+                f"{format_count(one.images, 'image')} of {bits} bits {verb} stretched {how}from "
+                f"{_format_number(one.low)}..{_format_number(one.high)}."
             )
         for kind, images in sorted(self.bands.items()):
             count, _, by = kind.partition(":")
             how = {
-                NAMED: "shown by the red, green and blue that their files name",
-                ORDER: "shown as red, green and blue in the order of the file, because it does not name them",
+                CHANNELS_NAMED: "shown by the red, green and blue that their files name",
+                CHANNELS_BY_ORDER: "shown as red, green and blue in the order of the file, because it does not name "
+                "them",
             }.get(by, f"shown by bands {by}")
-            said.append(f"{counted(images, 'image')} of {count} bands: {how}.")
+            said.append(f"{format_count(images, 'image')} of {count} bands: {how}.")
         return said
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"

@@ -16,32 +16,33 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
-from annotator.store.database import project_identity as place
-from annotator.store.database.database import USUAL_KB, Database
-from annotator.store.images.band_setting import shown_bands
-from annotator.store.images.facts import FACT_COLUMNS, fact_values
+from annotator.store.database import project_identity
+from annotator.store.database.database import DEFAULT_CACHE_KB, Database
+from annotator.store.images.band_setting import get_shown_bands
+from annotator.store.images.fact_columns import FACT_COLUMNS, to_fact_values
 from annotator.store.images.pixel_notes import PixelNotes
-from annotator.store.locations.objects import is_remote
-from annotator.store.pictures.bands import TO_CHOOSE
+from annotator.store.locations.remote_files import is_remote
+from annotator.store.pictures.bands import UNCHOSEN_REASON
 from annotator.store.pictures.files import (
-    GONE,
-    NOT_READ,
+    GONE_PROBLEM,
+    UNREAD_STATE,
     FileState,
     FoundFile,
-    Known,
-    escaped,
+    KnownFile,
+    escape_path,
     inspect_files,
-    is_there,
+    path_exists,
 )
-from annotator.store.pictures.left_out import LeftOut
-from annotator.store.pictures.name_keys import name_key
+from annotator.store.pictures.name_keys import build_name_key
+from annotator.store.pictures.skipped_files import SkippedFiles
 
-BATCH = 1000  # files registered in one transaction: a kill loses at most this many, and those that are being read
-CACHE_KB = 64_000  # while registering: contents in no order are added to all sides of an index
+# files registered in one transaction: a kill loses at most this many, and those that are being read
+FILES_PER_TRANSACTION = 1000
+REGISTRATION_CACHE_KB = 64_000  # while registering: contents in no order are added to all sides of an index
 
 
 @dataclass
-class Registered:
+class RegistrationResult:
     """The result of one scan of a folder.
 
     Attributes:
@@ -64,23 +65,23 @@ class Registered:
     bad: list[BadFile] = field(default_factory=list)
     missing: list[BadFile] = field(default_factory=list)
     passed_over: int = 0
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: SkippedFiles = field(default_factory=SkippedFiles)
     notes: PixelNotes = field(default_factory=PixelNotes)
     listed_at: float | None = None
 
-    def said(self) -> list[str]:
+    def format_sentences(self) -> list[str]:
         """Return sentences about the pixels of new images, and about files that are left out by their names."""
-        return [*self.notes.said(), *self.left_out.said()]
+        return [*self.notes.format_sentences(), *self.left_out.format_sentences()]
 
 
-def register(
+def register_folder(
     db: Database,
     folder: Path,
     paths: Sequence[str],
     progress: Callable[[int, int], None] | None = None,
     kept_out: Sequence[BadFile] = (),
     threads: int | None = None,
-) -> Registered:
+) -> RegistrationResult:
     """Register the files of a folder: every content once, every bad file with its reason.
 
     Safe to repeat and to kill: unchanged files are skipped, each batch is committed.
@@ -97,11 +98,11 @@ def register(
         AnnotatorError: The folder is empty and was not at the previous scan.
     """
     folder = folder.resolve()
-    name = escaped(str(folder))
+    name = escape_path(str(folder))
     with db.writing() as sql:
         sql.execute("INSERT INTO folder (path) VALUES (?) ON CONFLICT DO NOTHING", [name])
-    if place.is_inside(db.paths.project, folder):
-        db.set_setting(place.HOME, escaped(str(db.paths.project)))
+    if project_identity.is_inside(db.paths.project, folder):
+        db.set_setting(project_identity.HOME_SETTING, escape_path(str(db.paths.project)))
     folder_id = db.value("SELECT id FROM folder WHERE path = ?", [name])
     count = db.value("SELECT count(*) FROM file WHERE folder_id = ?", [folder_id])
     had_images = db.value("SELECT 1 FROM file WHERE folder_id = ? AND image_id NOT NULL LIMIT 1", [folder_id])
@@ -112,12 +113,12 @@ def register(
     reasons = dict(db.tuples("SELECT path, reason FROM file WHERE folder_id = ? AND reason != ''", [folder_id]))
     # A folder that cannot be listed may still be entered: files known from it are looked for by their names.
     hidden = {bad.path for bad in kept_out}
-    unlisted = _not_listed(db, folder_id, sorted({*paths, *hidden}), tuple(hidden)) if hidden else []
+    unlisted = _find_unlisted_files(db, folder_id, sorted({*paths, *hidden}), tuple(hidden)) if hidden else []
     paths = [*paths, *unlisted]
-    scan = Scan(db, folder_id)
-    scan.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
+    scan = FolderScan(db, folder_id)
+    scan.save_files([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
     batch: list[FoundFile] = []
-    inspected = inspect_files(folder, paths, partial(_known, db, folder_id), threads, shown_bands(db))
+    inspected = inspect_files(folder, paths, partial(_load_known_files, db, folder_id), threads, get_shown_bands(db))
     for number, (path, file) in enumerate(inspected, 1):
         if file is not None:
             batch.append(file)
@@ -125,31 +126,33 @@ def register(
             scan.result.bad.append(BadFile(path, reasons[path]))
         else:
             scan.result.known += 1
-        if len(batch) >= BATCH:
-            scan.keep(batch)
+        if len(batch) >= FILES_PER_TRANSACTION:
+            scan.save_files(batch)
             batch = []
         if progress:
             progress(number, len(paths))
-    scan.keep(batch)
-    scan.forget(_not_listed(db, folder_id, sorted([*paths, *hidden])))
-    scan.settle()
-    count_registration(db)
+    scan.save_files(batch)
+    scan.remove_files(_find_unlisted_files(db, folder_id, sorted([*paths, *hidden])))
+    scan.finish()
+    increment_registrations(db)
     return scan.result
 
 
-def _known(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, Known]:
+def _load_known_files(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, KnownFile]:
     """Return path -> the registered state and sha256, for those of these paths that are registered."""
     # What was no image may be one for a newer decoder, with an extra, or with bands that were chosen since.
     rows = db.tuples(
         f"""SELECT f.path, f.bytes, f.modified_ns, f.stamp, coalesce(i.sha256, '') FROM file f
         LEFT JOIN image i ON i.id = f.image_id
-        WHERE f.folder_id = ? AND f.path IN (SELECT value FROM json_each(?)) AND NOT ({_MAY_BE_READ_NOW})""",
+        WHERE f.folder_id = ? AND f.path IN (SELECT value FROM json_each(?)) AND NOT ({_MAY_BE_READABLE_SQL})""",
         [folder_id, json.dumps(paths)],
     )
-    return {row[0]: Known(FileState(*row[1:4]), row[4]) for row in rows}
+    return {row[0]: KnownFile(FileState(*row[1:4]), row[4]) for row in rows}
 
 
-def _not_listed(db: Database, folder_id: int, paths: Sequence[str], below: tuple[str, ...] = ("",)) -> list[str]:
+def _find_unlisted_files(
+    db: Database, folder_id: int, paths: Sequence[str], below: tuple[str, ...] = ("",)
+) -> list[str]:
     """Return the registered files of a folder that are not among these sorted paths.
 
     Args:
@@ -169,35 +172,35 @@ def _not_listed(db: Database, folder_id: int, paths: Sequence[str], below: tuple
     return missing
 
 
-def count_registration(db: Database) -> None:
+def increment_registrations(db: Database) -> None:
     """Count a registration, so that the worker looks for images without features.
 
     The worker does not look all the time, because that is expensive.
     """
-    db.set_setting("registrations", db.setting("registrations", 0) + 1)
+    db.set_setting("registrations", db.get_setting("registrations", 0) + 1)
 
 
-def files_of(db: Database, folder: Path) -> dict[str, FileState]:
-    """Return the registered files of a folder: path -> state at registration, NOT_READ for files without an image."""
+def load_file_states(db: Database, folder: Path) -> dict[str, FileState]:
+    """Return path -> state at registration of a folder's files; UNREAD_STATE for files without an image."""
     rows = db.tuples(
         """SELECT f.path, bytes, modified_ns, stamp, image_id FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE d.path = ?""",
-        [escaped(str(folder.resolve()))],
+        [escape_path(str(folder.resolve()))],
     )
-    return {row[0]: FileState(*row[1:4]) if row[4] else NOT_READ for row in rows}
+    return {row[0]: FileState(*row[1:4]) if row[4] else UNREAD_STATE for row in rows}
 
 
-class Scan:
+class FolderScan:
     """One scan of one folder: records its files, then settles names and missing images."""
 
     def __init__(self, db: Database, folder_id: int):
         self.db, self.folder_id = db, folder_id
-        self.result = Registered()
-        db.sql.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+        self.result = RegistrationResult()
+        db.sql.execute(f"PRAGMA cache_size = -{REGISTRATION_CACHE_KB}")
         self._last_before: int = db.value("SELECT coalesce(max(id), 0) FROM image")  # later ones are new
         self.new_files: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
 
-    def keep(self, batch: Sequence[FoundFile]) -> None:
+    def save_files(self, batch: Sequence[FoundFile]) -> None:
         """Store a batch of files that were read, in one transaction."""
         if not batch:
             return
@@ -212,9 +215,9 @@ class Scan:
                     [self.folder_id, json.dumps([file.path for file in good])],
                 ).fetchall()
             )
-            known = _by_content(sql, good)
+            known = _find_images_by_content(sql, good)
             self._add_images(sql, good, known)
-            image_of = known | _by_content(sql, [file for file in good if file.sha256 not in known])
+            image_of = known | _find_images_by_content(sql, [file for file in good if file.sha256 not in known])
             first = {file.sha256: file.path for file in reversed(good)}
             for file in good:
                 image_id = image_of[file.sha256]
@@ -226,7 +229,7 @@ class Scan:
                 (file.path, *file.state, None if file.reason else image_of.get(file.sha256), file.reason)
                 for file in batch
             ]
-            sql.execute(_NEW_FILES, [self.folder_id, json.dumps(rows)])
+            sql.execute(_INSERT_FILES_SQL, [self.folder_id, json.dumps(rows)])
 
     def _add_images(self, sql: sqlite_utils.Database, files: Sequence[FoundFile], known: Mapping[str, int]) -> None:
         """Add an image for each unknown content, named after the first file that holds it."""
@@ -241,45 +244,50 @@ class Scan:
         self.result.added += len(new)
         for file in new.values():
             if file.facts:
-                self.result.notes.note(file.facts)
+                self.result.notes.add_facts(file.facts)
         rows = {
-            file.path: (file.sha256, name_key(self.folder_id, file.path), *fact_values(file.facts))
+            file.path: (file.sha256, build_name_key(self.folder_id, file.path), *to_fact_values(file.facts))
             for file in reversed(new.values())
         }
-        sql.execute(_NEW_IMAGES, [json.dumps([(path, *facts) for path, facts in rows.items() if path not in taken])])
+        sql.execute(
+            _INSERT_IMAGES_SQL, [json.dumps([(path, *facts) for path, facts in rows.items() if path not in taken])]
+        )
         for path in taken:
-            name = _free_name(sql, self.folder_id, path, rows[path][0])
-            sql.execute(_NEW_IMAGES, [json.dumps([(name, *rows[path])])])
+            name = _find_free_name(sql, self.folder_id, path, rows[path][0])
+            sql.execute(_INSERT_IMAGES_SQL, [json.dumps([(name, *rows[path])])])
 
-    def forget(self, gone: Sequence[str]) -> None:
+    def remove_files(self, gone: Sequence[str]) -> None:
         """Remove files that no longer exist; their paths stay names of their images."""
-        for start in range(0, len(gone), BATCH):
+        for start in range(0, len(gone), FILES_PER_TRANSACTION):
             with self.db.writing() as sql:
-                for path in gone[start : start + BATCH]:
-                    _forget(sql, self.folder_id, path)
+                for path in gone[start : start + FILES_PER_TRANSACTION]:
+                    _remove_file(sql, self.folder_id, path)
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Rename images after their files, and mark images without a file as missing.
 
         All of it is derived from the tables, so the next scan completes what a kill left undone. Searches run outside
         of transactions, for which people at work would wait.
         """
-        forgotten = self._gone_elsewhere()
-        for start in range(0, len(forgotten), BATCH):
+        forgotten = self._find_gone_elsewhere()
+        for start in range(0, len(forgotten), FILES_PER_TRANSACTION):
             with self.db.writing() as sql:
-                for file in forgotten[start : start + BATCH]:
-                    _forget(sql, *file)
+                for file in forgotten[start : start + FILES_PER_TRANSACTION]:
+                    _remove_file(sql, *file)
         for image_id, files in self.new_files.items():
             held = self.db.value("SELECT count(*) FROM file WHERE image_id = ?", [image_id])
             moved = held == files and image_id <= self._last_before
             self.result.moved += moved
             self.result.copies += files - moved
-        self.db.sql.execute(f"PRAGMA cache_size = -{USUAL_KB}")
-        misnamed, missing = _misnamed(self.db, self.folder_id), _missing(self.db, self.folder_id)
-        moved = _moved(self.db, self.folder_id)
+        self.db.sql.execute(f"PRAGMA cache_size = -{DEFAULT_CACHE_KB}")
+        misnamed, missing = (
+            _find_misnamed_images(self.db, self.folder_id),
+            _find_missing_images(self.db, self.folder_id),
+        )
+        moved = _find_moved_images(self.db, self.folder_id)
         with self.db.writing() as sql:
             sql.conn.executemany("UPDATE image SET name_key = ? WHERE id = ?", moved)
-            _rename(sql, misnamed)
+            _rename_images(sql, misnamed)
             # A file that is back (a disk mounted, a file moved back) can be shown again.
             sql.execute(
                 """UPDATE image SET problem = '' WHERE problem != ''
@@ -287,10 +295,10 @@ class Scan:
                 [self.folder_id],
             )
             for image_id, name, reason in missing:
-                sql.execute("UPDATE image SET problem = ? WHERE id = ?", [reason or GONE, image_id])
-                self.result.missing.append(BadFile(name, reason or GONE))
+                sql.execute("UPDATE image SET problem = ? WHERE id = ?", [reason or GONE_PROBLEM, image_id])
+                self.result.missing.append(BadFile(name, reason or GONE_PROBLEM))
 
-    def _gone_elsewhere(self) -> list[tuple[int, str]]:
+    def _find_gone_elsewhere(self) -> list[tuple[int, str]]:
         """Return the files of other folders that no longer exist, of images that this scan found in new places."""
         rows: list[tuple[int, str, str]] = []
         for image_id in self.new_files:
@@ -299,40 +307,40 @@ class Scan:
                 WHERE image_id = ? AND folder_id != ?""",
                 [image_id, self.folder_id],
             )
-        standing = {folder: is_there(folder, "") for _, folder, _ in rows}
+        standing = {folder: path_exists(folder, "") for _, folder, _ in rows}
         return [
             (row, path)
             for row, folder, path in rows
-            if not is_remote(folder) and not (standing[folder] and is_there(folder, path))
+            if not is_remote(folder) and not (standing[folder] and path_exists(folder, path))
         ]
 
 
-_MAY_BE_READ_NOW = f"f.reason LIKE 'not an image%' OR f.reason LIKE '%{TO_CHOOSE}%'"
+_MAY_BE_READABLE_SQL = f"f.reason LIKE 'not an image%' OR f.reason LIKE '%{UNCHOSEN_REASON}%'"
 # One statement for all rows of a batch: between two statements Python waits for the threads that read the files.
 _IMAGE_COLUMNS = ("name", "sha256", "name_key", *FACT_COLUMNS)
-_NEW_IMAGES = f"""INSERT INTO image ({", ".join(_IMAGE_COLUMNS)})
+_INSERT_IMAGES_SQL = f"""INSERT INTO image ({", ".join(_IMAGE_COLUMNS)})
     SELECT {", ".join(f"value ->> {place}" for place in range(len(_IMAGE_COLUMNS)))} FROM json_each(?) ORDER BY key"""
-_NEW_FILES = """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
+_INSERT_FILES_SQL = """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
     SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?)
     WHERE true ORDER BY key ON CONFLICT (folder_id, path) DO UPDATE SET
     bytes = excluded.bytes, modified_ns = excluded.modified_ns, stamp = excluded.stamp,
     image_id = excluded.image_id, reason = excluded.reason"""
 
 
-def _by_content(sql: sqlite_utils.Database, files: Sequence[FoundFile]) -> dict[str, int]:
+def _find_images_by_content(sql: sqlite_utils.Database, files: Sequence[FoundFile]) -> dict[str, int]:
     """Return sha256 -> the image that has the content, for these files."""
     query = "SELECT sha256, id FROM image WHERE sha256 IN (SELECT value FROM json_each(?))"
     return dict(sql.execute(query, [json.dumps([file.sha256 for file in files])]).fetchall())
 
 
-def _forget(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:
+def _remove_file(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:
     row = sql.execute("SELECT image_id FROM file WHERE folder_id = ? AND path = ?", [folder_id, path]).fetchone()
     if row and row[0]:
         sql.execute("INSERT OR REPLACE INTO alias (name, image_id) VALUES (?, ?)", [path, row[0]])
     sql.execute("DELETE FROM file WHERE folder_id = ? AND path = ?", [folder_id, path])
 
 
-def _misnamed(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
+def _find_misnamed_images(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
     """Return images named after none of their files: (image id, name, sha256, folder id, path of a file)."""
     rows = db.tuples(
         """SELECT i.id, i.name, i.sha256, f.folder_id, f.path, d.path FROM image i JOIN file f ON f.image_id = i.id
@@ -341,7 +349,7 @@ def _misnamed(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
         ORDER BY i.id, f.folder_id != ?, f.folder_id, f.path""",
         [folder_id],
     )
-    named = {row[0] for row in rows if row[1] in _longer_names(row[5], row[4], row[2])}
+    named = {row[0] for row in rows if row[1] in _build_longer_names(row[5], row[4], row[2])}
     first: dict[int, tuple[Any, ...]] = {}
     for row in rows:
         if row[0] not in named:
@@ -349,18 +357,18 @@ def _misnamed(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
     return list(first.values())
 
 
-def _rename(sql: sqlite_utils.Database, misnamed: list[tuple[Any, ...]]) -> None:
+def _rename_images(sql: sqlite_utils.Database, misnamed: list[tuple[Any, ...]]) -> None:
     # Temporary names first: two files may have swapped names.
     for image_id, name, *_ in misnamed:
         sql.execute("INSERT OR REPLACE INTO alias (name, image_id) VALUES (?, ?)", [name, image_id])
         sql.execute("UPDATE image SET name = ? WHERE id = ?", [f"\0{image_id}", image_id])
     for image_id, _, sha256, folder_id, path in misnamed:
-        name = _free_name(sql, folder_id, path, sha256)
-        key = name_key(folder_id, path)
+        name = _find_free_name(sql, folder_id, path, sha256)
+        key = build_name_key(folder_id, path)
         sql.execute("UPDATE image SET name = ?, name_key = ? WHERE id = ?", [name, key, image_id])
 
 
-def _moved(db: Database, folder_id: int) -> list[tuple[str, int]]:
+def _find_moved_images(db: Database, folder_id: int) -> list[tuple[str, int]]:
     """Return images whose place in the order is in a folder that does not hold them any more: (new key, image id).
 
     Their names are still right: the folder has another place, and its files have the same names.
@@ -371,10 +379,10 @@ def _moved(db: Database, folder_id: int) -> list[tuple[str, int]]:
             AND held.folder_id = CAST(substr(i.name_key, 1, 6) AS INTEGER)) ORDER BY i.id, f.path DESC""",
         [folder_id],
     )
-    return [(name_key(folder_id, path), image_id) for image_id, path in rows]
+    return [(build_name_key(folder_id, path), image_id) for image_id, path in rows]
 
 
-def _free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: str) -> str:
+def _find_free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: str) -> str:
     """Return a free name for the image with this content at this path: the path, or else a longer name.
 
     An image that has the name gives it up when no file of that name holds it any more.
@@ -384,20 +392,20 @@ def _free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: st
         return path
     another = "SELECT 1 FROM file WHERE image_id = ? AND path = ? AND folder_id != ?"
     if sql.execute(another, [holder[0], path, folder_id]).fetchone() is None:
-        sql.execute("UPDATE image SET name = ? WHERE id = ?", [_longer_names("", path, holder[1])[1], holder[0]])
+        sql.execute("UPDATE image SET name = ? WHERE id = ?", [_build_longer_names("", path, holder[1])[1], holder[0]])
         return path
     folder = sql.execute("SELECT path FROM folder WHERE id = ?", [folder_id]).fetchone()[0]
-    longer = _longer_names(folder, path, sha256)
+    longer = _build_longer_names(folder, path, sha256)
     taken = sql.execute("SELECT 1 FROM image WHERE name = ?", [longer[0]]).fetchone()
     return longer[1] if taken else longer[0]
 
 
-def _longer_names(folder: str, path: str, sha256: str) -> tuple[str, str]:
+def _build_longer_names(folder: str, path: str, sha256: str) -> tuple[str, str]:
     """Return two names for an image whose path is taken: prefixed with its folder, suffixed with its sha256."""
     return f"{Path(folder).name}/{path}", f"{path}#{sha256[:12]}"
 
 
-def _missing(db: Database, folder_id: int) -> list[tuple[int, str, str]]:
+def _find_missing_images(db: Database, folder_id: int) -> list[tuple[int, str, str]]:
     """Return images that no file holds any more and that are not marked: id, name, why its own file was kept out."""
     return db.tuples(
         """SELECT i.id, i.name, f.reason FROM image i LEFT JOIN file f ON f.folder_id = ? AND f.path = i.name

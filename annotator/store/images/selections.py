@@ -1,4 +1,5 @@
-"""Selections of images on the map, stored for the grid: one array file each, the newest KEPT of each person.
+"""Selections of images on the map, stored for the grid: one array file each, the newest SELECTIONS_PER_PERSON of each
+    person.
 
 The name of a file begins with a digest of the person, so that nobody's selections push out those of somebody else.
 """
@@ -14,36 +15,37 @@ from annotator.errors import AnnotatorError
 from annotator.store.database.arrays import open_array, save_array
 from annotator.store.database.database import Database
 
-KEPT = 20  # of a person
-MOST_IMAGES = 50_000  # more than anybody reviews
+SELECTIONS_PER_PERSON = 20  # of a person
+MAX_IMAGES = 50_000  # more than anybody reviews
 
 
 def save(db: Database, image_ids: np.ndarray, by: str = "") -> str:
-    """Store a selection of a person and return its id; all but the newest KEPT of this person are deleted.
+    """Store a selection of a person and return its id; all but the newest SELECTIONS_PER_PERSON of this person are
+        deleted.
 
     Args:
         db: The project's database.
-        image_ids: (n,) of any integer type, no image twice; of more than MOST_IMAGES, that many are kept, evenly
+        image_ids: (n,) of any integer type, no image twice; of more than MAX_IMAGES, that many are kept, evenly
             spread.
         by: The name of the person.
 
     Raises DiskFull.
     """
     ids = np.asarray(image_ids, np.int64)
-    if len(ids) > MOST_IMAGES:
-        ids = ids[np.linspace(0, len(ids) - 1, MOST_IMAGES).astype(np.int64)]
+    if len(ids) > MAX_IMAGES:
+        ids = ids[np.linspace(0, len(ids) - 1, MAX_IMAGES).astype(np.int64)]
     ids = np.sort(ids)
     owner = sha256(by.encode()).hexdigest()[:16]
     selection = f"{owner}{uuid.uuid4().hex[:16]}"
     folder = db.paths.selections
     save_array(folder / f"{selection}.npy", ids)
     others = [path for path in folder.glob(f"{owner}*.npy") if path.stem != selection]
-    for path in sorted(others, key=_saved_at, reverse=True)[KEPT - 1 :]:
+    for path in sorted(others, key=_get_save_time, reverse=True)[SELECTIONS_PER_PERSON - 1 :]:
         path.unlink(missing_ok=True)
     return selection
 
 
-def _saved_at(path: Path) -> int:
+def _get_save_time(path: Path) -> int:
     with suppress(FileNotFoundError):  # another request of the same person deletes, too
         return path.stat().st_mtime_ns
     return 0
@@ -57,6 +59,6 @@ def load(db: Database, selection: str) -> np.ndarray:
         return np.array(open_array(db.paths.selections / f"{selection}.npy", np.int64, 1))
     except (FileNotFoundError, ValueError):  # the latter: emptied, cut off or overwritten
         raise AnnotatorError(
-            f"The selection {selection[:40]!r} is gone: only each person's newest {KEPT} are kept.\n"
+            f"The selection {selection[:40]!r} is gone: only each person's newest {SELECTIONS_PER_PERSON} are kept.\n"
             "    Select the images again on the Map page."
         ) from None

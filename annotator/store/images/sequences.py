@@ -15,13 +15,17 @@ from annotator.store.database.database import Database
 BY_NAME, BY_TIME = "name", "time"
 SEQUENCES = (BY_NAME, BY_TIME)
 
-_KEYS = {BY_NAME: "name_key, id", BY_TIME: "time_key, name_key, id"}
-_IN_FOLDERS = {BY_NAME: "name_key, id", BY_TIME: "folder_key, time_key, name_key, id"}  # a folder's images lie together
-_CAN_BE_SHOWN = "problem = ''"
-_OPEN = f"stage IN (0, 2) AND {_CAN_BE_SHOWN}"  # as the indexes have it; a skipped image (1) comes after all others
+_SORT_KEYS_SQL = {BY_NAME: "name_key, id", BY_TIME: "time_key, name_key, id"}
+# a folder's images lie together
+_FOLDER_SORT_KEYS_SQL = {BY_NAME: "name_key, id", BY_TIME: "folder_key, time_key, name_key, id"}
+_IS_READABLE_SQL = "problem = ''"
+# as the indexes have it; a skipped image (1) comes after all others
+_IS_OPEN_SQL = f"stage IN (0, 2) AND {_IS_READABLE_SQL}"
 
 
-def next_open(sql: sqlite_utils.Database, sequence: str, after: int, taken: Collection[int], want: int) -> list[int]:
+def find_next_open(
+    sql: sqlite_utils.Database, sequence: str, after: int, taken: Collection[int], want: int
+) -> list[int]:
     """Return up to `want` images with an open class, from the one after `after` on and round to it.
 
     Skipped images are left out.
@@ -36,7 +40,7 @@ def next_open(sql: sqlite_utils.Database, sequence: str, after: int, taken: Coll
     chosen: list[int] = []
     if want <= 0:
         return chosen
-    for image_id in _walk(sql, sequence, after):
+    for image_id in _iterate_open(sql, sequence, after):
         if image_id not in taken:
             chosen.append(image_id)
             if len(chosen) == want:
@@ -44,9 +48,9 @@ def next_open(sql: sqlite_utils.Database, sequence: str, after: int, taken: Coll
     return chosen
 
 
-def neighbours(db: Database, image_id: int, sequence: str) -> tuple[int | None, int | None]:
+def find_neighbors(db: Database, image_id: int, sequence: str) -> tuple[int | None, int | None]:
     """Return the images before and after this one in its folder, None at an end; answered and leased ones count too."""
-    keys = _IN_FOLDERS[sequence]
+    keys = _FOLDER_SORT_KEYS_SQL[sequence]
     rows = db.tuples(f"SELECT folder_key, {keys} FROM image WHERE id = ?", [image_id])
     if not rows:
         return None, None
@@ -55,7 +59,7 @@ def neighbours(db: Database, image_id: int, sequence: str) -> tuple[int | None, 
     def nearest(sign: str, way: str) -> int | None:
         [found] = db.tuples(
             f"""SELECT id, folder_key FROM image INDEXED BY image_by_{sequence}
-            WHERE {_CAN_BE_SHOWN} AND ({keys}) {sign} ({_marks(keys)})
+            WHERE {_IS_READABLE_SQL} AND ({keys}) {sign} ({_build_placeholders(keys)})
             ORDER BY {keys.replace(",", f" {way},")} {way} LIMIT 1""",
             place,
         ) or [(None, folder)]
@@ -64,7 +68,7 @@ def neighbours(db: Database, image_id: int, sequence: str) -> tuple[int | None, 
     return nearest("<", "DESC"), nearest(">", "ASC")
 
 
-def reached(db: Database, annotator: str, sequence: str) -> int:
+def get_reached(db: Database, annotator: str, sequence: str) -> int:
     """Return the last image of a sequence that this person has left; 0: none yet."""
     statement = "SELECT image_id FROM reached WHERE annotator = ? AND sequence = ?"
     return db.value(statement, [annotator, sequence]) or 0
@@ -72,7 +76,7 @@ def reached(db: Database, annotator: str, sequence: str) -> int:
 
 def set_reached(db: Database, annotator: str, sequence: str, image_id: int) -> None:
     """Store the last image of a sequence that this person has left; 0 deletes it. An unknown image changes nothing."""
-    if reached(db, annotator, sequence) == image_id:
+    if get_reached(db, annotator, sequence) == image_id:
         return
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         if image_id == 0:
@@ -85,14 +89,14 @@ def set_reached(db: Database, annotator: str, sequence: str, image_id: int) -> N
             )
 
 
-def _walk(sql: sqlite_utils.Database, sequence: str, after: int) -> Iterator[int]:
-    keys = _KEYS[sequence]
+def _iterate_open(sql: sqlite_utils.Database, sequence: str, after: int) -> Iterator[int]:
+    keys = _SORT_KEYS_SQL[sequence]
     start = sql.execute(f"SELECT {keys} FROM image WHERE id = ?", [after]).fetchone()
-    ranges = [f"({keys}) {sign} ({_marks(keys)})" for sign in (">", "<=")] if start else ["true"]
+    ranges = [f"({keys}) {sign} ({_build_placeholders(keys)})" for sign in (">", "<=")] if start else ["true"]
     for range_ in ranges:
         rows = sql.execute(
             # Skipped with answers on them: their last decision is the skip. They come after all others, too.
-            f"""SELECT id FROM image INDEXED BY image_open_by_{sequence} WHERE {_OPEN} AND {range_}
+            f"""SELECT id FROM image INDEXED BY image_open_by_{sequence} WHERE {_IS_OPEN_SQL} AND {range_}
             AND NOT EXISTS (SELECT 1 FROM decision d WHERE d.id = stage_decision AND action = 'skip')
             ORDER BY {keys}""",
             start or (),
@@ -100,5 +104,5 @@ def _walk(sql: sqlite_utils.Database, sequence: str, after: int) -> Iterator[int
         yield from (image_id for (image_id,) in rows)
 
 
-def _marks(keys: str) -> str:
+def _build_placeholders(keys: str) -> str:
     return ", ".join("?" for _ in keys.split(","))

@@ -4,7 +4,7 @@ The result equals that of decisions.decide row by row: explicit answers image by
 "nothing else here" for each image of which the source names all present classes. The triggers that maintain tallies are
 dropped for the transaction, and the tallies are changed by counts: a trigger takes three times as long as its row.
 During the transaction nobody else can write, and readers see the state before it; so the rows are computed first
-(changes.py), and the transaction copies them in the order of their keys.
+(import_changes.py), and the transaction copies them in the order of their keys.
 """
 
 import json
@@ -19,36 +19,33 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT
-from annotator.settings import IMPORTER
-from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
-from annotator.store.classes import facts as class_facts
-from annotator.store.database.database import Database, new_id
-from annotator.store.database.versions import class_version
+from annotator.settings import IMPORT_ANNOTATOR
+from annotator.store.classes import class_changes, class_facts, classes
+from annotator.store.database.database import Database, get_inserted_id
+from annotator.store.database.versions import get_class_version
 from annotator.store.images.attributes import import_attributes
-from annotator.store.images.stages import ASIDE, COMPLETE, LABELED
-from annotator.store.imports import changes as import_changes
-from annotator.store.imports.changes import Changes
-from annotator.store.imports.staged_cells import OTHERS, REMARK_KNOWN
+from annotator.store.images.stages import COMPLETE, EXCLUDED, LABELED
+from annotator.store.imports import import_changes
+from annotator.store.imports.import_changes import ImportChanges
+from annotator.store.imports.staged_cells import IS_BY_PERSON_SQL, IS_KNOWN_REMARK_SQL
 from annotator.store.imports.staging import Staging
-from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels import implied
-from annotator.store.labels.archived import COUNT_ACTIVE
+from annotator.store.labels import blind_visibility, implied_cells
+from annotator.store.labels.archived_classes import COUNT_ACTIVE_CLASSES_SQL
 from annotator.store.labels.event_labels import import_events
 
-NUMBERS = 10_000_000_000
+UUID_NUMBER_BASE = 10_000_000_000
 # Page cache during an import: pages that do not fit are written several times. Sorting takes this much again.
-CACHE_KB = 64_000
-TRIGGERS = (
+IMPORT_CACHE_KB = 64_000
+SUSPENDED_TRIGGERS = (
     *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
     "accepted_answered",
     *("label_implies", "label_implies_otherwise", "label_implied_no_more"),
-    *apart.TRIGGERS,
+    *blind_visibility.TALLY_TRIGGERS,
 )
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportSource:
     """The source of an import and the person who asked for it: columns of `import`; `uuid` identifies this import."""
 
     path: str
@@ -59,7 +56,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """Counts of what an import stored.
 
     Attributes:
@@ -83,16 +80,16 @@ class Imported:
     event_labels: int = 0
 
 
-def commit(
+def commit_import(
     staging: Staging,
     db: Database,
-    source: Source,
+    source: ImportSource,
     *,
     replace: bool = False,
     replace_imports: bool | None = None,
     new_images: Sequence[int] = (),
     version: int | None = None,
-) -> Imported:
+) -> ImportResult:
     """Store everything that is staged, in one transaction; names must be resolved and cells built before.
 
     Args:
@@ -107,53 +104,53 @@ def commit(
     Raises:
         AnnotatorError: Classes were changed since then: prepare the import again.
     """
-    conditions = [OTHERS] if replace else []
-    conditions += [f"NOT {OTHERS}"] if (replace if replace_imports is None else replace_imports) else []
+    conditions = [IS_BY_PERSON_SQL] if replace else []
+    conditions += [f"NOT {IS_BY_PERSON_SQL}"] if (replace if replace_imports is None else replace_imports) else []
     over = " OR ".join(conditions) or "0"
-    with _prepared(staging, db) as sql:
+    with _prepare_transaction(staging, db) as sql:
         changes = import_changes.prepare(sql, db, over, version)
-        return _store(sql, db, staging, source, changes, replace, new_images)
+        return _store_changes(sql, db, staging, source, changes, replace, new_images)
 
 
-def _store(
+def _store_changes(
     sql: sqlite_utils.Database,
     db: Database,
     staging: Staging,
-    source: Source,
-    changes: Changes,
+    source: ImportSource,
+    changes: ImportChanges,
     replace: bool,
     new_images: Sequence[int],
-) -> Imported:
+) -> ImportResult:
     """Store the changes in one transaction."""
     with db.writing():
-        if class_version(db) != changes.version:
+        if get_class_version(db) != changes.version:
             raise AnnotatorError("Classes were changed while the import was prepared. Nothing was stored; try again.")
         added, change, came = _add_classes(sql, db, source.annotator, staging)
         if len(came) > len(added):  # a restored class may have labels
             changes = import_changes.prepare(sql, db, changes.over)
         else:
-            import_changes.renew(sql, changes)
-        first = _newest(sql)
-        import_id = new_id(
+            import_changes.recompute_touched(sql, changes)
+        first = _get_newest_decision_id(sql)
+        import_id = get_inserted_id(
             sql.execute(
                 """INSERT INTO import (uuid, source, sha256, format, annotator, imported_at, counts, class_change)
                 VALUES (?, ?, ?, ?, ?, ?, '{}', ?)""",
                 [source.uuid, source.path, source.sha256, source.format, source.annotator, time.time(), change],
             )
         )
-        with without_triggers(sql, changes.answers + changes.completed * _count_active(sql)):
-            _append(sql, first, f"import-{import_id}-{secrets.token_hex(3)}")
-            _follow(sql, first, changes)
-        implied.derive(sql)
+        with suspend_triggers(sql, changes.answers + changes.completed * _count_active(sql)):
+            _append_decisions(sql, first, f"import-{import_id}-{secrets.token_hex(3)}")
+            _update_derived_tables(sql, first, changes)
+        implied_cells.derive(sql)
         attributes = import_attributes(sql, import_id, replace)
         events = import_events(sql, import_id)
-        remarks = _remark(sql, f"import-{import_id}-{secrets.token_hex(3)}", replace)
+        remarks = _append_remarks(sql, f"import-{import_id}-{secrets.token_hex(3)}", replace)
         sql.conn.executemany(
             "INSERT INTO import_image (import_id, image_id) VALUES (?, ?)", [(import_id, one) for one in new_images]
         )
-        last = _newest(sql)
+        last = _get_newest_decision_id(sql)
         answers = changes.answers, changes.replaced, changes.completed
-        done = Imported(import_id, len(new_images), added, *answers, attributes, remarks, events)
+        done = ImportResult(import_id, len(new_images), added, *answers, attributes, remarks, events)
         counts = {name: value for name, value in done.__dict__.items() if name not in ("id", "classes")}
         sql.execute(
             "UPDATE import SET counts = ?, first_decision = ?, last_decision = ? WHERE id = ?",
@@ -167,8 +164,8 @@ def _store(
 
 
 @contextmanager
-def _prepared(staging: Staging, db: Database) -> Generator[sqlite_utils.Database]:
-    with staging.attached(db) as sql, large_transaction(sql):
+def _prepare_transaction(staging: Staging, db: Database) -> Generator[sqlite_utils.Database]:
+    with staging.attach(db) as sql, large_transaction(sql):
         yield sql
 
 
@@ -176,7 +173,7 @@ def _prepared(staging: Staging, db: Database) -> Generator[sqlite_utils.Database
 def large_transaction(sql: sqlite_utils.Database) -> Generator[None]:
     """Use a larger cache and no foreign key checks, which the statements of an import cannot violate."""
     (cache,) = sql.execute("PRAGMA cache_size").fetchone()
-    sql.conn.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+    sql.conn.execute(f"PRAGMA cache_size = -{IMPORT_CACHE_KB}")
     sql.conn.execute("PRAGMA foreign_keys = OFF")
     try:
         yield
@@ -186,7 +183,7 @@ def large_transaction(sql: sqlite_utils.Database) -> Generator[None]:
 
 
 @contextmanager
-def without_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
+def suspend_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
     """Drop the triggers on decisions and labels for a block inside a transaction, and then create them again.
 
     Tallies of blind answers are counted again at the end. If the block fails, the rollback restores the triggers.
@@ -197,23 +194,23 @@ def without_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
             created again at the end, which takes half as long as keeping it up to date.
     """
     labels = sql.execute("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'label'").fetchone()[0]
-    names = [*TRIGGERS, *(["label_class"] if cells > max(labels / 2, 10_000) else [])]
+    names = [*SUSPENDED_TRIGGERS, *(["label_class"] if cells > max(labels / 2, 10_000) else [])]
     marks = ",".join("?" * len(names))
     rows = sql.execute(f"SELECT type, name, sql FROM sqlite_master WHERE name IN ({marks})", names)
     dropped: list[tuple[str, str, str]] = rows.fetchall()
     for kind, name, _ in dropped:
         sql.execute(f"DROP {kind} {name}")
     yield
-    apart.recount(sql)
+    blind_visibility.recount_hidden(sql)
     for _, _, statement in dropped:
         sql.execute(statement)
 
 
 def _count_active(sql: sqlite_utils.Database) -> int:
-    return sql.execute(COUNT_ACTIVE).fetchone()[0]
+    return sql.execute(COUNT_ACTIVE_CLASSES_SQL).fetchone()[0]
 
 
-def _newest(sql: sqlite_utils.Database) -> int:
+def _get_newest_decision_id(sql: sqlite_utils.Database) -> int:
     return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
 
 
@@ -245,14 +242,14 @@ def _add_classes(
     )
     change, after = sql.execute("SELECT id, after FROM class_change ORDER BY id DESC LIMIT 1").fetchone()
     new = [*map(int, json.loads(after))]
-    name_of = classes.names(db)
+    name_of = classes.load_class_names(db)
     facts = {one: staging.class_facts[name_of[one]] for one in new if name_of[one] in staging.class_facts}
     if facts:
-        class_facts.give(db, by, facts)
+        class_facts.apply_facts(db, by, facts)
     return added, change, [*ids, *new]
 
 
-def _append(sql: sqlite_utils.Database, first: int, name: str) -> None:
+def _append_decisions(sql: sqlite_utils.Database, first: int, name: str) -> None:
     """Append the decisions of staged.change, with ids after `first`, and their origins.
 
     Args:
@@ -266,7 +263,7 @@ def _append(sql: sqlite_utils.Database, first: int, name: str) -> None:
         SELECT :first + x.id, :name || (:numbers + x.id), iif(x.target IS NULL, 'done', 'label'), x.image_id,
             t.class_id, x.state, 'import', :by, :at
         FROM staged.change x LEFT JOIN staged.target t ON t.id = x.target ORDER BY x.id""",
-        {"first": first, "name": f"{name}:", "numbers": NUMBERS, "by": IMPORTER, "at": time.time()},
+        {"first": first, "name": f"{name}:", "numbers": UUID_NUMBER_BASE, "by": IMPORT_ANNOTATOR, "at": time.time()},
     )
     sql.execute(
         """INSERT INTO origin (decision_id, source, annotator, decided_at)
@@ -277,7 +274,7 @@ def _append(sql: sqlite_utils.Database, first: int, name: str) -> None:
     )
 
 
-def _follow(sql: sqlite_utils.Database, first: int, changes: Changes) -> None:
+def _update_derived_tables(sql: sqlite_utils.Database, first: int, changes: ImportChanges) -> None:
     """Update labels, stages, auto-accepted cells and tallies for decisions after `first`, as derivation.py would."""
     class_of: dict[int, int] = dict(sql.execute("SELECT id, class_id FROM staged.target").fetchall())
     labels: Counter[tuple[int, int]] = Counter()
@@ -291,19 +288,21 @@ def _follow(sql: sqlite_utils.Database, first: int, changes: Changes) -> None:
         [first],
     )
     if changes.completed:
-        _complete(sql, first, changes, labels)
+        _insert_completed_labels(sql, first, changes, labels)
     add_to_tallies(sql, (("label", class_id, state, cells) for (class_id, state), cells in labels.items()))
     sql.execute(
         """DELETE FROM accepted WHERE EXISTS (SELECT 1 FROM label l WHERE l.image_id = accepted.image_id
         AND l.class_id = accepted.class_id AND l.decision_id > ?)""",
         [first],
     )
-    _set_stages(sql, first)
+    _update_stages(sql, first)
     decided = changes.answers + changes.completed
-    add_to_tallies(sql, [("annotator", IMPORTER, "", decided), ("source", "import", "", decided)])
+    add_to_tallies(sql, [("annotator", IMPORT_ANNOTATOR, "", decided), ("source", "import", "", decided)])
 
 
-def _complete(sql: sqlite_utils.Database, first: int, changes: Changes, labels: Counter[tuple[int, int]]) -> None:
+def _insert_completed_labels(
+    sql: sqlite_utils.Database, first: int, changes: ImportChanges, labels: Counter[tuple[int, int]]
+) -> None:
     """Insert the labels of "nothing else here", and add them to the counts in `labels`."""
     done = "staged.change x WHERE x.target IS NULL"
     for (class_id,) in sql.execute("SELECT id FROM class WHERE archived = 0").fetchall():
@@ -319,11 +318,11 @@ def _complete(sql: sqlite_utils.Database, first: int, changes: Changes, labels: 
     )
 
 
-def _set_stages(sql: sqlite_utils.Database, first: int) -> None:
+def _update_stages(sql: sqlite_utils.Database, first: int) -> None:
     sql.execute(
         f"""CREATE TEMP TABLE staged_stage AS SELECT d.image_id, max(d.id) AS newest, i.stage AS before, CASE
-            WHEN i.stage = {ASIDE} THEN {ASIDE}
-            WHEN (SELECT count(*) FROM label l WHERE l.image_id = d.image_id) >= ({COUNT_ACTIVE})
+            WHEN i.stage = {EXCLUDED} THEN {EXCLUDED}
+            WHEN (SELECT count(*) FROM label l WHERE l.image_id = d.image_id) >= ({COUNT_ACTIVE_CLASSES_SQL})
             THEN {COMPLETE} ELSE {LABELED} END AS stage
         FROM decision d JOIN image i ON i.id = d.image_id WHERE d.id > ? GROUP BY d.image_id""",
         [first],
@@ -343,7 +342,7 @@ def write_stages(sql: sqlite_utils.Database) -> None:
     sql.execute("DROP TABLE temp.staged_stage")
 
 
-def count_decisions(sql: sqlite_utils.Database, low: int, high: int, sign: int) -> None:
+def add_decisions_to_tallies(sql: sqlite_utils.Database, low: int, high: int, sign: int) -> None:
     """Add decisions low .. high of imports to the tallies (sign 1), or subtract them (sign -1).
 
     The result equals that of the triggers: the view `counted`, row by row, would take half as long as storing the
@@ -364,22 +363,22 @@ def add_to_tallies(sql: sqlite_utils.Database, changes: Iterable[tuple[object, o
     )
 
 
-def _remark(sql: sqlite_utils.Database, name: str, replace: bool) -> int:
+def _append_remarks(sql: sqlite_utils.Database, name: str, replace: bool) -> int:
     """Append flags and comments that the images lack, with their origins; return the number of decisions added.
 
     An image has one flag: without `replace` a flagged image keeps its flag.
     """
-    first = _newest(sql)
+    first = _get_newest_decision_id(sql)
     flagged = """r.kind = 'flag' AND '' != coalesce((SELECT d.note FROM decision d WHERE d.image_id = i.image_id
         AND d.action = 'flag' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
         ORDER BY d.id DESC LIMIT 1), '')"""
     sql.execute(
         f"""INSERT INTO decision (uuid, action, image_id, note, source, annotator, decided_at)
         SELECT ? || ':note-' || r.id, r.kind, i.image_id, r.text, 'import', ?, ?
-        FROM staged.remark r JOIN staged.item i ON i.id = r.item WHERE i.image_id > 0 AND NOT {REMARK_KNOWN}
+        FROM staged.remark r JOIN staged.item i ON i.id = r.item WHERE i.image_id > 0 AND NOT {IS_KNOWN_REMARK_SQL}
         {"" if replace else f"AND NOT ({flagged})"} GROUP BY i.image_id, r.kind, r.text HAVING r.id = min(r.id)
         ORDER BY r.id""",
-        [name, IMPORTER, time.time()],
+        [name, IMPORT_ANNOTATOR, time.time()],
     )
     sql.execute(
         """INSERT INTO origin (decision_id, source, annotator, decided_at)
@@ -388,4 +387,4 @@ def _remark(sql: sqlite_utils.Database, name: str, replace: bool) -> int:
         WHERE d.id > ? AND (r.annotator != '' OR r.at NOT NULL)""",
         [first],
     )
-    return _newest(sql) - first
+    return _get_newest_decision_id(sql) - first

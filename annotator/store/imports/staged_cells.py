@@ -10,28 +10,28 @@ from typing import Any
 
 import sqlite_utils
 
+from annotator.humanize import format_count
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
-from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.images.name_kinds import KINDS
-from annotator.store.images.name_matching import SKIPPED
+from annotator.store.images.name_kinds import MATCH_KINDS
+from annotator.store.images.name_matching import SKIPPED_REASON
 from annotator.store.imports.staged_names import NEW, RESTORED
 from annotator.store.imports.staging import Staging
 from annotator.store.labels import event_labels
-from annotator.store.labels.archived import ACTIVE
+from annotator.store.labels.archived_classes import IS_ACTIVE_CLASS_SQL
 
-EXAMPLES = 5
+MAX_EXAMPLES = 5
 
-CELLS = "FROM staged.cell x JOIN staged.target t ON t.id = x.target"
-HELD = f"""{CELLS} LEFT JOIN label l ON l.image_id = x.image_id AND l.class_id = t.class_id
+CELLS_SQL = "FROM staged.cell x JOIN staged.target t ON t.id = x.target"
+ANSWERS_WITH_LABELS_SQL = f"""{CELLS_SQL} LEFT JOIN label l ON l.image_id = x.image_id AND l.class_id = t.class_id
     LEFT JOIN decision d ON d.id = l.decision_id WHERE NOT x.is_filled"""
 """Every answer of the source with the label that the cell has: l.state NULL where it has none."""
-IMPLIED_HELD = """FROM staged.closed z JOIN label l ON l.image_id = z.image_id
+IMPLIED_LABELS_SQL = """FROM staged.closed z JOIN label l ON l.image_id = z.image_id
     JOIN staged.target t ON t.class_id = l.class_id JOIN decision d ON d.id = l.decision_id
     LEFT JOIN staged.cell x ON x.image_id = l.image_id AND x.target = t.id WHERE x.image_id IS NULL"""
 """Labels of cells that the source calls absent by naming all that is present."""
-OTHERS = "d.source NOT IN ('import')"
+IS_BY_PERSON_SQL = "d.source NOT IN ('import')"
 """Of a label that a person gave."""
 
 
@@ -61,7 +61,7 @@ class StagedClass:
 
 
 @dataclass(frozen=True)
-class Preview:
+class ImportPreview:
     """The effects of an import before it is made.
 
     Attributes:
@@ -113,7 +113,7 @@ class Preview:
     event_labels: int = 0
 
     @property
-    def changes(self) -> bool:
+    def has_changes(self) -> bool:
         """Return whether the import would change anything, or might once unclear names are mapped."""
         new = (len(self.unclear), self.images_new.count, self.answers_new, self.attributes_new, self.remarks_new)
         conflicts = (self.conflicts_with_people, self.conflicts_with_imports, self.attributes_other)
@@ -129,7 +129,7 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
         db: The project's database.
         note: Receives a sentence for every cell of which the source says two different things.
     """
-    with staging.attached(db) as sql:
+    with staging.attach(db) as sql:
         sql.execute("DELETE FROM staged.cell")
         sql.execute("DELETE FROM staged.closed")
         sql.execute(
@@ -147,25 +147,27 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
             WHERE (exhaustive OR (answered AND ?)) AND image_id NOT NULL ORDER BY image_id""",
             [staging.names_all],
         )
-        changed = _overrule(sql)
-        for cell in _clashes(sql):  # safe: the updates change no column of its WHERE clause
-            winner = _winner(cell)
+        changed = _overrule_side_files(sql)
+        for cell in _iterate_clashes(sql):  # safe: the updates change no column of its WHERE clause
+            winner = _choose_winner(cell)
             changed += winner is not None and any(not row["answered"] for row in cell)
             if winner is None:
-                note(_clash_in_words(staging, cell))
+                note(_describe_clash(staging, cell))
             else:
                 sql.execute(
                     "UPDATE staged.cell SET state = ?, given = ?, who = ? WHERE image_id = ? AND target = ?",
                     [winner["state"], winner["id"], winner["who"], winner["image_id"], winner["target"]],
                 )
-        for clash in _implied_clashes(sql):
-            note(_implied_clash_in_words(staging, clash))
+        for clash in _iterate_implied_clashes(sql):
+            note(_describe_implied_clash(staging, clash))
         if changed:
-            differ = f"{counted(changed, 'answer differs', 'answers differ')} from what the file of their origin says"
+            differ = (
+                f"{format_count(changed, 'answer differs', 'answers differ')} from what the file of their origin says"
+            )
             staging.warnings.append(f"{differ}: that of the source counts.")
 
 
-def _overrule(sql: sqlite_utils.Database) -> int:
+def _overrule_side_files(sql: sqlite_utils.Database) -> int:
     """Set cells to absent where only a file beside the source says present, but the source names all present classes.
 
     Somebody has changed the source since the file was written. Returns the number of these cells.
@@ -176,7 +178,7 @@ def _overrule(sql: sqlite_utils.Database) -> int:
     ).rowcount
 
 
-def _clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
+def _iterate_clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of each cell of which the source says different things."""
     rows = sql.query(
         """SELECT g.id, g.state, g.who, g.at, g.class, k.name AS class_name, i.place, i.name, i.answered, x.image_id,
@@ -189,13 +191,13 @@ def _clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
         yield list(cell)
 
 
-def _implied_clashes(sql: sqlite_utils.Database) -> Iterator[dict[str, Any]]:
+def _iterate_implied_clashes(sql: sqlite_utils.Database) -> Iterator[dict[str, Any]]:
     """Yield the cells that one item answers and that another item of the same image, which names all, leaves absent.
 
     An exhaustive item answers every class of the source, so what it does not name is as much an answer as what it does.
     Images that only one item speaks of are not looked at, which are nearly all.
     """
-    for table in _OF_SEVERAL:
+    for table in _TEMP_TABLES:
         sql.execute(f"DROP TABLE IF EXISTS temp.{table}")
     sql.execute(
         """CREATE TEMP TABLE several AS SELECT image_id, sum(exhaustive) AS items FROM staged.item
@@ -233,14 +235,14 @@ def _implied_clashes(sql: sqlite_utils.Database) -> Iterator[dict[str, Any]]:
             JOIN staged.item o ON o.id = g.item JOIN staged.item e ON e.id = x.silent
             ORDER BY max(o.id, e.id), x.target"""
         )
-    for table in _OF_SEVERAL:
+    for table in _TEMP_TABLES:
         sql.execute(f"DROP TABLE IF EXISTS temp.{table}")
 
 
-_OF_SEVERAL = ("several", "named", "implied")
+_TEMP_TABLES = ("several", "named", "implied")
 
 
-def _winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _choose_winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Return the answer that holds of a cell with different answers; None where nothing decides it.
 
     The source itself has precedence over files beside it; otherwise the newest answer holds, where all have different
@@ -258,36 +260,37 @@ def _winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
     return None
 
 
-def _clash_in_words(staging: Staging, cell: list[dict[str, Any]]) -> str:
+def _describe_clash(staging: Staging, cell: list[dict[str, Any]]) -> str:
     first = cell[0]
     other = next(row for row in cell if row["state"] != first["state"])
     same = "" if other["name"] == first["name"] else ", which is the same picture"
     return (
-        f"{staging.place(other['place'])}: {other['class_name']!r} is {STATE_NAMES[other['state']]} on "
+        f"{staging.format_place(other['place'])}: {other['class_name']!r} is {STATE_NAMES[other['state']]} on "
         f"{other['name']!r}, but {STATE_NAMES[first['state']]} on {first['name']!r} "
-        f"({staging.place(first['place'])}){same}"
+        f"({staging.format_place(first['place'])}){same}"
     )
 
 
-def _implied_clash_in_words(staging: Staging, clash: Mapping[str, Any]) -> str:
+def _describe_implied_clash(staging: Staging, clash: Mapping[str, Any]) -> str:
     same = "" if clash["other_name"] == clash["name"] else ", which is the same picture"
     return (
-        f"{staging.place(clash['place'])}: {clash['class_name']!r} is {STATE_NAMES[clash['state']]} on "
-        f"{clash['name']!r}, but absent on {clash['other_name']!r} ({staging.place(clash['other_place'])}){same}"
+        f"{staging.format_place(clash['place'])}: {clash['class_name']!r} is {STATE_NAMES[clash['state']]} on "
+        f"{clash['name']!r}, but absent on {clash['other_name']!r} ({staging.format_place(clash['other_place'])}){same}"
     )
 
 
-def preview(staging: Staging, db: Database) -> Preview:
+def compute_preview(staging: Staging, db: Database) -> ImportPreview:
     """Return the effects that the import would have now; call `build` before."""
-    with staging.attached(db) as sql, db.reading():
+    with staging.attach(db) as sql, db.reading():
         values = sql.execute(
             f"""SELECT coalesce(sum(l.state IS NULL), 0), coalesce(sum(l.state = x.state), 0),
-            coalesce(sum(l.state != x.state AND {OTHERS}), 0), coalesce(sum(l.state != x.state AND NOT {OTHERS}), 0)
-            {HELD}"""
+            coalesce(sum(l.state != x.state AND {IS_BY_PERSON_SQL}), 0), coalesce(sum(l.state != x.state AND NOT
+            {IS_BY_PERSON_SQL}), 0)
+            {ANSWERS_WITH_LABELS_SQL}"""
         ).fetchone()
         implied = sql.execute(
-            f"""SELECT count(*), coalesce(sum(l.state = -1), 0), coalesce(sum(l.state != -1 AND {OTHERS}), 0),
-            coalesce(sum(l.state != -1 AND NOT {OTHERS}), 0) {IMPLIED_HELD}"""
+            f"""SELECT count(*), coalesce(sum(l.state = -1), 0), coalesce(sum(l.state != -1 AND {IS_BY_PERSON_SQL}), 0),
+            coalesce(sum(l.state != -1 AND NOT {IS_BY_PERSON_SQL}), 0) {IMPLIED_LABELS_SQL}"""
         ).fetchone()
         closed, open_cells = sql.execute(
             """SELECT count(*), count(*) * (SELECT count(*) FROM staged.target)
@@ -297,23 +300,28 @@ def preview(staging: Staging, db: Database) -> Preview:
         people, imports = (
             Tally(
                 values[2 + place] + implied[2 + place],
-                _conflicts(staging, sql, OTHERS if place == 0 else f"NOT {OTHERS}"),
+                _find_conflicts(staging, sql, IS_BY_PERSON_SQL if place == 0 else f"NOT {IS_BY_PERSON_SQL}"),
             )
             for place in range(2)
         )
-        staged = _staged_classes(sql)
+        staged = _load_staged_classes(sql)
         new = [class_.name for class_ in staged if class_.how == NEW]
-        facts = _attributes(staging, sql)
+        facts = _compare_attributes(staging, sql)
         remarks, known_remarks = sql.execute(
-            f"""SELECT count(*), coalesce(sum(is_known), 0) FROM (SELECT {REMARK_KNOWN} AS is_known FROM staged.remark r
+            f"""SELECT count(*), coalesce(sum(is_known), 0) FROM (SELECT {IS_KNOWN_REMARK_SQL} AS is_known FROM
+                staged.remark r
             JOIN staged.item i ON i.id = r.item WHERE i.image_id NOT NULL GROUP BY i.image_id, r.kind, r.text)"""
         ).fetchone()
-        return Preview(
+        return ImportPreview(
             staging.items,
             sql.execute("SELECT count(DISTINCT image_id) FROM staged.item WHERE image_id > 0").fetchone()[0],
-            Tally(*_coming(sql)),
-            _images(staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED)}) != '{SKIPPED}'"),
-            _images(staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED)}) = '{SKIPPED}'"),
+            Tally(*_count_coming_files(sql)),
+            _tally_images(
+                staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED_REASON)}) != '{SKIPPED_REASON}'"
+            ),
+            _tally_images(
+                staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED_REASON)}) = '{SKIPPED_REASON}'"
+            ),
             sql.execute("SELECT count(*) FROM staged.coming WHERE number > 0").fetchone()[0],
             staged,
             values[0] + open_cells - implied[0],
@@ -331,19 +339,19 @@ def preview(staging: Staging, db: Database) -> Preview:
             *facts,
             remarks - known_remarks,
             known_remarks,
-            [*staging.warnings, *classes.name_warnings(new, classes.by_name(db))],
-            names_found(staging, sql),
+            [*staging.warnings, *classes.find_name_warnings(new, classes.load_classes_by_name(db))],
+            count_names_by_kind(staging, sql),
             dict(staging.unclear),
             event_labels.count_new(sql),
         )
 
 
-REMARK_KNOWN = """EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.image_id AND d.action = r.kind
+IS_KNOWN_REMARK_SQL = """EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.image_id AND d.action = r.kind
     AND d.note = r.text AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))"""
 """Of remarks r of items i: whether the image has one with the same text."""
 
 
-def names_found(staging: Staging, sql: sqlite_utils.Database) -> dict[str, Tally]:
+def count_names_by_kind(staging: Staging, sql: sqlite_utils.Database) -> dict[str, Tally]:
     """Return kind -> number of names of images that were found in it, with examples; without those found exactly."""
     query = "SELECT kind, count(DISTINCT name) FROM staged.item WHERE kind != '' AND image_id NOT NULL GROUP BY kind"
     counts: dict[str, int] = dict(sql.execute(query).fetchall())
@@ -353,34 +361,34 @@ def names_found(staging: Staging, sql: sqlite_utils.Database) -> dict[str, Tally
         kind: Tally(
             counts[kind],
             [
-                f"{staging.place(place)}: {name!r} is {found!r}"
-                for place, name, found in sql.execute(examples, [kind, EXAMPLES]).fetchall()
+                f"{staging.format_place(place)}: {name!r} is {found!r}"
+                for place, name, found in sql.execute(examples, [kind, MAX_EXAMPLES]).fetchall()
             ],
         )
-        for kind in KINDS
+        for kind in MATCH_KINDS
         if kind in counts
     }
 
 
-def _images(staging: Staging, sql: sqlite_utils.Database, where: str) -> Tally:
+def _tally_images(staging: Staging, sql: sqlite_utils.Database, where: str) -> Tally:
     count = sql.execute(f"SELECT count(DISTINCT name) FROM staged.item WHERE {where}").fetchone()[0]
     rows = sql.execute(
         f"""SELECT min(place), name, reason FROM staged.item WHERE {where} GROUP BY name
-        ORDER BY min(id) LIMIT {EXAMPLES}"""
+        ORDER BY min(id) LIMIT {MAX_EXAMPLES}"""
     ).fetchall()
-    said = [f"{staging.place(place)}: {name!r}{f': {reason}' if reason else ''}" for place, name, reason in rows]
+    said = [f"{staging.format_place(place)}: {name!r}{f': {reason}' if reason else ''}" for place, name, reason in rows]
     return Tally(count, said)
 
 
-def _coming(sql: sqlite_utils.Database) -> tuple[int, list[str]]:
+def _count_coming_files(sql: sqlite_utils.Database) -> tuple[int, list[str]]:
     count = sql.execute("SELECT count(*) FROM staged.coming WHERE number < 0").fetchone()[0]
     rows = sql.execute(
-        "SELECT path FROM staged.coming WHERE number < 0 ORDER BY number DESC LIMIT ?", [EXAMPLES]
+        "SELECT path FROM staged.coming WHERE number < 0 ORDER BY number DESC LIMIT ?", [MAX_EXAMPLES]
     ).fetchall()
     return count, [repr(path) for (path,) in rows]
 
 
-def _staged_classes(sql: sqlite_utils.Database) -> list[StagedClass]:
+def _load_staged_classes(sql: sqlite_utils.Database) -> list[StagedClass]:
     rows = sql.execute(
         """SELECT c.name, coalesce(t.name, ''), c.how, coalesce(CASE WHEN t.id IS NULL
             THEN (SELECT count(*) FROM (SELECT DISTINCT coalesce(i.image_id, i.name) FROM staged.given g
@@ -393,28 +401,28 @@ def _staged_classes(sql: sqlite_utils.Database) -> list[StagedClass]:
     return [StagedClass(*row) for row in rows]
 
 
-def _conflicts(staging: Staging, sql: sqlite_utils.Database, whose: str) -> list[str]:
+def _find_conflicts(staging: Staging, sql: sqlite_utils.Database, whose: str) -> list[str]:
     explicit = sql.execute(
         f"""SELECT (SELECT i.place FROM staged.given g JOIN staged.item i ON i.id = g.item WHERE g.id = x.given),
             m.name, t.name, x.state, l.state, d.annotator
-        {HELD.replace("WHERE", "JOIN image m ON m.id = x.image_id WHERE")}
-        AND l.state != x.state AND {whose} LIMIT {EXAMPLES}"""
+        {ANSWERS_WITH_LABELS_SQL.replace("WHERE", "JOIN image m ON m.id = x.image_id WHERE")}
+        AND l.state != x.state AND {whose} LIMIT {MAX_EXAMPLES}"""
     ).fetchall()
     implied = sql.execute(
         f"""SELECT (SELECT i.place FROM staged.item i WHERE i.image_id = z.image_id
             AND (i.exhaustive OR i.answered) ORDER BY i.exhaustive DESC LIMIT 1),
             m.name, t.name, -1, l.state, d.annotator
-        {IMPLIED_HELD.replace("WHERE", "JOIN image m ON m.id = z.image_id WHERE")}
-        AND l.state != -1 AND {whose} LIMIT {EXAMPLES}"""
+        {IMPLIED_LABELS_SQL.replace("WHERE", "JOIN image m ON m.id = z.image_id WHERE")}
+        AND l.state != -1 AND {whose} LIMIT {MAX_EXAMPLES}"""
     ).fetchall()
     return [
-        f"{staging.place(place)}: {class_!r} is {STATE_NAMES[state]} on {image!r}, but {annotator} says "
+        f"{staging.format_place(place)}: {class_!r} is {STATE_NAMES[state]} on {image!r}, but {annotator} says "
         f"{STATE_NAMES[held]}"
-        for place, image, class_, state, held, annotator in [*explicit, *implied][:EXAMPLES]
+        for place, image, class_, state, held, annotator in [*explicit, *implied][:MAX_EXAMPLES]
     ]
 
 
-def _attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[int, int, Tally]:
+def _compare_attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[int, int, Tally]:
     """Return the number of facts that are new and known, and a tally of those that differ from the project's."""
     joined = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item
         LEFT JOIN attribute h ON h.image_id = i.image_id AND h.name = a.name WHERE i.image_id NOT NULL"""
@@ -423,18 +431,19 @@ def _attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[int, int,
         coalesce(sum(h.value != a.value), 0) {joined}"""
     ).fetchone()
     rows = sql.execute(
-        f"SELECT i.place, i.name, a.name, a.value, h.value {joined} AND h.value != a.value LIMIT {EXAMPLES}"
+        f"SELECT i.place, i.name, a.name, a.value, h.value {joined} AND h.value != a.value LIMIT {MAX_EXAMPLES}"
     ).fetchall()
     said = [
-        f"{staging.place(place)}: {name} of {image!r} is {value[:60]!r}, but {held[:60]!r} here"
+        f"{staging.format_place(place)}: {name} of {image!r} is {value[:60]!r}, but {held[:60]!r} here"
         for place, image, name, value, held in rows
     ]
     return new, known, Tally(other, said)
 
 
-def covers_all(sql: sqlite_utils.Database) -> bool:
+def covers_all_classes(sql: sqlite_utils.Database) -> bool:
     """Return whether the source has every class of the project: its "nothing else here" then holds for all."""
     query = (
-        f"SELECT 1 FROM class WHERE {ACTIVE} AND id NOT IN (SELECT class_id FROM staged.target WHERE class_id NOT NULL)"
+        f"SELECT 1 FROM class WHERE {IS_ACTIVE_CLASS_SQL} AND id NOT IN (SELECT class_id FROM staged.target WHERE "
+        "class_id NOT NULL)"
     )
     return sql.execute(f"{query} LIMIT 1").fetchone() is None

@@ -17,14 +17,25 @@ from annotator.errors import did_you_mean
 from annotator.records import Class
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.images.name_forms import without_query
-from annotator.store.images.name_kinds import ELSEWHERE, NO_IMAGE, SEVERAL, define_functions
-from annotator.store.images.name_matching import OUTSIDE, SKIPPED, Origin, by_name, in_forms
+from annotator.store.images.name_forms import strip_query
+from annotator.store.images.name_kinds import (
+    NO_IMAGE_REASON,
+    OTHER_FOLDER_REASON,
+    SEVERAL_IMAGES_REASON,
+    define_functions,
+)
+from annotator.store.images.name_matching import (
+    OUTSIDE_REASON,
+    SKIPPED_REASON,
+    NameOrigin,
+    build_unicode_forms,
+    match_names,
+)
 from annotator.store.imports.staging import Staging
-from annotator.store.pictures.files import escaped
+from annotator.store.pictures.files import escape_path
 
-OTHER_CONTENT = "the image of this name has another content"
-NO_FILE = "its file is not there"
+OTHER_CONTENT_REASON = "the image of this name has another content"
+NO_FILE_REASON = "its file is not there"
 
 KNOWN, NEW, SYNONYM, ALIKE, MAPPED, LEFT_OUT = "known", "new", "synonym", "alike", "mapped", "left out"
 RESTORED = "restored"  # its import was taken back
@@ -32,7 +43,7 @@ UNCLEAR = "unclear"  # not usable as it is: left out until a class map maps it
 
 
 @dataclass(frozen=True)
-class Rules:
+class NameRules:
     """The rules by which names are resolved.
 
     Attributes:
@@ -49,10 +60,10 @@ class Rules:
     listed: Collection[str] = ()
     folder: Path | None = None
     match: str | None = None
-    origin: Origin = field(default_factory=Origin)
+    origin: NameOrigin = field(default_factory=NameOrigin)
 
 
-def resolve(staging: Staging, db: Database, rules: Rules, note: Callable[[str], None]) -> None:
+def resolve_names(staging: Staging, db: Database, rules: NameRules, note: Callable[[str], None]) -> None:
     """Resolve the images and classes of all items; a second call resolves all of them again.
 
     Args:
@@ -61,39 +72,39 @@ def resolve(staging: Staging, db: Database, rules: Rules, note: Callable[[str], 
         rules: How names of images and classes are understood.
         note: Receives a sentence for every name that cannot be used.
     """
-    with staging.attached(db) as sql:
+    with staging.attach(db) as sql:
         define_functions(sql)
-        sql.conn.create_function("stem", 1, _stem, deterministic=True)
+        sql.conn.create_function("stem", 1, _get_stem, deterministic=True)
         sql.execute("UPDATE staged.item SET image_id = NULL, reason = '', kind = '', found = NULL")
-        _images(sql, rules)
-        _note_images(staging, sql, rules, note)
-        _classes(staging, db, sql, rules, note)
+        _resolve_images(sql, rules)
+        _report_image_names(staging, sql, rules, note)
+        _resolve_classes(staging, db, sql, rules, note)
 
 
-def _stem(path: str) -> str:
+def _get_stem(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0].replace("%20", " ")  # ids of VOC have no blanks
 
 
-def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
+def _resolve_images(sql: sqlite_utils.Database, rules: NameRules) -> None:
     by_content = "(SELECT id FROM image i WHERE i.sha256 = item.sha256)"
     sql.execute(f"UPDATE staged.item SET image_id = {by_content} WHERE sha256 != ''")
     if rules.folder:
-        _files(sql, rules.folder)
-        _written(sql)
+        _resolve_files(sql, rules.folder)
+        _resolve_written_names(sql)
     open_ = "image_id IS NULL AND file = ''"
     # A file about to be registered may have this content: that is known once it was read.
     coming = "SELECT number FROM staged.coming n WHERE n.path = item.name"
     sql.execute(f"UPDATE staged.item SET image_id = ({coming}) WHERE {open_} AND sha256 != ''")
     with_other = f"UPDATE staged.item SET reason = ? WHERE {open_} AND sha256 != ''"
-    sql.execute(f"{with_other} AND name IN (SELECT name FROM image)", [OTHER_CONTENT])
-    sql.execute(with_other + " AND reason = ''", [NO_IMAGE])
-    by_name(sql, "staged", rules.match, rules.origin, "item.file = '' AND item.sha256 = ''", "item.written = ''")
+    sql.execute(f"{with_other} AND name IN (SELECT name FROM image)", [OTHER_CONTENT_REASON])
+    sql.execute(with_other + " AND reason = ''", [NO_IMAGE_REASON])
+    match_names(sql, "staged", rules.match, rules.origin, "item.file = '' AND item.sha256 = ''", "item.written = ''")
 
 
-def _files(sql: sqlite_utils.Database, folder: Path) -> None:
+def _resolve_files(sql: sqlite_utils.Database, folder: Path) -> None:
     """Find the images of items that bring a file: the registered image, or a negative number for a new one."""
-    row = sql.execute("SELECT id FROM folder WHERE path = ?", [escaped(str(folder.resolve()))]).fetchone()
-    for file, may_differ in [("item.file", "1"), *in_forms("item.file")]:
+    row = sql.execute("SELECT id FROM folder WHERE path = ?", [escape_path(str(folder.resolve()))]).fetchone()
+    for file, may_differ in [("item.file", "1"), *build_unicode_forms("item.file")]:
         open_ = f"image_id IS NULL AND file != '' AND {may_differ}"
         if row:
             found = f"FROM file f WHERE f.folder_id = ? AND f.path = {file}"
@@ -101,14 +112,16 @@ def _files(sql: sqlite_utils.Database, folder: Path) -> None:
             sql.execute(
                 f"""UPDATE staged.item SET reason = coalesce(? || (SELECT f.reason {found} AND f.reason != ''), reason)
                 WHERE {open_}""",
-                [SKIPPED, row[0]],
+                [SKIPPED_REASON, row[0]],
             )
         coming = f"(SELECT number FROM staged.coming n WHERE n.path = {file})"
         sql.execute(f"UPDATE staged.item SET image_id = {coming} WHERE {open_} AND reason = ''")
-    sql.execute("UPDATE staged.item SET reason = ? WHERE image_id IS NULL AND file != '' AND reason = ''", [NO_FILE])
+    sql.execute(
+        "UPDATE staged.item SET reason = ? WHERE image_id IS NULL AND file != '' AND reason = ''", [NO_FILE_REASON]
+    )
 
 
-def _written(sql: sqlite_utils.Database) -> None:
+def _resolve_written_names(sql: sqlite_utils.Database) -> None:
     """Find the images of items from files beside an export by the stem of the file, if it is that of one image only."""
     open_ = "image_id IS NULL AND written != ''"
     if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
@@ -124,20 +137,25 @@ def _written(sql: sqlite_utils.Database) -> None:
     sql.execute("DROP TABLE temp.written")
 
 
-def _note_images(staging: Staging, sql: sqlite_utils.Database, rules: Rules, note: Callable[[str], None]) -> None:
+def _report_image_names(
+    staging: Staging, sql: sqlite_utils.Database, rules: NameRules, note: Callable[[str], None]
+) -> None:
     """Note image names that are mistakes: ambiguous ones, and in strict mode unknown ones."""
-    bad = f"reason = '{SEVERAL}'"
+    bad = f"reason = '{SEVERAL_IMAGES_REASON}'"
     if rules.strict:
-        bad += f" OR reason IN ('{NO_IMAGE}', '{OUTSIDE}', '{OTHER_CONTENT}')"
-        bad += f" OR substr(reason, 1, {len(ELSEWHERE)}) = '{ELSEWHERE}'"
+        bad += f" OR reason IN ('{NO_IMAGE_REASON}', '{OUTSIDE_REASON}', '{OTHER_CONTENT_REASON}')"
+        bad += f" OR substr(reason, 1, {len(OTHER_FOLDER_REASON)}) = '{OTHER_FOLDER_REASON}'"
     query = f"SELECT place, name, reason FROM staged.item WHERE image_id IS NULL AND ({bad}) ORDER BY id"
     for place, name, reason in sql.execute(query):
-        words = f"no image is called {name!r}" if reason == NO_IMAGE else f"{name!r}: {reason}"
-        note(f"{staging.place(place)}: {words}{'; give more of its path' if reason == SEVERAL else ''}")
-    _note_rivals(staging, sql, note)
+        words = f"no image is called {name!r}" if reason == NO_IMAGE_REASON else f"{name!r}: {reason}"
+        note(
+            f"{staging.format_place(place)}: "
+            f"{words}{'; give more of its path' if reason == SEVERAL_IMAGES_REASON else ''}"
+        )
+    _report_rivals(staging, sql, note)
 
 
-def _note_rivals(staging: Staging, sql: sqlite_utils.Database, note: Callable[[str], None]) -> None:
+def _report_rivals(staging: Staging, sql: sqlite_utils.Database, note: Callable[[str], None]) -> None:
     """Note different names that were found to be the same file, at least one of them not exactly."""
     # Two names of an image that has two files are no mistake, so it is files that are compared.
     path = """coalesce(i.found,
@@ -156,37 +174,40 @@ def _note_rivals(staging: Staging, sql: sqlite_utils.Database, note: Callable[[s
         _, place, name, kind, image_id, file = row
         if (image_id, file) != first[4:]:
             first, meant = row, {}
-        plain = without_query(name)
+        plain = strip_query(name)
         if plain not in meant and meant and (kind or any(meant.values())):
-            both = f"{name!r} and {first[2]!r} ({staging.place(first[1])}) could both be the image {file!r}"
-            note(f"{staging.place(place)}: {both}; give names that tell them apart, or only exact ones (--match name)")
+            both = f"{name!r} and {first[2]!r} ({staging.format_place(first[1])}) could both be the image {file!r}"
+            note(
+                f"{staging.format_place(place)}: {both}; give names that tell them apart, or only exact ones (--match "
+                "name)"
+            )
         meant.setdefault(plain, kind)
 
 
-def _classes(
-    staging: Staging, db: Database, sql: sqlite_utils.Database, rules: Rules, note: Callable[[str], None]
+def _resolve_classes(
+    staging: Staging, db: Database, sql: sqlite_utils.Database, rules: NameRules, note: Callable[[str], None]
 ) -> None:
-    named = classes.by_name(db)
-    gone = {class_.name: class_.id for class_ in classes.archived(db) if class_.name not in named}
-    back = {name: class_id for name, class_id in gone.items() if class_id in taken_back_classes(sql)}
+    named = classes.load_classes_by_name(db)
+    gone = {class_.name: class_.id for class_ in classes.load_archived_classes(db) if class_.name not in named}
+    back = {name: class_id for name, class_id in gone.items() if class_id in find_undone_classes(sql)}
     archived = gone.keys() - back.keys()
     alike: dict[str, set[str]] = {}
     for name, class_ in named.items():
-        alike.setdefault(classes.lookalike_key(name), set()).add(class_.name)
+        alike.setdefault(classes.build_lookalike_key(name), set()).add(class_.name)
     rows: list[tuple[int, str, str]] = []
     listed: list[tuple[int, str]] = sql.execute("SELECT id, name FROM staged.class ORDER BY id").fetchall()
     rivals: dict[str, list[str]] = {}
     for _, name in listed:
         if name not in rules.class_map:
-            rivals.setdefault(classes.lookalike_key(name), []).append(name)
+            rivals.setdefault(classes.build_lookalike_key(name), []).append(name)
     staging.unclear = {}
-    staging.warnings = _of_the_map(rules, {name for _, name in listed}, named)
+    staging.warnings = _find_map_warnings(rules, {name for _, name in listed}, named)
     for class_id, name in listed:
-        target, how = _target(name, named, alike, rules)
-        near = alike.get(classes.lookalike_key(name), set())
+        target, how = _find_target(name, named, alike, rules)
+        near = alike.get(classes.build_lookalike_key(name), set())
         unclear = ""
-        if how in (NEW, ALIKE) and near and len(near) + len(rivals[classes.lookalike_key(name)]) > 2:
-            unclear = _unclear(name, near, rivals[classes.lookalike_key(name)])
+        if how in (NEW, ALIKE) and near and len(near) + len(rivals[classes.build_lookalike_key(name)]) > 2:
+            unclear = _explain_unclear(name, near, rivals[classes.build_lookalike_key(name)])
         elif target in archived and how != LEFT_OUT:
             unclear = f"the class {target!r} is archived: restore it, or choose another"
         elif target in back and how != LEFT_OUT:
@@ -194,10 +215,10 @@ def _classes(
         elif how == NEW or (how == MAPPED and target not in named):
             if rules.strict and (named or rules.listed):
                 if target not in rules.listed:
-                    first = _first_place(staging, sql, class_id)
+                    first = _format_first_place(staging, sql, class_id)
                     note(f"{first}no class is called {name!r}. {did_you_mean(name, [*rules.listed, *named])}")
-            elif problem := classes.name_problem(target):
-                unclear = f"{_first_place(staging, sql, class_id)}not usable as a class: {problem}"
+            elif problem := classes.find_name_problem(target):
+                unclear = f"{_format_first_place(staging, sql, class_id)}not usable as a class: {problem}"
         if unclear and rules.strict:
             note(unclear)
         elif unclear:
@@ -213,7 +234,7 @@ def _classes(
         sql.execute("UPDATE staged.class SET target = ?, how = ? WHERE id = ?", [number, how, class_id])
 
 
-def _of_the_map(rules: Rules, names: Collection[str], named: Collection[str]) -> list[str]:
+def _find_map_warnings(rules: NameRules, names: Collection[str], named: Collection[str]) -> list[str]:
     """Return warnings about possible slips in the class map: unused names, and classes that are new."""
     unused = [
         f"The class map names {name!r}, which is not in the source." for name in rules.class_map if name not in names
@@ -222,7 +243,7 @@ def _of_the_map(rules: Rules, names: Collection[str], named: Collection[str]) ->
     return [*unused, *(f"The class map names the class {name!r}, which is new." for name in sorted(added))]
 
 
-def _unclear(name: str, near: Collection[str], rivals: Collection[str]) -> str:
+def _explain_unclear(name: str, near: Collection[str], rivals: Collection[str]) -> str:
     """Return why a name that looks like an existing class is not taken for that class."""
     if len(near) > 1:
         could = " or ".join(map(repr, sorted(near)))
@@ -232,28 +253,30 @@ def _unclear(name: str, near: Collection[str], rivals: Collection[str]) -> str:
     return f"{name!r} could be {could}"
 
 
-def taken_back_classes(sql: sqlite_utils.Database) -> set[int]:
-    """Return the classes that are archived because the import that added them was taken back (imports.py)."""
+def find_undone_classes(sql: sqlite_utils.Database) -> set[int]:
+    """Return the classes that are archived because the import that added them was taken back (past_imports.py)."""
     rows = sql.execute("SELECT counts FROM import WHERE undone_at NOT NULL").fetchall()
     ids = {class_id for (counts,) in rows for class_id in json.loads(counts).get("archived", ())}
     archived = sql.execute("SELECT id FROM class WHERE archived = 1 AND merged_into IS NULL").fetchall()
     return ids & {row[0] for row in archived}
 
 
-def _target(name: str, named: Mapping[str, Class], alike: Mapping[str, set[str]], rules: Rules) -> tuple[str, str]:
+def _find_target(
+    name: str, named: Mapping[str, Class], alike: Mapping[str, set[str]], rules: NameRules
+) -> tuple[str, str]:
     """Return the project's class that a name of the source stands for, and how it was found."""
     if name in rules.class_map:
         wanted = rules.class_map[name]
         return (named[wanted].name if wanted in named else wanted), MAPPED if wanted else LEFT_OUT
     if name in named:
         return named[name].name, KNOWN if named[name].name == name else SYNONYM
-    near = alike.get(classes.lookalike_key(name), set())
+    near = alike.get(classes.build_lookalike_key(name), set())
     return (next(iter(near)), ALIKE) if len(near) == 1 else (name, NEW)
 
 
-def _first_place(staging: Staging, sql: sqlite_utils.Database, class_id: int) -> str:
+def _format_first_place(staging: Staging, sql: sqlite_utils.Database, class_id: int) -> str:
     query = (
         "SELECT i.place FROM staged.given g JOIN staged.item i ON i.id = g.item WHERE g.class = ? ORDER BY g.id LIMIT 1"
     )
     row = sql.execute(query, [class_id]).fetchone()
-    return f"{staging.place(row[0])}: " if row else ""
+    return f"{staging.format_place(row[0])}: " if row else ""

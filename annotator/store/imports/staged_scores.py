@@ -12,17 +12,17 @@ from typing import Protocol
 
 import numpy as np
 
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.store.database.database import Database
-from annotator.store.imports.staged_cells import EXAMPLES, Tally, names_found
-from annotator.store.imports.staged_names import NEW, UNCLEAR, Rules, resolve
+from annotator.store.imports.staged_cells import MAX_EXAMPLES, Tally, count_names_by_kind
+from annotator.store.imports.staged_names import NEW, UNCLEAR, NameRules, resolve_names
 from annotator.store.imports.staging import Staging
 from annotator.store.runs import prediction_sources
-from annotator.store.runs.prediction_boxes import BOX, CellBoxes, boxes_of
-from annotator.store.runs.prediction_sources import PROBABILITY, Block, Source
+from annotator.store.runs.prediction_boxes import BOX_DTYPE, CellBoxes, to_stored_boxes
+from annotator.store.runs.prediction_sources import PROBABILITY, PredictionSource, ScoreBlock
 
-HASH = re.compile(r"[0-9A-Fa-f]{64}")
-NOTED = 50  # largest number of invalid cells of a block that are described
+SHA256_PATTERN = re.compile(r"[0-9A-Fa-f]{64}")
+MAX_REPORTED_CELLS = 50  # largest number of invalid cells of a block that are described
 
 
 class IncomingScores(Protocol):
@@ -55,7 +55,7 @@ class IncomingScores(Protocol):
 
 
 @dataclass(slots=True)
-class _Named:
+class _NamedImage:
     """An image in the form that Staging takes."""
 
     image: str
@@ -74,7 +74,7 @@ class _Named:
 
 
 @dataclass(frozen=True)
-class _Stored:
+class _StoredBlock:
     """The position of a block of scores in the file: items first .. first + rows - 1, classes by name."""
 
     first: int
@@ -84,7 +84,7 @@ class _Stored:
 
 
 @dataclass(frozen=True)
-class Found:
+class ResolvedScores:
     """The result of resolving the names of a source.
 
     Attributes:
@@ -123,7 +123,7 @@ class StagedScores:
         self._file = tempfile.TemporaryFile(dir=db.paths.project)  # noqa: SIM115  (closed by close)
         self._boxes = tempfile.TemporaryFile(dir=db.paths.project)  # noqa: SIM115  (of BOX: item and number of a name)
         self._boxed: dict[str, int] = {}
-        self._stored: list[_Stored] = []
+        self._stored: list[_StoredBlock] = []
         self._names: set[str] = set()
         self._image_ids = np.zeros(0, np.int64)
         self._class_ids: dict[str, int] = {}
@@ -145,14 +145,14 @@ class StagedScores:
         self._staging.add_classes([(name, "") for name in new])
         first = self._staging.items + 1
         self._staging.add(
-            _Named(name, place, name if HASH.fullmatch(name) else "")
+            _NamedImage(name, place, name if SHA256_PATTERN.fullmatch(name) else "")
             for name, place in zip(block.images, block.places, strict=True)
         )
-        self._stored.append(_Stored(first, len(scores), list(block.classes), self._file.tell()))
+        self._stored.append(_StoredBlock(first, len(scores), list(block.classes), self._file.tell()))
         self._file.write(np.ascontiguousarray(scores, np.float32).tobytes())
         if boxes := block.boxes:
             numbers = np.array([self._boxed.setdefault(name, len(self._boxed)) for name in block.classes], np.int64)
-            self._boxes.write(boxes_of(first + boxes.rows, numbers[boxes.columns], boxes).tobytes())
+            self._boxes.write(to_stored_boxes(first + boxes.rows, numbers[boxes.columns], boxes).tobytes())
 
     def _check(self, block: IncomingScores, scores: np.ndarray) -> None:
         """Note scores that are not finite or, for probabilities, not in [0, 1]."""
@@ -164,52 +164,52 @@ class StagedScores:
                 )
         else:
             bad, why = np.isinf(scores), "is not finite"
-        cells: list[tuple[int, int]] = np.argwhere(bad)[:NOTED].tolist()
+        cells: list[tuple[int, int]] = np.argwhere(bad)[:MAX_REPORTED_CELLS].tolist()
         for row, column in cells:
-            place = self._staging.place(block.places[row])
+            place = self._staging.format_place(block.places[row])
             score = float(scores[row, column])
             self._note(f"{place}: {score:g} of {block.images[row]!r} and {block.classes[column]!r} {why}")
-        for _ in range(int(bad.sum()) - NOTED):
+        for _ in range(int(bad.sum()) - MAX_REPORTED_CELLS):
             self._note("")
 
-    def resolve(self, class_map: Mapping[str, str], match: str | None = None) -> Found:
+    def resolve(self, class_map: Mapping[str, str], match: str | None = None) -> ResolvedScores:
         """Find the images and classes that the names stand for.
 
         Args:
             class_map: Name in the source -> class of the project, "" for one that is left out.
             match: The loosest kind of store/images/name_kinds.py in which images are found; None: all of them.
         """
-        resolve(self._staging, self._db, Rules(class_map, match=match), self._note)
-        with self._staging.attached(self._db) as sql:
+        resolve_names(self._staging, self._db, NameRules(class_map, match=match), self._note)
+        with self._staging.attach(self._db) as sql:
             rows: list[tuple[int, int]] = sql.execute(
                 "SELECT id, image_id FROM staged.item WHERE image_id NOT NULL"
             ).fetchall()
             count = sql.execute("SELECT count(DISTINCT name) FROM staged.item WHERE image_id IS NULL").fetchone()[0]
             unknown: list[tuple[int | str, str]] = sql.execute(
                 f"""SELECT min(place), name FROM staged.item WHERE image_id IS NULL GROUP BY name
-                ORDER BY min(id) LIMIT {EXAMPLES}"""
+                ORDER BY min(id) LIMIT {MAX_EXAMPLES}"""
             ).fetchall()
             names: list[tuple[str, str, str, int | None]] = sql.execute(
                 """SELECT c.name, coalesce(t.name, ''), c.how, t.class_id FROM staged.class c
                 LEFT JOIN staged.target t ON t.id = c.target ORDER BY c.id"""
             ).fetchall()
-            found_by = names_found(self._staging, sql)
+            found_by = count_names_by_kind(self._staging, sql)
         self._image_ids = np.full(self._staging.items + 1, -1, np.int64)
         if rows:
             numbers, ids = np.array(rows, np.int64).T
             self._image_ids[numbers] = ids
         self._class_ids = {name: class_id for name, _, _, class_id in names if class_id is not None}
-        return Found(
+        return ResolvedScores(
             len(np.unique(self._image_ids[self._image_ids > 0])),
-            Tally(count, [f"{self._staging.place(place)}: {name!r}" for place, name in unknown]),
+            Tally(count, [f"{self._staging.format_place(place)}: {name!r}" for place, name in unknown]),
             {name: target for name, target, _, class_id in names if class_id is not None and name != target},
             [name for name, target, how, class_id in names if class_id is None and (how in (NEW, UNCLEAR) or target)],
             dict(self._staging.unclear),
-            self._scored_again(),
+            self._count_repeats(),
             found_by,
         )
 
-    def _scored_again(self) -> Tally:
+    def _count_repeats(self) -> Tally:
         """Count scores of cells that were scored before, on images that several items name.
 
         Memory: a byte for each cell of these images.
@@ -221,8 +221,8 @@ class StagedScores:
         class_ids = np.array(sorted(set(self._class_ids.values())), np.int64)
         scored = np.zeros(len(several) * len(class_ids), bool)
         count, examples = 0, list[str]()
-        for numbers, ids, columns, scores in self._read():
-            at, repeats = positions(ids, several)
+        for numbers, ids, columns, scores in self._iterate_known_scores():
+            at, repeats = find_positions(ids, several)
             rows, places = np.nonzero(~np.isnan(scores) & repeats[:, None])
             cells = at[rows] * len(class_ids) + np.searchsorted(class_ids, columns[places])
             again = np.ones(len(cells), bool)
@@ -230,19 +230,19 @@ class StagedScores:
             again |= scored[cells]
             scored[cells] = True
             count += int(again.sum())
-            for k in np.flatnonzero(again)[: EXAMPLES - len(examples)].tolist():
-                examples.append(self._in_words(int(numbers[rows[k]]), int(columns[places[k]])))
+            for k in np.flatnonzero(again)[: MAX_EXAMPLES - len(examples)].tolist():
+                examples.append(self._describe_cell(int(numbers[rows[k]]), int(columns[places[k]])))
         return Tally(count, examples)
 
-    def _in_words(self, item: int, class_id: int) -> str:
+    def _describe_cell(self, item: int, class_id: int) -> str:
         name = next(name for name, known in self._class_ids.items() if known == class_id)
-        with self._staging.attached(self._db) as sql:
+        with self._staging.attach(self._db) as sql:
             place, image = sql.execute("SELECT place, name FROM staged.item WHERE id = ?", [item]).fetchone()
-        return f"{self._staging.place(place)}: {name!r} on {image!r}"
+        return f"{self._staging.format_place(place)}: {name!r} on {image!r}"
 
     def store(
         self, name: str, by: str, *, replace: bool = False, progress: Callable[[int], None] = lambda done: None
-    ) -> Source:
+    ) -> PredictionSource:
         """Add the scores of known images and classes to the source `name`. Raises as prediction_sources.add."""
         ids = np.unique(self._image_ids[self._image_ids > 0])
         class_ids = sorted(set(self._class_ids.values()))
@@ -253,25 +253,25 @@ class StagedScores:
             by,
             ids,
             class_ids,
-            self._blocks,
-            boxes=self._known_boxes(),
+            self._iterate_blocks,
+            boxes=self._load_known_boxes(),
             replace=replace,
             progress=progress,
         )
 
-    def _known_boxes(self) -> np.ndarray:
+    def _load_known_boxes(self) -> np.ndarray:
         """Return the boxes on known images and of known classes, (n,) BOX. Memory: 28 bytes a box."""
         self._boxes.seek(0)
-        boxes = np.frombuffer(bytearray(self._boxes.read()), BOX)
+        boxes = np.frombuffer(bytearray(self._boxes.read()), BOX_DTYPE)
         class_ids = np.array([self._class_ids.get(name, -1) for name in self._boxed] or [-1], np.int64)
         boxes["image_id"], boxes["class_id"] = self._image_ids[boxes["image_id"]], class_ids[boxes["class_id"]]
         return boxes[(boxes["image_id"] > 0) & (boxes["class_id"] > 0)]
 
-    def _blocks(self) -> Iterator[Block]:
-        for _, image_ids, class_ids, scores in self._read():
+    def _iterate_blocks(self) -> Iterator[ScoreBlock]:
+        for _, image_ids, class_ids, scores in self._iterate_known_scores():
             yield image_ids, class_ids, scores
 
-    def _read(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    def _iterate_known_scores(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
         """Yield (items, image ids, class ids, scores) of the known images and classes of each block."""
         for stored in self._stored:
             self._file.seek(stored.start)

@@ -19,24 +19,25 @@ from typing import Protocol
 import sqlite_utils
 from filelock import FileLock, Timeout
 
-from annotator.records import ABSENT, FILLED, PRESENT, STATE_NAMES, UNSURE
-from annotator.store.classes.facts import ClassFacts
+from annotator.records import ABSENT, FILL_SOURCES, PRESENT, STATE_NAMES, UNSURE
+from annotator.store.classes.class_facts import ClassFacts
 from annotator.store.database.database import Database
-from annotator.store.database.statement_progress import watched
-from annotator.store.labels.refusals import LONGEST_NOTE, is_text
+from annotator.store.database.statement_progress import watch_statements
+from annotator.store.labels.refusals import MAX_NOTE_CHARACTERS, is_text
 
-SAMPLES, SHOWN = 3, 8  # items that are shown to a person, and answers of each
-AT_ONCE = 2000  # items in one transaction
-CACHE_KB = 64_000
-LONGEST_NAME = 4096  # letters of an image's name
-LONGEST_ATTRIBUTE = 200, 2000  # letters of its name, of its value
-TIMES = -62_135_596_800, 253_402_300_799  # unix seconds of the years 1 to 9999: those that can be written as a date
-PREFIX, SUFFIX, LOCK = "import-", ".staging", ".staging.lock"
+SAMPLE_ITEMS, MAX_SHOWN_ANSWERS = 3, 8  # items that are shown to a person, and answers of each
+ITEMS_PER_TRANSACTION = 2000  # items in one transaction
+STAGING_CACHE_KB = 64_000
+MAX_NAME_CHARACTERS = 4096  # letters of an image's name
+MAX_ATTRIBUTE_CHARACTERS = 200, 2000  # letters of its name, of its value
+# unix seconds of the years 1 to 9999: those that can be written as a date
+VALID_TIME_RANGE = (-62_135_596_800, 253_402_300_799)
+STAGING_PREFIX, STAGING_SUFFIX, LOCK_SUFFIX = "import-", ".staging", ".staging.lock"
 
-_STATES = (PRESENT, ABSENT, UNSURE)
+_VALID_STATES = (PRESENT, ABSENT, UNSURE)
 
 
-class Incoming(Protocol):
+class IncomingItem(Protocol):
     """The statements of a source about one image: exchange.formats.contents.Item."""
 
     @property
@@ -105,7 +106,7 @@ class Incoming(Protocol):
         ...
 
 
-_TABLES = """
+_SCHEMA_SQL = """
 CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT NULL, place, exhaustive INTEGER NOT NULL,
     answered INTEGER NOT NULL, file TEXT NOT NULL, sha256 TEXT NOT NULL,
     -- what an export calls the image's file
@@ -167,18 +168,18 @@ class Staging:
     """
 
     def __init__(self, folder: Path, note: Callable[[str], None], place_word: str = "line"):
-        sweep(folder)
+        remove_stale_files(folder)
         self.place_word, self.note, self.names_all = place_word, note, False
         self.beat: Callable[[], None] = lambda: None
-        self.path = folder / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
-        self._lock = FileLock(self.path.with_suffix(LOCK))
+        self.path = folder / f"{STAGING_PREFIX}{os.getpid()}-{secrets.token_hex(4)}{STAGING_SUFFIX}"
+        self._lock = FileLock(self.path.with_suffix(LOCK_SUFFIX))
         self._lock.acquire(timeout=0)
         os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._file = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         try:
-            for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
+            for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{STAGING_CACHE_KB}"):
                 self._file.execute(f"PRAGMA {pragma}")
-            self._file.executescript(_TABLES)
+            self._file.executescript(_SCHEMA_SQL)
         except BaseException:  # a full disk: nobody else would remove the file
             self.close()
             raise
@@ -212,17 +213,17 @@ class Staging:
         self._classes, self._who, self.items = {}, {("", ""): 0}, 0
         self.class_facts, self.unclear, self.warnings = {}, {}, []
 
-    def place(self, place: object) -> str:
+    def format_place(self, place: object) -> str:
         """Return a place as text: "line 3"."""
         return f"{self.place_word} {place}" if isinstance(place, int) else str(place)
 
     def add_classes(self, listed: Iterable[tuple[str, str]]) -> None:
         """Add the classes (name, description) that the source lists."""
         for name, description in listed:
-            class_id = self._class(name)
+            class_id = self._get_class_id(name)
             self._file.execute("UPDATE class SET description = ?, is_listed = 1 WHERE id = ?", [description, class_id])
 
-    def expect(self, paths: Iterable[str], held: Mapping[str, int] = MappingProxyType({})) -> None:
+    def set_coming_files(self, paths: Iterable[str], held: Mapping[str, int] = MappingProxyType({})) -> None:
         """Set the files that will be registered, in place of those set before.
 
         Args:
@@ -237,7 +238,7 @@ class Staging:
         )
         self._file.execute("COMMIT")
 
-    def rename(self, names: Mapping[str, str]) -> None:
+    def set_original_names(self, names: Mapping[str, str]) -> None:
         """Set the names that files have in the source, name -> path here, where the two differ."""
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM original")
@@ -245,7 +246,7 @@ class Staging:
         self._file.executemany("INSERT INTO original (name, path) VALUES (?, ?)", known)
         self._file.execute("COMMIT")
 
-    def add(self, items: Iterable[Incoming], progress: Callable[[int], None] | None = None) -> None:
+    def add(self, items: Iterable[IncomingItem], progress: Callable[[int], None] | None = None) -> None:
         """Read all items into the file; items that cannot be stored are noted and left out.
 
         Args:
@@ -253,39 +254,39 @@ class Staging:
             progress: Called with the number of items read; an exception that it raises ends the reading.
         """
         rest = iter(items)
-        while batch := list(islice(rest, AT_ONCE)):
+        while batch := list(islice(rest, ITEMS_PER_TRANSACTION)):
             self._file.execute("BEGIN")
-            self._add(batch)
+            self._add_batch(batch)
             self._file.execute("COMMIT")
             if progress:
                 progress(self.items)
 
-    def _add(self, batch: Sequence[Incoming]) -> None:
+    def _add_batch(self, batch: Sequence[IncomingItem]) -> None:
         rows: list[tuple[object, ...]] = []
         given: list[tuple[object, ...]] = []
         kinds = ("score", "attribute", "remark", "event", "event_label")
         others: dict[str, list[tuple[object, ...]]] = {kind: [] for kind in kinds}
         classes, who = self._classes, self._who
         for item in batch:
-            if problem := _problem(item):
-                self.note(f"{self.place(item.place)}: {problem}")
+            if problem := _find_problem(item):
+                self.note(f"{self.format_place(item.place)}: {problem}")
                 continue
             self.items += 1
             number = self.items
             facts = (item.image, item.place, item.exhaustive, item.answered, item.file, item.sha256.lower())
             rows.append((number, *facts, item.written))
             for name, state, annotator, at, source in item.labels:
-                class_id = classes.get(name) or self._class(name, item)
+                class_id = classes.get(name) or self._get_class_id(name, item)
                 by = who.get((source, annotator))
-                given.append((number, class_id, state, self._by(source, annotator) if by is None else by, at))
+                given.append((number, class_id, state, self._add_author(source, annotator) if by is None else by, at))
             for name, score in item.scores.items():
-                others["score"].append((number, classes.get(name) or self._class(name, item), score))
+                others["score"].append((number, classes.get(name) or self._get_class_id(name, item), score))
             others["attribute"] += [(number, name, str(value)) for name, value in item.attributes.items()]
             others["remark"] += [(number, *remark) for remark in item.remarks]
             if item.event:
                 others["event"].append((number, item.event))
             for name, state, annotator, at, source in item.event_labels:
-                class_id = (classes.get(name) or self._class(name, item)) if name else 0
+                class_id = (classes.get(name) or self._get_class_id(name, item)) if name else 0
                 others["event_label"].append((item.event, class_id, state, source, annotator, at))
         add = self._file.executemany
         columns = "id, name, place, exhaustive, answered, file, sha256, written"
@@ -297,23 +298,25 @@ class Staging:
         add("INSERT INTO event (item, name) VALUES (?, ?)", others["event"])
         add("INSERT OR IGNORE INTO event_label VALUES (?, ?, ?, ?, ?, ?)", others["event_label"])
 
-    def _class(self, name: str, item: Incoming | None = None) -> int:
+    def _get_class_id(self, name: str, item: IncomingItem | None = None) -> int:
         if name not in self._classes:
             if not is_text(name):
-                self.note(f"{self.place(item.place) if item else 'the classes'}: {name!a} cannot be stored as text")
+                self.note(
+                    f"{self.format_place(item.place) if item else 'the classes'}: {name!a} cannot be stored as text"
+                )
                 name = name.encode("utf-8", "replace").decode()
             row = self._file.execute("INSERT OR IGNORE INTO class (name) VALUES (?) RETURNING id", [name]).fetchone()
             row = row or self._file.execute("SELECT id FROM class WHERE name = ?", [name]).fetchone()
             self._classes[name] = row[0]
         return self._classes[name]
 
-    def _by(self, source: str, annotator: str) -> int:
+    def _add_author(self, source: str, annotator: str) -> int:
         number = self._who[source, annotator] = len(self._who)
-        row = [number, source, annotator, source in FILLED]
+        row = [number, source, annotator, source in FILL_SOURCES]
         self._file.execute("INSERT INTO who (id, source, annotator, is_filled) VALUES (?, ?, ?, ?)", row)
         return number
 
-    def samples(self, count: int = SAMPLES) -> list[str]:
+    def format_samples(self, count: int = SAMPLE_ITEMS) -> list[str]:
         """Return the first items that say something, as sentences: "a.jpg: fox present, deer absent"."""
         said: list[str] = []
         items = self._file.execute(
@@ -325,12 +328,12 @@ class Staging:
             given = self._file.execute(
                 "SELECT c.name, g.state FROM given g JOIN class c ON c.id = g.class WHERE g.item = ? ORDER BY g.id "
                 "LIMIT ?",
-                [item, SHOWN],
+                [item, MAX_SHOWN_ANSWERS],
             )
             words = [f"{class_name} {STATE_NAMES[state]}" for class_name, state in given]
             scores = self._file.execute(
                 "SELECT c.name, s.score FROM score s JOIN class c ON c.id = s.class WHERE s.item = ? LIMIT ?",
-                [item, SHOWN],
+                [item, MAX_SHOWN_ANSWERS],
             )
             words += [f"{class_name} scored {score:.3g}" for class_name, score in scores]
             rest = ["all others absent"] if exhaustive else []
@@ -338,31 +341,31 @@ class Staging:
         return said
 
     @contextmanager
-    def attached(self, db: Database) -> Generator[sqlite_utils.Database]:
+    def attach(self, db: Database) -> Generator[sqlite_utils.Database]:
         """Yield this thread's connection to the project, with this file attached as `staged`."""
         sql = db.sql
         # Free the pages cached while reading: the project's connection caches the file once more.
         self._file.execute("PRAGMA shrink_memory")
         sql.conn.execute("ATTACH ? AS staged", [str(self.path)])
         try:
-            for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
+            for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{STAGING_CACHE_KB}"):
                 sql.conn.execute(f"PRAGMA staged.{pragma}")
-            with watched(sql, self.beat):
+            with watch_statements(sql, self.beat):
                 yield sql
         finally:
             sql.conn.execute("DETACH staged")
 
 
-def is_staging(name: str) -> bool:
+def is_staging_file(name: str) -> bool:
     """Return whether a file in a project's folder belongs to a running or killed import."""
-    return name.startswith(PREFIX) and name.endswith((SUFFIX, LOCK, f"{SUFFIX}-journal"))
+    return name.startswith(STAGING_PREFIX) and name.endswith((STAGING_SUFFIX, LOCK_SUFFIX, f"{STAGING_SUFFIX}-journal"))
 
 
-def sweep(folder: Path) -> bool:
+def remove_stale_files(folder: Path) -> bool:
     """Remove the files of killed imports from a project's folder; return whether an import is running."""
     is_running = False
-    for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
-        lock = FileLock(path.with_suffix(LOCK))
+    for path in folder.glob(f"{STAGING_PREFIX}*{STAGING_SUFFIX}"):
+        lock = FileLock(path.with_suffix(LOCK_SUFFIX))
         try:
             lock.acquire(timeout=0)
         except Timeout:
@@ -377,20 +380,20 @@ def sweep(folder: Path) -> bool:
     return is_running
 
 
-def _problem(item: Incoming) -> str | None:
+def _find_problem(item: IncomingItem) -> str | None:
     """Return why an item cannot be stored; None when it can."""
     if not item.image.isascii() and not is_text(item.image):
         return f"the image name {item.image!a} cannot be stored as text"
-    if not 0 < len(item.image) <= LONGEST_NAME:
-        return f"an image name of {len(item.image):,} letters; it must have 1 to {LONGEST_NAME:,}"
-    if item.file and not _is_below(item.file):
+    if not 0 < len(item.image) <= MAX_NAME_CHARACTERS:
+        return f"an image name of {len(item.image):,} letters; it must have 1 to {MAX_NAME_CHARACTERS:,}"
+    if item.file and not _is_inside_source(item.file):
         return f"the file {item.file!a} lies outside the folder of the source"
-    if not is_text(item.event) or len(item.event) > LONGEST_NAME:
+    if not is_text(item.event) or len(item.event) > MAX_NAME_CHARACTERS:
         return f"the event {item.event[:40]!a} of {len(item.event):,} letters cannot be stored as text"
     if item.event_labels and not item.event:
         return "it has labels of an event, but names no event"
     for name, state, annotator, at, source in (*item.labels, *item.event_labels):
-        if state not in _STATES:
+        if state not in _VALID_STATES:
             return f"{name!r} has the state {state!r}; it must be 1, -1 or 0"
         if at is not None and not _is_time(at):
             return f"{name!r} was decided at {at!r}, which is no time (seconds since 1970)"
@@ -402,28 +405,28 @@ def _problem(item: Incoming) -> str | None:
     for name, value in item.attributes.items():
         if not is_text(name) or not is_text(str(value)):
             return f"the attribute {name!a} cannot be stored as text"
-        if not 0 < len(name) <= LONGEST_ATTRIBUTE[0] or len(str(value)) > LONGEST_ATTRIBUTE[1]:
+        if not 0 < len(name) <= MAX_ATTRIBUTE_CHARACTERS[0] or len(str(value)) > MAX_ATTRIBUTE_CHARACTERS[1]:
             return (
                 f"the attribute {name[:40]!r} has {len(name):,} letters and its value {len(str(value)):,}; at most "
-                f"{LONGEST_ATTRIBUTE[0]:,} and {LONGEST_ATTRIBUTE[1]:,} are kept"
+                f"{MAX_ATTRIBUTE_CHARACTERS[0]:,} and {MAX_ATTRIBUTE_CHARACTERS[1]:,} are kept"
             )
     for kind, text, annotator, at in item.remarks:
         if kind not in ("flag", "comment"):
             return f"{kind!r} is neither a flag nor a comment"
-        if not is_text(text) or not is_text(annotator) or not 0 < len(text) <= LONGEST_NOTE:
-            return f"a {kind} of {len(text):,} letters; text of 1 to {LONGEST_NOTE:,} letters is kept"
+        if not is_text(text) or not is_text(annotator) or not 0 < len(text) <= MAX_NOTE_CHARACTERS:
+            return f"a {kind} of {len(text):,} letters; text of 1 to {MAX_NOTE_CHARACTERS:,} letters is kept"
         if at is not None and not _is_time(at):
             return f"a {kind} was written at {at!r}, which is no time (seconds since 1970)"
     return None
 
 
 def _is_time(at: float) -> bool:
-    return TIMES[0] <= at <= TIMES[1]  # false for what is not a number
+    return VALID_TIME_RANGE[0] <= at <= VALID_TIME_RANGE[1]  # false for what is not a number
 
 
-def _is_below(file: str) -> bool:
-    return is_text(file) and not file.startswith(("/", "\\")) and ":" not in file[:3] and ".." not in _parts(file)
+def _is_inside_source(file: str) -> bool:
+    return is_text(file) and not file.startswith(("/", "\\")) and ":" not in file[:3] and ".." not in _split_path(file)
 
 
-def _parts(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     return path.replace("\\", "/").split("/")

@@ -12,13 +12,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
-from annotator.settings import UNFINISHED, Paths
+from annotator.settings import UNFINISHED_DATABASE_FILE, Paths
 from annotator.store.database.database import Database
-from annotator.store.imports.project_creation import LOCK, holds_other_things
+from annotator.store.imports.project_creation import LOCK_FILE, has_other_files
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ProjectAttempt:
     """An attempt that nobody is at; images: their folder or address, "" where that is unknown."""
 
     project: Path
@@ -27,17 +27,21 @@ class Attempt:
 
 def is_attempt(project: Path) -> bool:
     """Return whether a folder holds an attempt and nothing else; somebody may be at it."""
-    return (project / UNFINISHED).is_file() and not Paths(project).database.exists() and not holds_other_things(project)
+    return (
+        (project / UNFINISHED_DATABASE_FILE).is_file()
+        and not Paths(project).database.exists()
+        and not has_other_files(project)
+    )
 
 
-def find(folder: Path) -> list[Attempt]:
+def find(folder: Path) -> list[ProjectAttempt]:
     """Return the attempts that lie in a folder, by name, without those that somebody is at."""
-    found: list[Attempt] = []
+    found: list[ProjectAttempt] = []
     for project in sorted(folder.iterdir()) if folder.is_dir() else ():
         if is_attempt(project):
             try:
-                with _held(project):
-                    found.append(Attempt(project, _images_of(project)))
+                with _lock_attempt(project):
+                    found.append(ProjectAttempt(project, _read_images_folder(project)))
             except (AnnotatorError, OSError):  # somebody is at it, or it may not be read
                 continue
     return found
@@ -50,24 +54,24 @@ def remove(project: Path) -> None:
     """
     if not is_attempt(project):
         raise AnnotatorError(f"{project} holds no unfinished project any more.")
-    with _held(project):
+    with _lock_attempt(project):
         if not is_attempt(project):
             raise AnnotatorError(f"{project} was finished by another process just now.")
         shutil.rmtree(project)
 
 
 @contextmanager
-def _held(project: Path) -> Generator[None]:
+def _lock_attempt(project: Path) -> Generator[None]:
     try:
-        with FileLock(project / LOCK, timeout=0):
+        with FileLock(project / LOCK_FILE, timeout=0):
             yield
     except Timeout as error:
         raise AlreadyRunning(f"{project} is being made right now. Wait until that has ended.") from error
 
 
-def _images_of(project: Path) -> str:
+def _read_images_folder(project: Path) -> str:
     try:
-        db = Database(project, create=True, file=UNFINISHED)
+        db = Database(project, create=True, file=UNFINISHED_DATABASE_FILE)
     except AnnotatorError:  # damaged, or of another version: the next attempt begins anew
         return ""
     try:

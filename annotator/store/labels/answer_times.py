@@ -2,19 +2,20 @@
 
 from dataclasses import dataclass, field
 
-from annotator.records import SOURCES, sources
+from annotator.records import SOURCES, list_sources
 from annotator.store.database.database import Database
-from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels.sources import in_sql
+from annotator.store.labels import blind_visibility
+from annotator.store.labels.sources import format_source_list
 
-LOOKED_AT = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
-NEVER = 2.0  # above any probability
-DOUBTFUL = 0.35  # mean probability of a grid up to which it surely started as absent, and from 1 - this on as present
-LONGEST = 600_000  # milliseconds; after a longer time the person was away
+MAX_DECISIONS_SEARCHED = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
+UNREACHABLE_PROBABILITY = 2.0  # above any probability
+# mean probability of a grid up to which it surely started as absent, and from 1 - this on as present
+GRID_START_MARGIN = 0.35
+MAX_ANSWER_MILLISECONDS = 600_000  # milliseconds; after a longer time the person was away
 
 
 @dataclass(frozen=True)
-class Answer:
+class TimedAnswer:
     """A timed answer to one cell, or to several cells that were answered together.
 
     Attributes:
@@ -35,90 +36,95 @@ class Answer:
 
 
 # The number of presses. The initial state of a cell is known where the model's probability was logged: a grid starts
-# with the state expected for most of its tiles, guessed classes of an image (snapshot/guesses.py) start as present, a
-# random sample and an audit as absent. A grid without probabilities is assumed to have started with the state of most
-# of its answers, and so is one whose probabilities do not tell: Autopilot corrects them before it chooses the start.
-# Unsure takes one more press.
-_CHANGES = f"""sum(state = 0) + CASE
-    WHEN source IN {in_sql(timed="image", chosen_by="model")} OR source = 'exploration'
+# with the state expected for most of its tiles, guessed classes of an image (snapshot/preset_threshold.py) start as
+# present, a random sample and an audit as absent. A grid without probabilities is assumed to have started with the
+# state of most of its answers, and so is one whose probabilities do not tell: Autopilot corrects them before it chooses
+# the start. Unsure takes one more press.
+_COUNT_PRESSES_SQL = f"""sum(state = 0) + CASE
+    WHEN source IN {format_source_list(timed="image", chosen_by="model")} OR source = 'exploration'
     THEN sum((state = 1) != (coalesce(score, 0) >= ?))
-    WHEN source IN {in_sql(chosen_by="chance")} THEN sum(state = 1)
-    WHEN avg(score) >= {1 - DOUBTFUL} THEN sum(state != 1)
-    WHEN avg(score) < {DOUBTFUL} THEN sum(state != -1)
+    WHEN source IN {format_source_list(chosen_by="chance")} THEN sum(state = 1)
+    WHEN avg(score) >= {1 - GRID_START_MARGIN} THEN sum(state != 1)
+    WHEN avg(score) < {GRID_START_MARGIN} THEN sum(state != -1)
     ELSE min(sum(state != 1), sum(state != -1)) END"""
 
 
-def newest_answers(
+def load_newest_answers(
     db: Database, annotator: str, decisions: int, answers: int = -1, guessed_from: float | None = None
-) -> list[Answer]:
+) -> list[TimedAnswer]:
     """Return the timed answers among the newest `decisions` decisions, newest first, without the speed test.
 
     Args:
         db: The project's database.
         annotator: The person whose decisions are read; "" for everybody's, without blind answers where the current
-            member may not see them (blind_tallies.py).
+            member may not see them (blind_visibility.py).
         decisions: Number of decisions searched.
         answers: Largest number of answers returned; -1 for no limit.
         guessed_from: Classes of an image are taken to have started as present from this probability on; None: no class
             started as present.
     """
-    left_out = sources(timed="")
-    if not annotator and not apart.sees_all(db):
-        left_out += sources(is_vote=True)
+    left_out = list_sources(timed="")
+    if not annotator and not blind_visibility.can_see_all(db):
+        left_out += list_sources(is_vote=True)
     rows = db.tuples(
         # Older versions stored any number; a sum of the largest would overflow.
-        f"""SELECT source, count(*), {_CHANGES}, sum(milliseconds) AS taken, max(decided_at),
+        f"""SELECT source, count(*), {_COUNT_PRESSES_SQL}, sum(milliseconds) AS taken, max(decided_at),
             CASE WHEN min(class_id) = max(class_id) THEN max(class_id) END FROM (
             SELECT id, source, batch, uuid, state, score, action, class_id, decided_at,
                 max(0, min(milliseconds, ?)) AS milliseconds
             FROM decision WHERE {"annotator = ?" if annotator else "? = ''"} ORDER BY id DESC LIMIT ?)
         WHERE action = 'label' AND milliseconds IS NOT NULL AND source NOT IN ({",".join("?" * len(left_out))})
-            AND (batch IS NOT NULL OR source IN {in_sql(timed="click")}) -- a single suggestion of Review is neither
+            -- a single suggestion of Review is neither of these
+            AND (batch IS NOT NULL OR source IN {format_source_list(timed="click")})
         GROUP BY source, coalesce(batch, uuid) HAVING taken BETWEEN 1 AND ?
         ORDER BY max(id) DESC LIMIT ?""",
         [
-            *(NEVER if guessed_from is None else guessed_from, LONGEST + 1),
-            *(annotator, decisions, *left_out, LONGEST, answers),
+            *(UNREACHABLE_PROBABILITY if guessed_from is None else guessed_from, MAX_ANSWER_MILLISECONDS + 1),
+            *(annotator, decisions, *left_out, MAX_ANSWER_MILLISECONDS, answers),
         ],
     )
     return [
-        Answer(SOURCES[source].timed, cells, changes, taken / 1000, at, class_id)
+        TimedAnswer(SOURCES[source].timed, cells, changes, taken / 1000, at, class_id)
         for source, cells, changes, taken, at, class_id in rows
     ]
 
 
-def newest_of(db: Database, annotator: str) -> int:
+def get_newest_decision_id(db: Database, annotator: str) -> int:
     """Return the id of this person's newest decision (of everybody's for annotator ""), or 0 without decisions."""
     newest = "SELECT coalesce(max(id), 0) FROM decision"
     return db.value(f"{newest} WHERE annotator = ?", [annotator]) if annotator else db.value(newest)
 
 
-def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
+def load_whole_image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
     """Return (classes answered, whether any is present) of images whose open classes were answered in one batch.
 
-    Newest first. Blind answers are left out where the current member may not see them (blind_tallies.py).
+    Newest first. Blind answers are left out where the current member may not see them (blind_visibility.py).
 
     Args:
         db: The project's database.
         decisions: Number of newest answers of this kind that are read.
     """
-    counted = in_sql(timed="image") if apart.sees_all(db) else in_sql(timed="image", is_vote=False)
+    counted = (
+        format_source_list(timed="image")
+        if blind_visibility.can_see_all(db)
+        else format_source_list(timed="image", is_vote=False)
+    )
     rows = db.tuples(
         f"""SELECT count(*), max(state = 1) FROM (
             SELECT batch, state FROM decision
             WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ?
             AND source IN {counted} AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
         GROUP BY batch""",
-        [LOOKED_AT, decisions],
+        [MAX_DECISIONS_SEARCHED, decisions],
     )
     return [(classes, bool(present)) for classes, present in rows]
 
 
-def had_positive(db: Database, classes: int, decisions: int, images: int) -> list[bool]:
+def load_positive_flags(db: Database, classes: int, decisions: int, images: int) -> list[bool]:
     """Return of the newest images that were asked about whether they have a positive label now, newest first.
 
     These are images asked for a single label, and those answered in so many classes at once. Images of which the
-    current member may not see what others say (blind_tallies.py) are left out.
+    current member may not see what others say (blind_visibility.py) are left out.
 
     Args:
         db: The project's database.
@@ -126,10 +132,14 @@ def had_positive(db: Database, classes: int, decisions: int, images: int) -> lis
         decisions: Number of newest decisions that are read.
         images: Largest number of images.
     """
-    whole = in_sql(timed="image") if apart.sees_all(db) else in_sql(timed="image", is_vote=False)
+    whole = (
+        format_source_list(timed="image")
+        if blind_visibility.can_see_all(db)
+        else format_source_list(timed="image", is_vote=False)
+    )
     rows = db.tuples(
         f"""SELECT EXISTS (SELECT 1 FROM label l WHERE l.image_id = d.image_id AND l.state = 1)
-        FROM (SELECT * FROM decision d WHERE {apart.visible_condition(db)} ORDER BY id DESC LIMIT ?) d
+        FROM (SELECT * FROM decision d WHERE {blind_visibility.build_visible_condition(db)} ORDER BY id DESC LIMIT ?) d
         WHERE source IN ('click', 'done') AND batch IS NULL OR source IN {whole} AND batch IS NOT NULL
         GROUP BY CASE WHEN batch IS NULL THEN image_id ELSE batch END
         HAVING batch IS NULL OR count(*) >= ?
@@ -139,7 +149,7 @@ def had_positive(db: Database, classes: int, decisions: int, images: int) -> lis
     return [bool(found) for (found,) in rows]
 
 
-def recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> tuple[int, float, int]:
+def measure_recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> tuple[int, float, int]:
     """Return what a person's newest timed actions brought that were no first clicks and no exploration.
 
     Args:
@@ -160,14 +170,16 @@ def recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> 
             sum(max(0, min(milliseconds, ?))) AS taken FROM (
             SELECT * FROM decision WHERE annotator = ? ORDER BY id DESC LIMIT ?) d
         WHERE action = 'label' AND milliseconds IS NOT NULL AND batch IS NOT NULL
-            AND source IN {in_sql(timed="grid")[:-1]}, 'suggestion', 'random')
+            AND source IN {format_source_list(timed="grid")[:-1]}, 'suggestion', 'random')
         GROUP BY batch HAVING taken BETWEEN 1 AND ? ORDER BY max(id) DESC LIMIT ?""",
-        [LONGEST + 1, annotator, decisions, LONGEST, actions],
+        [MAX_ANSWER_MILLISECONDS + 1, annotator, decisions, MAX_ANSWER_MILLISECONDS, actions],
     )
     return sum(found or 0 for found, _ in rows), sum(taken for _, taken in rows) / 1000, len(rows)
 
 
-def answered_twice(db: Database, cells: list[tuple[int, int]], *, relabels: bool = False) -> set[tuple[int, int]]:
+def find_cells_answered_twice(
+    db: Database, cells: list[tuple[int, int]], *, relabels: bool = False
+) -> set[tuple[int, int]]:
     """Return those `cells` (image id, class id) that people have answered one by one more than once.
 
     Args:

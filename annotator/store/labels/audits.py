@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from annotator.indexing import CellIndex, positions
+from annotator.indexing import CellIndex, find_positions
 from annotator.roles import Right
 from annotator.store.database.arrays import open_array, save_array, save_rows
-from annotator.store.database.database import Database, new_id, newest_decision
-from annotator.store.database.invalid_rows import STATES, SURE
-from annotator.store.images.stages import ASIDE
+from annotator.store.database.database import Database, get_inserted_id, get_newest_decision_id
+from annotator.store.database.invalid_rows import VALID_ACCEPTED_STATES_SQL, VALID_LABEL_STATES_SQL
+from annotator.store.images.stages import EXCLUDED
 from models.rows import Rows
 
-KEPT = 5  # audits whose arrays are kept; answers of older ones count as labels only
-ABANDONED_AFTER = 3600.0  # seconds after which an audit that was never published is removed
+MAX_KEPT_AUDITS = 5  # audits whose arrays are kept; answers of older ones count as labels only
+ABANDONED_SECONDS = 3600.0  # after which an audit that was never published is removed
 OPEN = 2  # in a matrix of labels: no answer
 
 
@@ -113,8 +113,8 @@ def publish(
     """
     with db.writing(right=Right.REVIEW) as sql:
         statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at, people, by_event) VALUES (?, ?, ?, ?, ?)"
-        audit_id = new_id(sql.execute(statement, [run_id, newest, time.time(), people, by_event]))
-    folder = _folder(db, audit_id)
+        audit_id = get_inserted_id(sql.execute(statement, [run_id, newest, time.time(), people, by_event]))
+    folder = _get_folder(db, audit_id)
     save_array(folder / "image_ids.npy", drawn_from.image_ids)
     save_array(folder / "class_ids.npy", drawn_from.class_ids)
     save_array(folder / "strata.npy", strata)
@@ -125,37 +125,37 @@ def publish(
             [(audit_id, *cell) for cell in cells],
         )
         sql.execute("UPDATE audit SET published = 1 WHERE id = ?", [audit_id])
-    _clear(db)
+    _remove_old_audits(db)
     return audit_id
 
 
-def audits(db: Database, limit: int = KEPT) -> list[Audit]:
+def load_audits(db: Database, limit: int = MAX_KEPT_AUDITS) -> list[Audit]:
     """Return the newest audits whose arrays are kept and readable, newest first."""
-    return [audit for audit in _newest(db, limit) if _readable(db, audit.id)]
+    return [audit for audit in _load_newest_audits(db, limit) if _is_readable(db, audit.id)]
 
 
-def damaged(db: Database) -> list[str]:
+def describe_damage(db: Database) -> list[str]:
     """Return one sentence for each of the newest audits with unusable arrays or cells."""
     sentences: list[str] = []
-    for audit in _newest(db, KEPT):
-        if not _readable(db, audit.id):
+    for audit in _load_newest_audits(db, MAX_KEPT_AUDITS):
+        if not _is_readable(db, audit.id):
             sentences.append(f"audit {audit.id}: its arrays are gone or damaged, so its answers count as labels only")
-        elif odd := audit.cells - len(cells_of(db, audit).class_id):
+        elif odd := audit.cells - len(load_cells(db, audit).class_id):
             sentences.append(f"audit {audit.id}: {odd:,} of its {audit.cells:,} cells are none that it can have drawn")
     return sentences
 
 
-def population(db: Database, audit_id: int) -> Population:
+def load_population(db: Database, audit_id: int) -> Population:
     """Return the arrays of an audit, mapped from the disk.
 
     Raises:
         FileNotFoundError: The arrays are gone.
         ValueError: The arrays are damaged.
     """
-    return db.caches.get("populations", audit_id, lambda: _load(_folder(db, audit_id)), KEPT)
+    return db.caches.get("populations", audit_id, lambda: _read_population(_get_folder(db, audit_id)), MAX_KEPT_AUDITS)
 
 
-def cells_of(db: Database, audit: Audit) -> AuditCells:
+def load_cells(db: Database, audit: Audit) -> AuditCells:
     """Return the cells of an audit by class, in random order within a class.
 
     Cells outside of the audit's population (rows edited by hand) and cells of archived classes are left out.
@@ -164,7 +164,7 @@ def cells_of(db: Database, audit: Audit) -> AuditCells:
         f"""SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
         coalesce(d.source = 'audit' OR (d.source = 'settlement' AND EXISTS (SELECT 1 FROM decision b
             WHERE b.image_id = a.image_id AND b.class_id = a.class_id AND b.source = 'audit' AND b.id > ?)), 0),
-        i.problem = '' AND i.stage != {ASIDE}
+        i.problem = '' AND i.stage != {EXCLUDED}
         FROM audit_cell a JOIN image i ON i.id = a.image_id
         LEFT JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id AND l.decision_id > ?
         LEFT JOIN decision d ON d.id = l.decision_id
@@ -173,13 +173,13 @@ def cells_of(db: Database, audit: Audit) -> AuditCells:
         ORDER BY a.class_id, a.place""",
         [OPEN, audit.last_decision_id, audit.last_decision_id, audit.id],
     )
-    where = population(db, audit.id)
+    where = load_population(db, audit.id)
     columns = np.array(rows, np.int64).reshape(-1, 7).T
-    columns = columns[:, where.cells(columns[1], columns[0])[2]]
+    columns = columns[:, where.find_cells(columns[1], columns[0])[2]]
     return AuditCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
 
 
-def answerers(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
+def load_annotators_by_cell(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
     """Return who answered which cell of an audit in the audit grid: (class id, image id) -> people."""
     rows = db.tuples(
         """SELECT DISTINCT a.class_id, a.image_id, d.annotator FROM audit_cell a
@@ -194,7 +194,7 @@ def answerers(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
     return people
 
 
-def sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+def find_sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
     """Return those `cells` (image id, class id) that any audit has sampled."""
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
@@ -205,7 +205,7 @@ def sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[i
     return set(rows) & set(cells)
 
 
-def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> tuple[np.ndarray, int]:
+def load_label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the labels of all cells, (N, C) int8 with OPEN for unanswered cells, and the newest decision included.
 
     Args:
@@ -214,45 +214,48 @@ def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> 
         class_ids: (C,) int64; other classes are left out.
     """
     with db.reading() as sql:
-        newest = newest_decision(sql)
+        newest = get_newest_decision_id(sql)
         # One text per class and state: fetching a million rows would take many times as long.
         rows = sql.execute(
-            f"SELECT class_id, state, group_concat(image_id) FROM label WHERE state {STATES} GROUP BY class_id, state"
+            f"SELECT class_id, state, group_concat(image_id) FROM label WHERE state {VALID_LABEL_STATES_SQL} GROUP BY "
+            "class_id, state"
         ).fetchall()
-    return _matrix(rows, image_ids, class_ids), newest
+    return _build_matrix(rows, image_ids, class_ids), newest
 
 
-def class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """Return the labels of one class, (N,) int8 like a column of `label_matrix`.
+def load_class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+    """Return the labels of one class, (N,) int8 like a column of `load_label_matrix`.
 
     Code that reads all cells of a large project calls this class by class, inside one `Database.reading()`: it then
     holds N bytes at a time instead of N x C.
     """
     rows = db.tuples(
-        f"""SELECT class_id, state, group_concat(image_id) FROM label WHERE class_id = ? AND state {STATES}
+        f"""SELECT class_id, state, group_concat(image_id) FROM label WHERE class_id = ? AND state
+            {VALID_LABEL_STATES_SQL}
         GROUP BY state""",
         [class_id],
     )
-    return _matrix(rows, image_ids, np.array([class_id]))[:, 0]
+    return _build_matrix(rows, image_ids, np.array([class_id]))[:, 0]
 
 
-def class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+def load_class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
     """Return the auto-accepted states of one class: (N,) int8, OPEN for cells that were not auto-accepted."""
     rows = db.tuples(
-        f"""SELECT class_id, state, group_concat(image_id) FROM accepted WHERE class_id = ? AND state {SURE}
+        f"""SELECT class_id, state, group_concat(image_id) FROM accepted WHERE class_id = ? AND state
+            {VALID_ACCEPTED_STATES_SQL}
         GROUP BY state""",
         [class_id],
     )
-    return _matrix(rows, image_ids, np.array([class_id]))[:, 0]
+    return _build_matrix(rows, image_ids, np.array([class_id]))[:, 0]
 
 
-def readable_images(db: Database) -> np.ndarray:
+def load_readable_image_ids(db: Database) -> np.ndarray:
     """Return the ids of the images that can be shown and are not set aside: (n,) int64, ascending."""
-    ids = db.value(f"SELECT group_concat(id) FROM image WHERE problem = '' AND stage != {ASIDE}")
+    ids = db.value(f"SELECT group_concat(id) FROM image WHERE problem = '' AND stage != {EXCLUDED}")
     return np.sort(np.fromstring(ids or "", np.int64, sep=","))
 
 
-def disagreement_counts(db: Database) -> dict[tuple[int, int], int]:
+def count_disagreements(db: Database) -> dict[tuple[int, int], int]:
     """Count the cells on which annotators disagree: (class id, state of the label) -> number."""
     rows = db.tuples(
         """SELECT c.class_id, l.state, count(*) FROM contradiction c
@@ -261,30 +264,30 @@ def disagreement_counts(db: Database) -> dict[tuple[int, int], int]:
     return {(class_id, state): count for class_id, state, count in rows}
 
 
-def disagreed_cells(db: Database) -> np.ndarray:
+def load_disagreed_cells(db: Database) -> np.ndarray:
     """Return the cells on which annotators disagree: (n, 3) int64 of class id, image id and state of the label."""
-    return db.numbers(
+    return db.integer_rows(
         """SELECT c.class_id, c.image_id, l.state FROM contradiction c
         JOIN label l ON l.image_id = c.image_id AND l.class_id = c.class_id"""
     )
 
 
-def _matrix(rows: list[tuple[int, int, str]], image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
+def _build_matrix(rows: list[tuple[int, int, str]], image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
     result = np.full((len(image_ids), len(class_ids)), OPEN, np.int8)
     column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
     for class_id, state, joined_ids in rows:
         if class_id not in column_of:
             continue
-        places, known = positions(np.fromstring(joined_ids, np.int64, sep=","), image_ids)
+        places, known = find_positions(np.fromstring(joined_ids, np.int64, sep=","), image_ids)
         result[places[known], column_of[class_id]] = state
     return result
 
 
-def _folder(db: Database, audit_id: int) -> Path:
+def _get_folder(db: Database, audit_id: int) -> Path:
     return db.paths.audits / str(audit_id)
 
 
-def _load(folder: Path) -> Population:
+def _read_population(folder: Path) -> Population:
     arrays = (np.asarray(open_array(folder / f"{field.name}.npy")) for field in fields(Population))
     population = Population(*arrays)
     shape = (len(population.image_ids), len(population.class_ids))
@@ -294,30 +297,30 @@ def _load(folder: Path) -> Population:
     return population
 
 
-def _newest(db: Database, limit: int) -> list[Audit]:
+def _load_newest_audits(db: Database, limit: int) -> list[Audit]:
     rows = db.rows(
         """SELECT id, run_id, last_decision_id, drawn_at,
         (SELECT count(*) FROM audit_cell WHERE audit_id = audit.id
             AND class_id NOT IN (SELECT id FROM class WHERE archived = 1)) AS cells, people, by_event
         FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?""",
-        [min(limit, KEPT)],
+        [min(limit, MAX_KEPT_AUDITS)],
     )
     return [Audit(**(row | {"by_event": bool(row["by_event"])})) for row in rows]
 
 
-def _readable(db: Database, audit_id: int) -> bool:
+def _is_readable(db: Database, audit_id: int) -> bool:
     try:
-        population(db, audit_id)
+        load_population(db, audit_id)
     except (OSError, ValueError, EOFError):
         return False
     return True
 
 
-def _clear(db: Database) -> None:
-    """Remove abandoned unpublished audits, and the arrays of published audits beyond the newest KEPT."""
+def _remove_old_audits(db: Database) -> None:
+    """Remove abandoned unpublished audits, and the arrays of published audits beyond the newest MAX_KEPT_AUDITS."""
     with db.writing(right=Right.REVIEW) as sql:
-        sql.execute("DELETE FROM audit WHERE published = 0 AND drawn_at < ?", [time.time() - ABANDONED_AFTER])
-    newest = db.rows("SELECT id FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?", [KEPT])
+        sql.execute("DELETE FROM audit WHERE published = 0 AND drawn_at < ?", [time.time() - ABANDONED_SECONDS])
+    newest = db.rows("SELECT id FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?", [MAX_KEPT_AUDITS])
     unfinished = db.rows("SELECT id FROM audit WHERE published = 0")
     keep = {str(row["id"]) for row in [*newest, *unfinished]}
     for place in db.paths.audits.iterdir():

@@ -1,6 +1,6 @@
 """Auto-accepted cells: answered without a look at each, in tables of their own, never among the labels.
 
-The rows of `accepted` that have a decision are implied cells (implied.py), which this module leaves alone.
+The rows of `accepted` that have a decision are implied cells (implied_cells.py), which this module leaves alone.
 
 A model answers them under a precision guarantee, or a person rules a class out after a random sample without a
 positive. One acceptance holds of a class and state; a person's is never replaced by a model's. A trigger removes a cell
@@ -18,7 +18,7 @@ import sqlite_utils
 from annotator.records import ABSENT, PRESENT
 from annotator.roles import Right
 from annotator.store.database.database import Database
-from annotator.store.database.invalid_rows import SURE
+from annotator.store.database.invalid_rows import VALID_ACCEPTED_STATES_SQL
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,17 @@ class Acceptance:
     annotator: str = ""
 
 
-FACTS = ("class_id", "state", "run_id", "threshold", "precision", "confidence", "audited", "wrong", "annotator")
+ACCEPTANCE_COLUMNS = (
+    "class_id",
+    "state",
+    "run_id",
+    "threshold",
+    "precision",
+    "confidence",
+    "audited",
+    "wrong",
+    "annotator",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +101,9 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
     with db.writing(right=Right.REVIEW) as sql:
         if sql.execute("SELECT archived FROM class WHERE id = ?", [new.class_id]).fetchone() == (1,):
             return False
-        if not new.annotator and new.class_id in _ruled_out(sql):
+        if not new.annotator and new.class_id in _find_ruled_out_classes(sql):
             return False
-        held = _held(sql, new.class_id, new.state)
+        held = _find_current_acceptances(sql, new.class_id, new.state)
         wanted = dict(zip(new.image_ids.tolist(), new.scores.tolist(), strict=True))
         implied = "SELECT image_id FROM accepted WHERE class_id = ? AND decision_id NOT NULL"
         for (image_id,) in sql.execute(implied, [new.class_id]).fetchall():
@@ -103,11 +113,11 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
             rows = sql.execute("SELECT image_id FROM accepted WHERE acceptance_id = ?", [held[0]]).fetchall()
             if {row[0] for row in rows} == set(wanted):
                 return False
-        _withdraw(sql, held, f"replaced by batch {batch}", moment)
+        _withdraw_acceptances(sql, held, f"replaced by batch {batch}", moment)
         acceptance = sql.execute(
             """INSERT INTO acceptance (class_id, state, run_id, threshold, precision, confidence, audited, wrong,
             annotator, batch, made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            [*(getattr(new, name) for name in FACTS), batch, moment],
+            [*(getattr(new, name) for name in ACCEPTANCE_COLUMNS), batch, moment],
         ).lastrowid
         sql.conn.executemany(
             """INSERT INTO accepted (image_id, class_id, acceptance_id, state, score)
@@ -121,13 +131,13 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
 def withdraw_class(db: Database, class_id: int, state: int, reason: str) -> bool:
     """Withdraw what a model answers of a class and state, never a person's ruling; return False where none holds."""
     with db.writing(right=Right.REVIEW) as sql:
-        return class_id not in _ruled_out(sql) and withdraw(sql, class_id, state, reason, time.time())
+        return class_id not in _find_ruled_out_classes(sql) and withdraw(sql, class_id, state, reason, time.time())
 
 
 def withdraw(sql: sqlite_utils.Database, class_id: int, state: int, reason: str, moment: float) -> bool:
     """Withdraw the acceptance of a class and state within an open transaction; return False where none holds."""
-    held = _held(sql, class_id, state)
-    _withdraw(sql, held, reason, moment)
+    held = _find_current_acceptances(sql, class_id, state)
+    _withdraw_acceptances(sql, held, reason, moment)
     return bool(held)
 
 
@@ -135,40 +145,42 @@ def withdraw_batch(db: Database, batch: str, reason: str) -> int:
     """Withdraw all acceptances of a batch and return their number; 0 for an unknown or withdrawn batch."""
     with db.writing(right=Right.REVIEW) as sql:
         rows = sql.execute("SELECT id FROM acceptance WHERE batch = ? AND withdrawn = ''", [batch]).fetchall()
-        _withdraw(sql, [row[0] for row in rows], reason, time.time())
+        _withdraw_acceptances(sql, [row[0] for row in rows], reason, time.time())
     return len(rows)
 
 
-def acceptances(db: Database) -> list[Acceptance]:
+def load_acceptances(db: Database) -> list[Acceptance]:
     """Return all acceptances, newest first, including withdrawn ones."""
     rows = db.rows(
-        f"""SELECT id, batch, {", ".join(FACTS)}, made_at, withdrawn, withdrawn_at,
+        f"""SELECT id, batch, {", ".join(ACCEPTANCE_COLUMNS)}, made_at, withdrawn, withdrawn_at,
         (SELECT count(*) FROM accepted WHERE acceptance_id = c.id) AS cells FROM acceptance c
         WHERE relation_id IS NULL ORDER BY c.id DESC"""
     )
     return [Acceptance(**row) for row in rows]
 
 
-def ruled_out(db: Database) -> set[int]:
+def find_ruled_out_classes(db: Database) -> set[int]:
     """Return the ids of the classes that a person has ruled out: their cells without an answer count as absent."""
     with db.reading() as sql:
-        return _ruled_out(sql)
+        return _find_ruled_out_classes(sql)
 
 
-def accepted_cells(db: Database) -> dict[tuple[int, int], tuple[int, int, float]]:
+def load_accepted_cells(db: Database) -> dict[tuple[int, int], tuple[int, int, float]]:
     """Return every accepted cell: (image id, class id) -> (state, acceptance id, probability)."""
     rows = db.tuples("SELECT image_id, class_id, state, acceptance_id, score FROM accepted")
     return {(image_id, class_id): (state, made, score) for image_id, class_id, state, made, score in rows}
 
 
-def accepted_of(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarray]:
+def load_class_cells(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the accepted cells of one class: image ids (n,) int64 and states (n,) int8."""
-    rows = db.tuples(f"SELECT image_id, state FROM accepted WHERE class_id = ? AND state {SURE}", [class_id])
+    rows = db.tuples(
+        f"SELECT image_id, state FROM accepted WHERE class_id = ? AND state {VALID_ACCEPTED_STATES_SQL}", [class_id]
+    )
     cells = np.array(rows, np.int64).reshape(-1, 2)
     return cells[:, 0], cells[:, 1].astype(np.int8)
 
 
-def accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
+def load_accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
     """Return the accepted cells of these images: image id -> class ids."""
     result: dict[int, set[int]] = {}
     marks = ",".join("?" * len(image_ids))
@@ -180,21 +192,21 @@ def accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[
     return result
 
 
-def counts(db: Database) -> dict[str, int]:
+def count_accepted(db: Database) -> dict[str, int]:
     """Count the cells that a model answers as present and as absent."""
-    counted = _counts(db)
+    counted = _count_by_state(db)
     return {"present": counted.get((PRESENT, False), 0), "absent": counted.get((ABSENT, False), 0)}
 
 
 def count_ruled_out(db: Database) -> int:
     """Count the cells that count as absent because a person has ruled out their class."""
-    return _counts(db).get((ABSENT, True), 0)
+    return _count_by_state(db).get((ABSENT, True), 0)
 
 
-def _counts(db: Database) -> dict[tuple[int, bool], int]:
+def _count_by_state(db: Database) -> dict[tuple[int, bool], int]:
     """Return (state, whether a person has ruled out the class) -> number of cells."""
     with db.reading() as sql:
-        ruled = _ruled_out(sql)
+        ruled = _find_ruled_out_classes(sql)
         rows = sql.execute("SELECT one, two, n FROM tally WHERE kind = 'accepted'").fetchall()
         implied = "SELECT class_id, state, -count(*) FROM accepted WHERE decision_id NOT NULL GROUP BY 1, 2"
         rows += sql.execute(implied).fetchall()
@@ -206,12 +218,12 @@ def _counts(db: Database) -> dict[tuple[int, bool], int]:
     return result
 
 
-def _ruled_out(sql: sqlite_utils.Database) -> set[int]:
+def _find_ruled_out_classes(sql: sqlite_utils.Database) -> set[int]:
     rows = sql.execute("SELECT class_id FROM acceptance WHERE annotator != '' AND withdrawn = ''").fetchall()
     return {row[0] for row in rows}
 
 
-def _held(sql: sqlite_utils.Database, class_id: int, state: int) -> list[int]:
+def _find_current_acceptances(sql: sqlite_utils.Database, class_id: int, state: int) -> list[int]:
     rows = sql.execute(
         "SELECT id FROM acceptance WHERE class_id = ? AND state = ? AND withdrawn = '' AND relation_id IS NULL",
         [class_id, state],
@@ -219,7 +231,7 @@ def _held(sql: sqlite_utils.Database, class_id: int, state: int) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _withdraw(sql: sqlite_utils.Database, ids: list[int], reason: str, moment: float) -> None:
+def _withdraw_acceptances(sql: sqlite_utils.Database, ids: list[int], reason: str, moment: float) -> None:
     for acceptance in ids:
         sql.execute("DELETE FROM accepted WHERE acceptance_id = ?", [acceptance])
         sql.execute("UPDATE acceptance SET withdrawn = ?, withdrawn_at = ? WHERE id = ?", [reason, moment, acceptance])

@@ -5,14 +5,16 @@ import json
 import numpy as np
 
 from annotator.store.database.database import Database
-from annotator.store.labels.sources import in_sql
+from annotator.store.labels.sources import format_source_list
 
-NEWEST = 20_000  # largest number of answers read
-LOOKED_AT = 200_000  # newest decisions searched for answers
-NO_IMAGES = np.zeros(0, np.int64)
+MAX_ANSWERS = 20_000  # largest number of answers read
+MAX_DECISIONS_SEARCHED = 200_000  # newest decisions searched for answers
+NO_IMAGE_IDS = np.zeros(0, np.int64)
 
 
-def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGES) -> tuple[np.ndarray, int]:
+def load_scored_answers(
+    db: Database, method: str, backbone: str, excluded_image_ids: np.ndarray = NO_IMAGE_IDS
+) -> tuple[np.ndarray, int]:
     """Return the newest scored answers (present or absent) to predictions of this method and backbone.
 
     Answers that were taken back are left out, and in a project with events those about an event of which an image had
@@ -22,7 +24,7 @@ def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGE
         db: The project's database.
         method: The name of the method.
         backbone: The name of the network.
-        but: (m,) ids of images whose answers are left out.
+        excluded_image_ids: (m,) ids of images whose answers are left out.
 
     Returns:
         (n, 4) float64: run id, class id, probability, and 1 for present or -1 for absent; and the number of rows left
@@ -32,25 +34,25 @@ def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGE
         f"""SELECT d.run_id, d.class_id, d.score, d.state, d.image_id, r.last_decision_id
         FROM decision d JOIN run r ON r.id = d.run_id
         WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND d.action = 'label' AND d.score NOT NULL
-          AND d.source IN {in_sql(scored=True)} AND d.state != 0 AND r.method = ? AND r.backbone = ?
+          AND d.source IN {format_source_list(scored=True)} AND d.state != 0 AND r.method = ? AND r.backbone = ?
           AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
         ORDER BY d.id DESC LIMIT ?""",
-        [LOOKED_AT, method, backbone, NEWEST],
+        [MAX_DECISIONS_SEARCHED, method, backbone, MAX_ANSWERS],
     )
     known = {row[0] for row in db.tuples("SELECT id FROM class")}
     sound = [row for row in rows if row[1] in known and _is_probability(row[2]) and row[3] in (1, -1)]
     image_ids, trained = np.array([row[4:] for row in sound], np.int64).reshape(-1, 2).T
-    wanted = ~np.isin(image_ids, but) & (trained < _first_of_others(db, image_ids))
+    wanted = ~np.isin(image_ids, excluded_image_ids) & (trained < _find_first_sibling_decisions(db, image_ids))
     return np.array([row[:4] for row in sound], np.float64).reshape(-1, 4)[wanted], len(rows) - len(sound)
 
 
-def _first_of_others(db: Database, image_ids: np.ndarray) -> np.ndarray:
+def _find_first_sibling_decisions(db: Database, image_ids: np.ndarray) -> np.ndarray:
     """Return the first decision about another image of each image's event, (n,) int64; beyond all where there is none.
 
     Decisions that were taken back since count: a run may have learned from them.
     """
     none = np.iinfo(np.int64).max
-    rows = db.numbers(
+    rows = db.integer_rows(
         """SELECT event_id, image_id, first FROM (SELECT o.event_id, o.image_id, (SELECT min(d.id) FROM decision d
             WHERE d.image_id = o.image_id AND d.action IN ('label', 'done')) AS first
             FROM image_event o WHERE o.event_id IN (SELECT event_id FROM image_event
@@ -69,7 +71,7 @@ def _first_of_others(db: Database, image_ids: np.ndarray) -> np.ndarray:
     return found
 
 
-def calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[object, object]]:
+def load_calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[object, object]]:
     """Return run id -> (class ids, calibration) as stored; a calibration is None for an uncalibrated run.
 
     Text that is not valid JSON is returned as text.
@@ -77,7 +79,7 @@ def calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[object, ob
     marks = ",".join("?" * len(run_ids))
     rows = db.tuples(f"SELECT id, class_ids, calibration FROM run WHERE id IN ({marks})", run_ids)
     return {
-        run_id: (_parsed(class_ids), _parsed(calibration) if calibration else None)
+        run_id: (_parse_json(class_ids), _parse_json(calibration) if calibration else None)
         for run_id, class_ids, calibration in rows
     }
 
@@ -86,7 +88,7 @@ def _is_probability(score: object) -> bool:
     return isinstance(score, int | float) and 0 <= score <= 1
 
 
-def _parsed(text: str) -> object:
+def _parse_json(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, TypeError):

@@ -1,14 +1,14 @@
-"""Comments on images. An image may have several, each by one person; they change no label. counts.py has the flags."""
+"""Comments on images: several per image, each by one person. They change no label. Flags: project_counts.py."""
 
 from typing import Any
 
 from annotator.store.database.database import Database
-from annotator.store.labels import blind_tallies as apart
+from annotator.store.labels import blind_visibility
 
-_HOLDS = "action = 'comment' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+_VALID_COMMENT_SQL = "action = 'comment' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 
 
-def comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
+def load_comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     """Return comments, newest first: id (of the image), image (its name), note, annotator, at (unix seconds).
 
     Imported comments have the writer and time of their source, as far as the source states them.
@@ -22,17 +22,17 @@ def comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
         f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, d.note,
         coalesce(nullif(o.annotator, ''), d.annotator) AS annotator, coalesce(o.decided_at, d.decided_at) AS at
         FROM decision d INDEXED BY decision_comment LEFT JOIN origin o ON o.decision_id = d.id
-        WHERE {_HOLDS} ORDER BY d.id DESC LIMIT ?""",
+        WHERE {_VALID_COMMENT_SQL} ORDER BY d.id DESC LIMIT ?""",
         [-1 if limit is None else limit],
     )
 
 
-def comment_counts(db: Database, image_ids: list[int]) -> dict[int, int]:
+def count_comments_by_image(db: Database, image_ids: list[int]) -> dict[int, int]:
     """Return the number of comments of each image: image id -> count; images without comments are left out."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(
         f"""SELECT image_id, count(*) FROM decision d INDEXED BY decision_comment
-        WHERE {_HOLDS} AND image_id IN ({marks}) GROUP BY image_id""",
+        WHERE {_VALID_COMMENT_SQL} AND image_id IN ({marks}) GROUP BY image_id""",
         image_ids,
     )
     return dict(rows)
@@ -41,5 +41,6 @@ def comment_counts(db: Database, image_ids: list[int]) -> dict[int, int]:
 def count_comments(db: Database) -> int:
     """Count the comments, without those that the current member may not see."""
     return db.value(
-        f"SELECT count(*) FROM decision d INDEXED BY decision_comment WHERE {_HOLDS} AND {apart.visible_condition(db)}"
+        f"SELECT count(*) FROM decision d INDEXED BY decision_comment WHERE {_VALID_COMMENT_SQL} AND "
+        f"{blind_visibility.build_visible_condition(db)}"
     )

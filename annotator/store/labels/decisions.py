@@ -12,41 +12,40 @@ from typing import Any
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
-from annotator.records import OF_A_CELL, SOURCES, Batch, Decision, Label, Saved
+from annotator.records import CELL_ACTIONS, SOURCES, Batch, Decision, Label, SaveResult
 from annotator.roles import Right
-from annotator.store.database import authorization as acting
-from annotator.store.database import database
-from annotator.store.database.database import Database, new_id
-from annotator.store.events import answers as event_answers
-from annotator.store.events.answers import EventAnswer, EventBatch
-from annotator.store.labels import implied, refusals, revealed
-from annotator.store.labels import overlap as readings
-from annotator.store.labels.archived import Archive
+from annotator.store.database import authorization, database
+from annotator.store.database.database import Database, get_inserted_id
+from annotator.store.events import event_answers
+from annotator.store.events.event_answers import EventAnswer, EventBatch
+from annotator.store.labels import answer_exposure, image_overlap, implied_cells, refusals
+from annotator.store.labels.archived_classes import ClassArchive
 from annotator.store.labels.derivation import (
     clear_label,
-    close,
+    close_image,
     is_vote,
-    note_flag,
-    rebuild,
-    set_disagreements,
+    rebuild_image,
     set_label,
-    set_stage,
+    update_after_flag,
+    update_disagreements,
+    update_stage,
 )
 from annotator.store.runs import prediction_sources
 
-ANSWERING = ("label", "clear", "done")  # actions after which a person sees what others have said
+ANSWERING_ACTIONS = ("label", "clear", "done")  # actions after which a person sees what others have said
 
-_ACTIVE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
+_SELECT_ACTIVE_SQL = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator,
+    d.batch,
     d.run_id, d.score, d.milliseconds, (SELECT f.image_id FROM event_answer e JOIN decision f ON f.id = e.from_id
     WHERE e.decision_id = d.id) AS front_id FROM decision d
     WHERE d.action != 'undo' AND d.source NOT IN ('import', 'merge')
       AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"""
-_ACTIVE_OF_ONE = f"{_ACTIVE} AND d.annotator = ? ORDER BY d.id DESC"
-# Decisions stored by a merge of classes are only undone together with the merge (classes/history.py).
-_UNDONE_ALONE = "AND action != 'undo' AND source != 'merge'"
+_SELECT_OWN_ACTIVE_SQL = f"{_SELECT_ACTIVE_SQL} AND d.annotator = ? ORDER BY d.id DESC"
+# Decisions stored by a merge of classes are only undone together with the merge (classes/class_history.py).
+_IS_UNDOABLE_SQL = "AND action != 'undo' AND source != 'merge'"
 
 
-def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
+def save(db: Database, decisions: Sequence[Decision | Batch]) -> SaveResult:
     """Append decisions in their order, in one transaction, and bring the labels up to date.
 
     A uuid that is stored already with the same content counts as saved and changes nothing. A decision that cannot be
@@ -59,34 +58,36 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     with db.writing(right=Right.ANSWER) as sql:
         answered: list[tuple[int, int, int]] = []
         read: list[Decision] = []
-        before = database.newest_decision(sql)
+        before = database.get_newest_decision_id(sql)
         for decision in decisions:
-            parts = _parts(decision) if isinstance(decision, Batch) else [decision]
-            known, problem = refusals.stored(sql, decision.uuid, parts)
-            if problem := problem or (None if known else _problem_of(sql, parts)):
+            parts = _split_batch(decision) if isinstance(decision, Batch) else [decision]
+            known, problem = refusals.find_stored(sql, decision.uuid, parts)
+            if problem := problem or (None if known else _find_problem(sql, parts)):
                 refused[decision.uuid] = problem
                 continue
             if not known:
-                parts = _append_all(sql, parts, decision.away if isinstance(decision, EventBatch) else (), answered)
-                if parts and parts[0].action in ANSWERING:
-                    revealed.by_answering(sql, parts[0].annotator, {part.image_id for part in parts if part.image_id})
-                read += [part for part in parts if part.source == readings.SOURCE]
+                parts = _append_parts(sql, parts, decision.away if isinstance(decision, EventBatch) else (), answered)
+                if parts and parts[0].action in ANSWERING_ACTIONS:
+                    answer_exposure.record_answering(
+                        sql, parts[0].annotator, {part.image_id for part in parts if part.image_id}
+                    )
+                read += [part for part in parts if part.source == image_overlap.OVERLAP_SOURCE]
             saved.append(decision.uuid)
         for image_id in {part.image_id for part in read if part.image_id is not None}:
-            readings.count(sql, image_id)
-        prediction_sources.log(sql, db, answered)
+            image_overlap.update_answer_count(sql, image_id)
+        prediction_sources.log_scores(sql, db, answered)
         opinions = sql.execute(
             """SELECT uuid FROM opinion o JOIN decision d ON d.id = o.decision_id
             JOIN contradiction c ON c.image_id = d.image_id AND c.class_id = d.class_id WHERE o.decision_id > ?""",
             [before],
         ).fetchall()
-    return Saved([uuid for uuid in saved if uuid not in refused], refused, _given(opinions))
+    return SaveResult([uuid for uuid in saved if uuid not in refused], refused, _to_sent_uuids(opinions))
 
 
-def _append_all(
+def _append_parts(
     sql: sqlite_utils.Database, parts: Sequence[Decision], away: Collection[int], answered: list[tuple[int, int, int]]
 ) -> list[Decision]:
-    """Store decisions and return them without the answers to an event that are left out (events/answers.py).
+    """Store decisions and return them without the answers to an event that are left out (events/event_answers.py).
 
     Args:
         sql: The database, in a transaction.
@@ -98,38 +99,38 @@ def _append_all(
     for part in parts:
         from_id = None
         if isinstance(part, EventAnswer):
-            from_id = None if part.image_id in away else event_answers.original(sql, part)
+            from_id = None if part.image_id in away else event_answers.find_original(sql, part)
             if from_id is None:
                 continue
-        cell = _append(sql, part)
+        cell = _append_decision(sql, part)
         if cell:
             answered.append(cell)
             if from_id is not None:
-                event_answers.keep_original(sql, cell[0], from_id)
+                event_answers.record_original(sql, cell[0], from_id)
         appended.append(part)
     return appended
 
 
-def _given(rows: Sequence[tuple[str]]) -> list[str]:
+def _to_sent_uuids(rows: Sequence[tuple[str]]) -> list[str]:
     """Return the uuids that decisions were sent under, each batch once; only uuids of batch parts contain a colon."""
     return list(dict.fromkeys(uuid_.partition(":")[0] for (uuid_,) in rows))
 
 
-def _problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
+def _find_problem(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
     """Return why new decisions cannot be stored (an invalid value or a missing right); None when they can."""
-    problem = refusals.problem_of(sql, parts) or acting.problem(sql, SOURCES[parts[0].source].right)
-    return problem or (_not_theirs(sql, parts[0]) if parts[0].action == "undo" else None)
+    problem = refusals.find_problem(sql, parts) or authorization.explain_denial(sql, SOURCES[parts[0].source].right)
+    return problem or (_explain_foreign_undo(sql, parts[0]) if parts[0].action == "undo" else None)
 
 
-def _not_theirs(sql: sqlite_utils.Database, undo_: Decision) -> str | None:
+def _explain_foreign_undo(sql: sqlite_utils.Database, undo_: Decision) -> str | None:
     """Return why this person may not take back the undo's target; None when they may.
 
     Only reviewers may take back another person's decision.
     """
-    target = _undo_target(sql, undo_)
-    if target is None or (whose := _annotator_of(sql, target)) == undo_.annotator:
+    target = _find_undo_target(sql, undo_)
+    if target is None or (whose := _get_annotator(sql, target)) == undo_.annotator:
         return None
-    refusal = acting.problem(sql, Right.REVIEW)
+    refusal = authorization.explain_denial(sql, Right.REVIEW)
     return refusal and f"the decision that it takes back is {whose}'s, and {refusal}"
 
 
@@ -148,14 +149,14 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
         AnnotatorError: No decision is left to undo.
     """
     with db.writing(right=Right.ANSWER) as sql:
-        target = _newest_active(sql, annotator)
+        target = _find_newest_active(sql, annotator)
         if target is None:
-            whose, other = f" by {annotator}" if annotator else "", _newest_active(sql, None)
+            whose, other = f" by {annotator}" if annotator else "", _find_newest_active(sql, None)
             message = f"There is no decision{whose} left to undo."
             if other is not None:
-                message += f"\n    The newest is by {_annotator_of(sql, other)}; take it back with --anyone."
+                message += f"\n    The newest is by {_get_annotator(sql, other)}; take it back with --anyone."
             raise AnnotatorError(message)
-        by = by or _annotator_of(sql, target)
+        by = by or _get_annotator(sql, target)
         undone = _append_undo(sql, Decision(str(uuid.uuid4()), "undo", by, "click"), target)
         marks = ",".join("?" * len(undone))
         return list(
@@ -168,12 +169,12 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
         )
 
 
-def newest_decision(db: Database) -> int:
+def get_newest_decision_id(db: Database) -> int:
     """Return the id of the newest decision, 0 without decisions; compare it with a run's `last_decision_id`."""
     return db.value("SELECT coalesce(max(id), 0) FROM decision")
 
 
-def labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
+def load_labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
     """Return the labels of these images with source, annotator and time of each."""
     ids = list(image_ids)
     rows = db.tuples(
@@ -185,7 +186,7 @@ def labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
     return list(map(Label._make, rows))
 
 
-def all_labels(db: Database) -> list[Label]:
+def load_all_labels(db: Database) -> list[Label]:
     """Return every label with its source, annotator and time."""
     return [
         Label(**row)
@@ -196,42 +197,44 @@ def all_labels(db: Database) -> list[Label]:
     ]
 
 
-def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
+def load_label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
     """Return every label as (image_id, class_id, state), and the newest decision included, read at one moment."""
     with db.reading() as sql:
-        newest = database.newest_decision(sql)
+        newest = database.get_newest_decision_id(sql)
         return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
 
 
-def recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:
+def load_recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:
     """Return this person's newest decisions that still hold, newest last."""
-    return db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, limit])[::-1]
+    return db.rows(f"{_SELECT_OWN_ACTIVE_SQL} LIMIT ?", [annotator, limit])[::-1]
 
 
-def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decision | Batch]:
+def load_undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decision | Batch]:
     """Return the decisions that this person can take back, newest last.
 
     At most `limit` steps are returned, of at most `cells` cells together. The newest step is always returned whole.
     """
-    newest = [_decision(row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
+    newest = [_to_decision(row) for row in db.rows(f"{_SELECT_OWN_ACTIVE_SQL} LIMIT ?", [annotator, cells + 1])]
     steps: dict[str, list[Decision]] = {}
     for decision in newest[:cells]:
-        key = decision.batch if decision.action in (*OF_A_CELL, "flag") and decision.batch else decision.uuid
+        key = decision.batch if decision.action in (*CELL_ACTIONS, "flag") and decision.batch else decision.uuid
         steps.setdefault(key, []).append(decision)
     if len(newest) > cells and (cut_off := newest[cells].batch):
         steps.pop(cut_off, None)  # not all of its cells were read
         if not steps:
-            whole = db.rows(f"{_ACTIVE} AND d.batch = ? AND +d.annotator = ? ORDER BY d.id DESC", [cut_off, annotator])
-            steps = {cut_off: [_decision(row) for row in whole]}
-    return [_step(key, step[::-1]) for key, step in list(steps.items())[:limit]][::-1]
+            whole = db.rows(
+                f"{_SELECT_ACTIVE_SQL} AND d.batch = ? AND +d.annotator = ? ORDER BY d.id DESC", [cut_off, annotator]
+            )
+            steps = {cut_off: [_to_decision(row) for row in whole]}
+    return [_to_undo_step(key, step[::-1]) for key, step in list(steps.items())[:limit]][::-1]
 
 
-def _decision(row: dict[str, Any]) -> Decision:
+def _to_decision(row: dict[str, Any]) -> Decision:
     front_id = row.pop("front_id")
     return Decision(**row) if front_id is None else EventAnswer(**row, front_id=front_id)
 
 
-def _step(key: str, parts: list[Decision]) -> Decision | Batch:
+def _to_undo_step(key: str, parts: list[Decision]) -> Decision | Batch:
     first = parts[0]
     if first.uuid == key or first.action == "flag":  # the flags of a batch are undone together, by any of them
         return first
@@ -242,20 +245,20 @@ def _step(key: str, parts: list[Decision]) -> Decision | Batch:
         "run_id": first.run_id,
         "milliseconds": sum(part.milliseconds or 0 for part in parts),
     }
-    cells = [_cell(part) for part in parts if not isinstance(part, EventAnswer)]
-    copies = event_answers.copies_in(parts)
+    cells = [_to_cell(part) for part in parts if not isinstance(part, EventAnswer)]
+    copies = event_answers.extract_copies(parts)
     return EventBatch(**shared, cells=cells, copies=copies) if copies else Batch(**shared, cells=cells)
 
 
-def _cell(decision: Decision) -> tuple[int, int, int | None, float | None]:
+def _to_cell(decision: Decision) -> tuple[int, int, int | None, float | None]:
     """Return image id, class id, state (None: cleared) and probability of a decision about one cell."""
     assert decision.image_id is not None and decision.class_id is not None
     return decision.image_id, decision.class_id, decision.state, decision.score
 
 
-def _parts(batch: Batch) -> list[Decision]:
+def _split_batch(batch: Batch) -> list[Decision]:
     """Return one decision per cell of the batch; the milliseconds are divided among `cells` and keep their sum."""
-    count, taken = len(batch.cells), refusals.time_within(batch.milliseconds)
+    count, taken = len(batch.cells), refusals.normalize_time(batch.milliseconds)
     cells = [
         Decision(
             uuid=f"{batch.uuid}:{number}",
@@ -272,44 +275,44 @@ def _parts(batch: Batch) -> list[Decision]:
         )
         for number, (image_id, class_id, state, score) in enumerate(batch.cells)
     ]
-    return [*cells, *event_answers.parts(batch)]
+    return [*cells, *event_answers.build_copy_decisions(batch)]
 
 
-def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, int] | None:
+def _append_decision(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, int] | None:
     """Store a decision and return (decision, image, class) of the cell it answers; None if it answers no cell."""
     if decision.action == "undo":
-        _append_undo(sql, decision, _undo_target(sql, decision))
+        _append_undo(sql, decision, _find_undo_target(sql, decision))
         return None
-    decision_id = _insert(sql, decision, image_id=decision.image_id)
+    decision_id = _insert_decision(sql, decision, image_id=decision.image_id)
     if decision.action == "flag" and decision.image_id is not None:
-        note_flag(sql, decision.image_id, decision_id)
+        update_after_flag(sql, decision.image_id, decision_id)
     if decision.action in ("flag", "comment") or decision.image_id is None:
         return None
     answered = None
-    if decision.action in OF_A_CELL:
-        image_id, class_id, state, _ = _cell(decision)
-        archive = Archive(sql)
+    if decision.action in CELL_ACTIONS:
+        image_id, class_id, state, _ = _to_cell(decision)
+        archive = ClassArchive(sql)
         answered = None if state is None else (decision_id, image_id, class_id)
-        target = archive.target(class_id, decision_id)
-        is_opinion = target is not None and _is_opinion(sql, decision, decision_id, target.class_id)
+        target = archive.find_target(class_id, decision_id)
+        is_opinion = target is not None and _store_if_opinion(sql, decision, decision_id, target.class_id)
         if class_id in archive:  # a page still shows a class that was archived or merged meanwhile
             if target:
-                rebuild(sql, image_id, decision_id)
+                rebuild_image(sql, image_id, decision_id)
             return answered
-        if (is_opinion or is_vote(decision.source)) and _is_of_another(sql, decision, imported=is_opinion):
+        if (is_opinion or is_vote(decision.source)) and _has_label_of_another(sql, decision, imported=is_opinion):
             before = True
         elif state is None:
             before = clear_label(sql, image_id, class_id)
         else:
             before = set_label(sql, image_id, class_id, state, decision_id)
-        if implied.are_declared(sql) and _is_closed(sql, image_id):
-            rebuild(sql, image_id, decision_id)  # what "nothing else here" spares may be something else now
+        if implied_cells.has_implications(sql) and _is_closed(sql, image_id):
+            rebuild_image(sql, image_id, decision_id)  # what "nothing else here" spares may be something else now
             return answered
         if before and decision.source != "import":
-            set_disagreements(sql, image_id)
+            update_disagreements(sql, image_id)
     elif decision.action == "done":
-        close(sql, decision.image_id, decision_id)
-    set_stage(sql, decision.image_id, decision_id)
+        close_image(sql, decision.image_id, decision_id)
+    update_stage(sql, decision.image_id, decision_id)
     return answered
 
 
@@ -319,7 +322,7 @@ def _is_closed(sql: sqlite_utils.Database, image_id: int) -> bool:
     return sql.execute(statement, [image_id]).fetchone()[0] == 1
 
 
-def _is_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int, class_id: int) -> bool:
+def _store_if_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int, class_id: int) -> bool:
     """Return whether this answer is an opinion, and store it as one: labels are derived from stored facts.
 
     An opinion is an answer to a cell that people disagree on, by a member who sees the answers but may not settle them.
@@ -327,13 +330,13 @@ def _is_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int
     differ = "SELECT 1 FROM contradiction WHERE image_id = ? AND class_id = ?"
     if SOURCES[decision.source].blind or not sql.execute(differ, [decision.image_id, class_id]).fetchone():
         return False
-    if acting.problem(sql, Right.REVIEW) is None:
+    if authorization.explain_denial(sql, Right.REVIEW) is None:
         return False
     sql.execute("INSERT INTO opinion (decision_id) VALUES (?)", [decision_id])
     return True
 
 
-def _is_of_another(sql: sqlite_utils.Database, decision: Decision, *, imported: bool) -> bool:
+def _has_label_of_another(sql: sqlite_utils.Database, decision: Decision, *, imported: bool) -> bool:
     """Return whether the cell's label was given by another person; imported labels count if `imported`."""
     statement = f"""SELECT CASE WHEN source = 'import' THEN {imported:d} ELSE annotator != ? END
         FROM label l JOIN decision d ON d.id = l.decision_id WHERE l.image_id = ? AND l.class_id = ?"""
@@ -341,39 +344,39 @@ def _is_of_another(sql: sqlite_utils.Database, decision: Decision, *, imported: 
     return bool(row and row[0])
 
 
-def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) -> int:
+def _insert_decision(sql: sqlite_utils.Database, decision: Decision, **values: object) -> int:
     row = {
         "uuid": decision.uuid,
-        **refusals.content(decision),
+        **refusals.get_content(decision),
         "run_id": decision.run_id,
         "score": decision.score,
-        "milliseconds": refusals.time_within(decision.milliseconds),
+        "milliseconds": refusals.normalize_time(decision.milliseconds),
         "decided_at": time.time(),
     } | values
     names = ", ".join(row)
-    return new_id(
+    return get_inserted_id(
         sql.execute(f"INSERT INTO decision ({names}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
     )
 
 
-def _undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
+def _find_undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
     if decision.undoes is None:
-        return _newest_active(sql, decision.annotator)
-    row = sql.execute(f"SELECT id FROM decision WHERE uuid = ? {_UNDONE_ALONE}", [decision.undoes]).fetchone()
+        return _find_newest_active(sql, decision.annotator)
+    row = sql.execute(f"SELECT id FROM decision WHERE uuid = ? {_IS_UNDOABLE_SQL}", [decision.undoes]).fetchone()
     if row is None:
         # Decisions that only share a batch have uuids of their own: "<batch>:0" means any of them.
         named = decision.undoes.removesuffix(":0")
         # Pages choose batch names, so another person's may be equal.
-        statement = f"SELECT id FROM decision WHERE batch = ? {_UNDONE_ALONE} ORDER BY annotator != ?, id LIMIT 1"
+        statement = f"SELECT id FROM decision WHERE batch = ? {_IS_UNDOABLE_SQL} ORDER BY annotator != ?, id LIMIT 1"
         row = sql.execute(statement, [named, decision.annotator]).fetchone()
     return row[0] if row else None
 
 
-def _annotator_of(sql: sqlite_utils.Database, decision_id: int) -> str:
+def _get_annotator(sql: sqlite_utils.Database, decision_id: int) -> str:
     return sql.execute("SELECT annotator FROM decision WHERE id = ?", [decision_id]).fetchone()[0]
 
 
-def _newest_active(sql: sqlite_utils.Database, annotator: str | None) -> int | None:
+def _find_newest_active(sql: sqlite_utils.Database, annotator: str | None) -> int | None:
     row = sql.execute(
         f"""SELECT id FROM decision d WHERE {"annotator = ? AND" if annotator else ""} action != 'undo'
           AND source NOT IN ('import', 'merge') AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
@@ -392,7 +395,7 @@ def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | N
         The ids of the decisions taken back.
     """
     if target is None:
-        _insert(sql, decision, image_id=None)
+        _insert_decision(sql, decision, image_id=None)
         return []
     rows = sql.execute(
         """SELECT d.id, d.image_id, d.action FROM decision d, decision t WHERE t.id = ?
@@ -401,19 +404,19 @@ def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | N
         [target],
     ).fetchall()
     if not rows:  # taken back already, by another tab perhaps
-        _insert(sql, decision, image_id=None)
+        _insert_decision(sql, decision, image_id=None)
         return []
     newest_of_image: dict[int, int] = {}
     flagged: dict[int, int] = {}
     for number, (decision_id, image_id, action) in enumerate(rows):
         name = decision.uuid if number == 0 else f"{decision.uuid}:{number}"
-        newest = _insert(sql, decision, uuid=name, image_id=image_id, undoes=decision_id, batch=None)
+        newest = _insert_decision(sql, decision, uuid=name, image_id=image_id, undoes=decision_id, batch=None)
         if action == "flag":
             flagged[image_id] = newest
         elif action != "comment":
             newest_of_image[image_id] = newest
     for image_id, newest in newest_of_image.items():
-        rebuild(sql, image_id, newest)
+        rebuild_image(sql, image_id, newest)
     for image_id, newest in flagged.items():
-        note_flag(sql, image_id, newest)
+        update_after_flag(sql, image_id, newest)
     return [row[0] for row in rows]

@@ -1,8 +1,8 @@
 """Derivation of an image's labels, stage and disagreements from its decisions.
 
 The tables `label` and `contradiction` and the column `image.stage` hold no information of their own: they follow from
-the decisions that are not taken back, and from which classes are archived (archived.py). Archived classes have no
-labels.
+the decisions that are not taken back, and from which classes are archived (archived_classes.py). Archived classes have
+no labels.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,16 @@ from typing import Any, NamedTuple
 
 import sqlite_utils
 
-from annotator.records import ABSENT, OF_A_CELL, PRESENT, SOURCES, UNSURE
-from annotator.store.images.set_aside import SET_ASIDE
-from annotator.store.images.stages import ASIDE, COMPLETE, LABELED, SKIPPED, UNTOUCHED
-from annotator.store.labels import implied
-from annotator.store.labels import overlap as readings
-from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE, Archive, Target
+from annotator.records import ABSENT, CELL_ACTIONS, PRESENT, SOURCES, UNSURE
+from annotator.store.images.excluded_images import EXCLUSION_SOURCE
+from annotator.store.images.stages import COMPLETE, EXCLUDED, LABELED, SKIPPED, UNTOUCHED
+from annotator.store.labels import image_overlap, implied_cells
+from annotator.store.labels.archived_classes import (
+    COUNT_ACTIVE_CLASSES_SQL,
+    IS_ACTIVE_CLASS_SQL,
+    ClassArchive,
+    DecisionTarget,
+)
 
 
 def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> bool:
@@ -36,37 +40,37 @@ def clear_label(sql: sqlite_utils.Database, image_id: int, class_id: int) -> boo
     return deleted.rowcount > 0
 
 
-def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
+def close_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
     """Label every class without an answer as absent: the effect of "nothing else here", but for what it spares."""
     rows = sql.execute("SELECT class_id FROM label WHERE image_id = ? AND state = ?", [image_id, PRESENT])
-    spared = implied.spared(sql, [row[0] for row in rows.fetchall()])
+    spared = implied_cells.find_spared_classes(sql, [row[0] for row in rows.fetchall()])
     sql.execute(
         f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT ?, id, ?, ? FROM class
-        WHERE {ACTIVE} AND id NOT IN ({",".join("?" * len(spared))})
+        WHERE {IS_ACTIVE_CLASS_SQL} AND id NOT IN ({",".join("?" * len(spared))})
         ON CONFLICT (image_id, class_id) DO NOTHING""",
         [image_id, ABSENT, decision_id, *spared],
     )
 
 
-def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
+def update_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
     """Set the image's stage: aside, or from its labels and what they imply; without labels, whether it was skipped."""
-    if is_aside(sql, image_id):
-        sql.execute("UPDATE image SET stage = ?, stage_decision = ? WHERE id = ?", [ASIDE, decision_id, image_id])
+    if is_excluded(sql, image_id):
+        sql.execute("UPDATE image SET stage = ?, stage_decision = ? WHERE id = ?", [EXCLUDED, decision_id, image_id])
         return
     answered = sql.execute("SELECT count(*) FROM label WHERE image_id = ?", [image_id]).fetchone()[0]
     if answered:
-        answered += implied.count_of(sql, image_id)
-        classes = sql.execute(COUNT_ACTIVE).fetchone()[0]
+        answered += implied_cells.count_in_image(sql, image_id)
+        classes = sql.execute(COUNT_ACTIVE_CLASSES_SQL).fetchone()[0]
         stage = COMPLETE if answered >= classes else LABELED
     else:
-        active = (row for row in _history(sql, image_id) if row["undone_by"] is None)
+        active = (row for row in _load_history(sql, image_id) if row["undone_by"] is None)
         stage = SKIPPED if any(row["action"] == "skip" for row in active) else UNTOUCHED
     # An untouched image returns to its place in the order, a skipped one queues behind those skipped earlier.
     since = 0 if stage == UNTOUCHED else decision_id
     sql.execute("UPDATE image SET stage = ?, stage_decision = ? WHERE id = ?", [stage, since, image_id])
 
 
-def is_aside(sql: sqlite_utils.Database, image_id: int) -> bool:
+def is_excluded(sql: sqlite_utils.Database, image_id: int) -> bool:
     """Return whether the image's flag, a person's newest one that holds, sets it aside."""
     # INDEXED BY: an image has few flags and may have many decisions.
     newest = sql.execute(
@@ -74,21 +78,21 @@ def is_aside(sql: sqlite_utils.Database, image_id: int) -> bool:
         WHERE action = 'flag' AND source != 'import' AND image_id = ?
             AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
         ORDER BY id DESC LIMIT 1""",
-        [SET_ASIDE, image_id],
+        [EXCLUSION_SOURCE, image_id],
     ).fetchone()
     return bool(newest and newest[0])
 
 
-def note_flag(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
+def update_after_flag(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
     """Bring the stage up to date after a flag was set or taken back: most flags leave the image where it is."""
     (stage,) = sql.execute("SELECT stage FROM image WHERE id = ?", [image_id]).fetchone()
-    if is_aside(sql, image_id) != (stage == ASIDE):
-        set_stage(sql, image_id, decision_id)
+    if is_excluded(sql, image_id) != (stage == EXCLUDED):
+        update_stage(sql, image_id, decision_id)
 
 
-def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
+def rebuild_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
     """Rebuild the image's labels, stage and disagreements without the decisions that were taken back."""
-    wanted = _cells(sql, image_id)
+    wanted = _derive_labels(sql, image_id)
     rows = sql.execute("SELECT class_id, state, decision_id FROM label WHERE image_id = ?", [image_id]).fetchall()
     present = {class_id: (state, source) for class_id, state, source in rows}
     sql.conn.executemany(
@@ -98,21 +102,23 @@ def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None
     for class_id, answer in wanted.items():
         if present.get(class_id) != answer:
             set_label(sql, image_id, class_id, *answer)
-    set_stage(sql, image_id, decision_id)
-    set_disagreements(sql, image_id)
-    readings.count(sql, image_id)
+    update_stage(sql, image_id, decision_id)
+    update_disagreements(sql, image_id)
+    image_overlap.update_answer_count(sql, image_id)
 
 
-def set_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
+def update_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
     """Store the cells of the image on which annotators disagree."""
     sql.execute("DELETE FROM contradiction WHERE image_id = ?", [image_id])
     sql.conn.executemany(
         "INSERT INTO contradiction (image_id, class_id, decision_id) VALUES (?, ?, ?)",
-        [(image_id, class_id, newest) for class_id, (newest, _) in disagreements(sql, image_id).items()],
+        [(image_id, class_id, newest) for class_id, (newest, _) in compute_disagreements(sql, image_id).items()],
     )
 
 
-def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, dict[str, tuple[int, int]]]]:
+def compute_disagreements(
+    sql: sqlite_utils.Database, image_id: int
+) -> dict[int, tuple[int, dict[str, tuple[int, int]]]]:
     """Return the open disagreements of an image: class id -> (causing decision, person -> (answer, its decision)).
 
     A disagreement begins when a person's answer to a cell, explicit or by "nothing else here", differs from another
@@ -130,7 +136,7 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
     standing: dict[int, dict[str, tuple[int, int]]] = {}
     caused_by: dict[int, int] = {}
     (blind_since,) = sql.execute("SELECT decision_id FROM blind_since").fetchone()
-    for answer in answers_of_people(sql, image_id):
+    for answer in iterate_answers(sql, image_id):
         if answer.source == "known":  # known answers test the person, not the image
             continue
         class_id = answer.class_id
@@ -148,7 +154,7 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
     return {class_id: (newest, standing[class_id]) for class_id, newest in caused_by.items()}
 
 
-class Answer(NamedTuple):
+class CellAnswer(NamedTuple):
     """The answer of a decision to one class of an image.
 
     Attributes:
@@ -164,7 +170,7 @@ class Answer(NamedTuple):
     is_vote: bool
 
 
-def answers_of_people(sql: sqlite_utils.Database, image_id: int, *, imports: bool = False) -> Iterator[Answer]:
+def iterate_answers(sql: sqlite_utils.Database, image_id: int, *, imports: bool = False) -> Iterator[CellAnswer]:
     """Yield the answers that hold of an image about which several people decided, oldest first.
 
     A "nothing else here" yields one answer per class that it covers. No answers where fewer than two people decided.
@@ -174,24 +180,24 @@ def answers_of_people(sql: sqlite_utils.Database, image_id: int, *, imports: boo
         image_id: The id of the image.
         imports: Include imported labels, which are nobody's answers.
     """
-    history = _history(sql, image_id)
+    history = _load_history(sql, image_id)
     if len({row["annotator"] for row in history}) < 2:
         return
-    for row, class_id, state in _Replay(sql, history).answers():
+    for row, class_id, state in _Replay(sql, history).iterate_answers():
         if imports or row["source"] != "import":
-            yield Answer(row["id"], class_id, state, row["annotator"], row["source"], _is_vote(row))
+            yield CellAnswer(row["id"], class_id, state, row["annotator"], row["source"], _is_vote_row(row))
 
 
-def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
+def _derive_labels(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
     """Return the image's labels derived from its decisions: class id -> (state, decision)."""
-    replay = _Replay(sql, _history(sql, image_id))
-    for _ in replay.answers():
+    replay = _Replay(sql, _load_history(sql, image_id))
+    for _ in replay.iterate_answers():
         pass
     return {class_id: (cell.state, cell.decision_id) for class_id, cell in replay.cells.items()}
 
 
 @dataclass(frozen=True)
-class _Cell:
+class _CellLabel:
     """The label of a cell during a replay.
 
     Attributes:
@@ -221,47 +227,49 @@ class _Replay:
     """A replay of an image's decisions; `cells` are the labels after the decisions replayed so far."""
 
     def __init__(self, sql: sqlite_utils.Database, history: Sequence[dict[str, Any]]):
-        self.cells: dict[int, _Cell] = {}
-        self._history, self._archive = history, Archive(sql)
+        self.cells: dict[int, _CellLabel] = {}
+        self._history, self._archive = history, ClassArchive(sql)
         has_done = any(row["action"] == "done" for row in history)
-        self._coverages = _coverages(sql) if has_done else []
-        self._spared = self._spared_classes(sql) if has_done else set[int]()
+        self._coverages = _load_coverages(sql) if has_done else []
+        self._spared = self._find_spared_classes(sql) if has_done else set[int]()
 
-    def answers(self) -> Iterator[tuple[dict[str, Any], int, int | None]]:
+    def iterate_answers(self) -> Iterator[tuple[dict[str, Any], int, int | None]]:
         """Yield the decisions that hold, oldest first, each with a class and its state (None: cleared)."""
         for row in self._history:
             if row["undone_by"] is not None:
                 continue
-            if row["action"] in OF_A_CELL:
-                effect = _effect(self._archive, self.cells, row)
+            if row["action"] in CELL_ACTIONS:
+                effect = _compute_effect(self._archive, self.cells, row)
                 if effect:
-                    _apply(self.cells, row, *effect)
+                    _apply_answer(self.cells, row, *effect)
                     yield row, effect[0].class_id, effect[1]
             elif row["action"] == "done":
-                for class_id in self.covered(row):
-                    self.cells.setdefault(class_id, _Cell(ABSENT, row["id"], row["annotator"]))
+                for class_id in self.find_covered_classes(row):
+                    self.cells.setdefault(class_id, _CellLabel(ABSENT, row["id"], row["annotator"]))
                     yield row, class_id, ABSENT
 
-    def _spared_classes(self, sql: sqlite_utils.Database) -> set[int]:
+    def _find_spared_classes(self, sql: sqlite_utils.Database) -> set[int]:
         """Return the classes that no "nothing else here" answers, because of the answers in so many words that hold."""
-        cells: dict[int, _Cell] = {}
+        cells: dict[int, _CellLabel] = {}
         for row in self._history:
-            if row["undone_by"] is None and row["action"] in OF_A_CELL:
-                effect = _effect(self._archive, cells, row)
+            if row["undone_by"] is None and row["action"] in CELL_ACTIONS:
+                effect = _compute_effect(self._archive, cells, row)
                 if effect:
-                    _apply(cells, row, *effect)
-        return implied.spared(sql, [class_id for class_id, cell in cells.items() if cell.state == PRESENT])
+                    _apply_answer(cells, row, *effect)
+        return implied_cells.find_spared_classes(
+            sql, [class_id for class_id, cell in cells.items() if cell.state == PRESENT]
+        )
 
-    def covered(self, done: dict[str, Any]) -> list[int]:
+    def find_covered_classes(self, done: dict[str, Any]) -> list[int]:
         """Return the classes that a "nothing else here" answers."""
         # The classes that were open at the time, even if an answer of that time was taken back since.
-        answered: dict[int, _Cell] = {}
+        answered: dict[int, _CellLabel] = {}
         for other in self._history:
             if other["id"] >= done["id"]:
                 break
             held = other["undone_by"] is None or other["undone_by"] > done["id"]
-            if held and other["action"] in OF_A_CELL and (effect := _effect(self._archive, answered, other)):
-                _apply(answered, other, *effect)
+            if held and other["action"] in CELL_ACTIONS and (effect := _compute_effect(self._archive, answered, other)):
+                _apply_answer(answered, other, *effect)
         return [
             coverage.class_id
             for coverage in self._coverages
@@ -271,29 +279,35 @@ class _Replay:
         ]
 
 
-def _effect(archive: Archive, cells: dict[int, _Cell], row: dict[str, Any]) -> tuple[Target, int | None] | None:
+def _compute_effect(
+    archive: ClassArchive, cells: dict[int, _CellLabel], row: dict[str, Any]
+) -> tuple[DecisionTarget, int | None] | None:
     """Return the class that a cell's decision counts for and the state there; None where it changes nothing."""
-    target = archive.target(row["class_id"], row["id"])
+    target = archive.find_target(row["class_id"], row["id"])
     if target is None:
         return None
     cell = cells.get(target.class_id)
-    counts, state = target.effect(row["state"], cell is None, cell is not None and cell.is_merged)
+    counts, state = target.compute_effect(row["state"], cell is None, cell is not None and cell.is_merged)
     return (target, state) if counts else None
 
 
-def _apply(cells: dict[int, _Cell], row: dict[str, Any], target: Target, state: int | None) -> None:
+def _apply_answer(cells: dict[int, _CellLabel], row: dict[str, Any], target: DecisionTarget, state: int | None) -> None:
     cell = cells.get(target.class_id)
-    if cell is not None and cell.giver != row["annotator"] and (row["is_opinion"] or (cell.giver and _is_vote(row))):
+    if (
+        cell is not None
+        and cell.giver != row["annotator"]
+        and (row["is_opinion"] or (cell.giver and _is_vote_row(row)))
+    ):
         return
     if state is None:
         cells.pop(target.class_id, None)
     else:
         is_merged = target.is_other or row["source"] == "merge"
         giver = "" if row["source"] == "import" else row["annotator"]
-        cells[target.class_id] = _Cell(state, row["id"], giver, is_merged)
+        cells[target.class_id] = _CellLabel(state, row["id"], giver, is_merged)
 
 
-def _is_vote(row: dict[str, Any]) -> bool:
+def _is_vote_row(row: dict[str, Any]) -> bool:
     return is_vote(row["source"]) or bool(row["is_opinion"])
 
 
@@ -302,8 +316,8 @@ def is_vote(source: str) -> bool:
     return source in SOURCES and SOURCES[source].is_vote
 
 
-def _coverages(sql: sqlite_utils.Database) -> list[_Coverage]:
-    rows = sql.execute(f"SELECT id, since_decision FROM class WHERE {ACTIVE}").fetchall()
+def _load_coverages(sql: sqlite_utils.Database) -> list[_Coverage]:
+    rows = sql.execute(f"SELECT id, since_decision FROM class WHERE {IS_ACTIVE_CLASS_SQL}").fetchall()
     coverages = {class_id: _Coverage(class_id, since) for class_id, since in rows}
     for class_id, start, end in sql.execute("SELECT class_id, since_decision, until_decision FROM class_away"):
         if class_id in coverages:
@@ -311,17 +325,17 @@ def _coverages(sql: sqlite_utils.Database) -> list[_Coverage]:
     return list(coverages.values())
 
 
-def covered(sql: sqlite_utils.Database, image_id: int) -> dict[int, list[int]]:
+def load_covered_classes(sql: sqlite_utils.Database, image_id: int) -> dict[int, list[int]]:
     """Return the classes that each "nothing else here" of an image answered: decision id -> class ids.
 
     Decisions that were taken back are included.
     """
-    history = _history(sql, image_id)
+    history = _load_history(sql, image_id)
     replay = _Replay(sql, history)
-    return {row["id"]: replay.covered(row) for row in history if row["action"] == "done"}
+    return {row["id"]: replay.find_covered_classes(row) for row in history if row["action"] == "done"}
 
 
-def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict[str, Any]]:
+def _load_history(sql: sqlite_utils.Database, image_id: int) -> list[dict[str, Any]]:
     return list(
         sql.query(
             """SELECT d.id, d.action, d.class_id, d.state, d.source, d.annotator, u.id AS undone_by,

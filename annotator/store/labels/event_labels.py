@@ -11,13 +11,14 @@ import sqlite_utils
 
 from annotator.records import ABSENT, PRESENT
 from annotator.store.database.database import Database
-from annotator.store.labels.archived import ACTIVE
+from annotator.store.labels.archived_classes import IS_ACTIVE_CLASS_SQL
 
-NEW = """NOT EXISTS (SELECT 1 FROM event_image h JOIN event_label l USING (import_id, event)
+IS_NEW_SQL = """NOT EXISTS (SELECT 1 FROM event_image h JOIN event_label l USING (import_id, event)
     WHERE h.image_id = i.image_id AND h.event = e.name AND l.class_id = coalesce(t.class_id, -c.class)
     AND l.state = c.state)"""
 """Of staged items i, their events e and the labels c of these with the target t: whether the project lacks it."""
-STAGED = """FROM staged.item i JOIN staged.event e ON e.item = i.id JOIN staged.event_label c ON c.event = e.name
+STAGED_LABELS_SQL = """FROM staged.item i JOIN staged.event e ON e.item = i.id JOIN staged.event_label c ON c.event =
+    e.name
     LEFT JOIN staged.class k ON k.id = c.class LEFT JOIN staged.target t ON t.id = k.target
     WHERE i.image_id NOT NULL AND (c.class = 0 OR t.id NOT NULL)"""
 
@@ -44,7 +45,7 @@ class EventLabel:
     source: str
     images: int
 
-    def in_words(self) -> str:
+    def format_sentence(self) -> str:
         """Return a sentence about the event, from the view of one of its images."""
         among = f"this burst of {self.images:,} images" if self.images > 1 else "this burst"
         by = f", by {self.annotator}" if self.annotator else ""
@@ -59,14 +60,17 @@ class EventLabel:
 
 def count_new(sql: sqlite_utils.Database) -> int:
     """Return the number of staged event labels that the project lacks."""
-    return sql.execute(f"SELECT count(*) FROM (SELECT DISTINCT e.name, c.class {STAGED} AND {NEW})").fetchone()[0]
+    return sql.execute(
+        f"SELECT count(*) FROM (SELECT DISTINCT e.name, c.class {STAGED_LABELS_SQL} AND {IS_NEW_SQL})"
+    ).fetchone()[0]
 
 
 def import_events(sql: sqlite_utils.Database, import_id: int) -> int:
     """Store the staged events and their labels, and return the number of labels. Classes must have their ids."""
     count = sql.execute(
         f"""INSERT OR IGNORE INTO event_label (import_id, event, class_id, state, source, annotator, decided_at)
-        SELECT DISTINCT ?, e.name, coalesce(t.class_id, 0), c.state, c.source, c.annotator, c.at {STAGED} AND {NEW}
+        SELECT DISTINCT ?, e.name, coalesce(t.class_id, 0), c.state, c.source, c.annotator, c.at {STAGED_LABELS_SQL}
+        AND {IS_NEW_SQL}
         AND i.image_id > 0""",
         [import_id],
     ).rowcount
@@ -80,39 +84,42 @@ def import_events(sql: sqlite_utils.Database, import_id: int) -> int:
     return max(count, 0)
 
 
-def take_back_events(sql: sqlite_utils.Database, import_id: int) -> int:
+def remove_events(sql: sqlite_utils.Database, import_id: int) -> int:
     """Remove the events of an import, and return the number of their labels."""
     sql.execute("DELETE FROM event_image WHERE import_id = ?", [import_id])
     return sql.execute("DELETE FROM event_label WHERE import_id = ?", [import_id]).rowcount
 
 
-def of_image(db: Database, image_id: int) -> list[EventLabel]:
+def load_for_image(db: Database, image_id: int) -> list[EventLabel]:
     """Return the labels of the events that an image belongs to, in the order of imports."""
-    return [label for _, label in _read(db, "WHERE e.image_id = ?", [image_id])]
+    return [label for _, label in _read_labels(db, "WHERE e.image_id = ?", [image_id])]
 
 
-def in_words(db: Database, image_ids: Sequence[int]) -> dict[int, list[str]]:
+def describe_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[str]]:
     """Return image id -> sentences about its events, of images whose events have labels."""
-    return {image_id: [label.in_words() for label in labels] for image_id, labels in by_image(db, image_ids).items()}
+    return {
+        image_id: [label.format_sentence() for label in labels]
+        for image_id, labels in load_by_image(db, image_ids).items()
+    }
 
 
-def by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[EventLabel]]:
+def load_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[EventLabel]]:
     """Return image id -> the labels of the events that it belongs to."""
     found: dict[int, list[EventLabel]] = {}
-    for image_id, label in _of(db, image_ids):
+    for image_id, label in _iterate_labels(db, image_ids):
         found.setdefault(image_id, []).append(label)
     return found
 
 
-def of_images(db: Database, image_ids: Sequence[int]) -> dict[str, list[EventLabel]]:
+def load_by_event(db: Database, image_ids: Sequence[int]) -> dict[str, list[EventLabel]]:
     """Return event -> its labels, of the events that these images belong to."""
     found: dict[str, dict[str, EventLabel]] = {}
-    for _, label in _of(db, image_ids):
+    for _, label in _iterate_labels(db, image_ids):
         found.setdefault(label.event, {})[label.class_name] = label
     return {event: list(labels.values()) for event, labels in found.items()}
 
 
-def events_of(db: Database, image_ids: Sequence[int]) -> dict[int, str]:
+def load_event_names(db: Database, image_ids: Sequence[int]) -> dict[int, str]:
     """Return image id -> the event that it belongs to, of images with an event; the newest import counts."""
     found: dict[int, str] = {}
     for start in range(0, len(image_ids), 500):
@@ -127,19 +134,19 @@ def count(db: Database) -> int:
     return db.value("SELECT count(*) FROM event_label")
 
 
-def _of(db: Database, image_ids: Sequence[int]) -> Iterator[tuple[int, EventLabel]]:
+def _iterate_labels(db: Database, image_ids: Sequence[int]) -> Iterator[tuple[int, EventLabel]]:
     for start in range(0, len(image_ids), 500):
         some = [int(one) for one in image_ids[start : start + 500]]
-        yield from _read(db, f"WHERE e.image_id IN ({','.join('?' * len(some))})", some)
+        yield from _read_labels(db, f"WHERE e.image_id IN ({','.join('?' * len(some))})", some)
 
 
-def _read(db: Database, where: str, values: Sequence[int]) -> Iterator[tuple[int, EventLabel]]:
+def _read_labels(db: Database, where: str, values: Sequence[int]) -> Iterator[tuple[int, EventLabel]]:
     rows = db.tuples(
         f"""SELECT e.image_id, e.event, coalesce(into_.name, c.name, ''), l.state, l.annotator, l.decided_at, l.source,
             (SELECT count(*) FROM event_image o WHERE o.import_id = e.import_id AND o.event = e.event)
         FROM event_image e JOIN event_label l USING (import_id, event) LEFT JOIN class c ON c.id = l.class_id
-        LEFT JOIN class into_ ON into_.id = c.merged_into AND into_.{ACTIVE}
-        {where} AND (l.class_id = 0 OR c.{ACTIVE} OR into_.id NOT NULL)
+        LEFT JOIN class into_ ON into_.id = c.merged_into AND into_.{IS_ACTIVE_CLASS_SQL}
+        {where} AND (l.class_id = 0 OR c.{IS_ACTIVE_CLASS_SQL} OR into_.id NOT NULL)
         ORDER BY e.image_id, e.import_id, e.event, l.class_id""",
         values,
     )

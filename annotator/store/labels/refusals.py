@@ -9,25 +9,25 @@ from typing import TypeGuard
 
 import sqlite_utils
 
-from annotator.records import ACTIONS, OF_A_CELL, SOURCES, STATE_NAMES, Decision
-from annotator.store.events import answers as event_answers
+from annotator.records import ACTIONS, CELL_ACTIONS, SOURCES, STATE_NAMES, Decision
+from annotator.store.events import event_answers
 
-LONGEST_NOTE = 2000  # letters
-LONGEST_NAME = 1000  # letters of a uuid, a batch or an annotator
-LARGEST_ID = 2**53  # the largest whole number that a browser counts exactly
-LONGEST_TIME = 86_400_000  # milliseconds; a page that was open for longer measured no answer
+MAX_NOTE_CHARACTERS = 2000  # letters
+MAX_NAME_CHARACTERS = 1000  # letters of a uuid, a batch or an annotator
+MAX_ID = 2**53  # the largest whole number that a browser counts exactly
+MAX_ANSWER_MILLISECONDS = 86_400_000  # milliseconds; a page that was open for longer measured no answer
 
-_CONTENT = "action, image_id, class_id, state, note, source, annotator, batch"
+_CONTENT_COLUMNS = "action, image_id, class_id, state, note, source, annotator, batch"
 
 
-def problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
+def find_problem(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
     """Return why these decisions, which are stored together or not at all, cannot be stored; None when they can."""
     if not parts:
         return "a batch without answers"
     seen: set[tuple[int | None, int | None]] = set()
     for number, part in enumerate(parts, start=1):
-        problem = _out_of_bounds(part) or _unknown(sql, part)
-        if not problem and part.action in OF_A_CELL and (part.image_id, part.class_id) in seen:
+        problem = _find_bounds_problem(part) or _find_unknown_value(sql, part)
+        if not problem and part.action in CELL_ACTIONS and (part.image_id, part.class_id) in seen:
             problem = f"it answers class {part.class_id} on image {part.image_id} twice"
         if problem:
             return problem if len(parts) == 1 else f"answer {number} of {len(parts)}: {problem}; none of them was saved"
@@ -35,7 +35,7 @@ def problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | N
     return None
 
 
-def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> tuple[bool, str | None]:
+def find_stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> tuple[bool, str | None]:
     """Return whether a decision with this uuid is stored already, and why the new one cannot be stored (None: it can).
 
     A uuid is refused where its content differs from the stored decision, or where it is not a valid uuid of a decision.
@@ -58,12 +58,12 @@ def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> 
         return False, None
     known = dict(rows)
     if len(parts) == 1 and parts[0].action == "undo":
-        same = uuid in known and _same_undo(sql, known[uuid], parts[0])
+        same = uuid in known and _is_same_undo(sql, known[uuid], parts[0])
     else:
         # Answers to an event may have been left out when it was stored.
         needed = {part.uuid for part in parts if not isinstance(part, event_answers.EventAnswer)}
         same = needed <= known.keys() <= {part.uuid for part in parts}
-        same = same and all(_same(sql, part) for part in parts if part.uuid in known)
+        same = same and all(_is_same_content(sql, part) for part in parts if part.uuid in known)
     return True, None if same else "its uuid belongs to another decision; each needs its own"
 
 
@@ -78,20 +78,20 @@ def is_text(value: object) -> bool:
     return True
 
 
-def time_within(milliseconds: object) -> int | None:
+def normalize_time(milliseconds: object) -> int | None:
     """Return the time of an answer in whole milliseconds, None out of bounds: no decision is refused for its time."""
-    if not _is_number(milliseconds) or not 0 <= milliseconds <= LONGEST_TIME:
+    if not _is_number(milliseconds) or not 0 <= milliseconds <= MAX_ANSWER_MILLISECONDS:
         return None
     return round(milliseconds)
 
 
-def _out_of_bounds(decision: Decision) -> str | None:
+def _find_bounds_problem(decision: Decision) -> str | None:
     for what, value, most in (
-        ("uuid", decision.uuid, LONGEST_NAME),
-        ("annotator", decision.annotator, LONGEST_NAME),
-        ("batch", decision.batch, LONGEST_NAME),
-        ("uuid it undoes", decision.undoes, LONGEST_NAME),
-        ("note", decision.note, LONGEST_NOTE),
+        ("uuid", decision.uuid, MAX_NAME_CHARACTERS),
+        ("annotator", decision.annotator, MAX_NAME_CHARACTERS),
+        ("batch", decision.batch, MAX_NAME_CHARACTERS),
+        ("uuid it undoes", decision.undoes, MAX_NAME_CHARACTERS),
+        ("note", decision.note, MAX_NOTE_CHARACTERS),
     ):
         if value is not None and not is_text(value):
             return f"its {what} {value!r} cannot be stored as text"
@@ -100,14 +100,14 @@ def _out_of_bounds(decision: Decision) -> str | None:
     front_id = decision.front_id if isinstance(decision, event_answers.EventAnswer) else None
     ids = (decision.image_id, "an image"), (front_id, "an image"), (decision.class_id, "a class")
     for value, what in (*ids, (decision.run_id, "a run")):
-        if value is not None and not (_is_whole(value) and 1 <= value <= LARGEST_ID):
+        if value is not None and not (_is_integer(value) and 1 <= value <= MAX_ID):
             return f"{value!r} is not the id of {what}"
     if decision.score is not None and not (_is_number(decision.score) and 0 <= decision.score <= 1):
         return f"its score {decision.score!r} is not a probability: it must lie between 0 and 1"
-    return event_answers.problem(decision)
+    return event_answers.find_problem(decision)
 
 
-def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:
+def _find_unknown_value(sql: sqlite_utils.Database, decision: Decision) -> str | None:
     """Return which of the decision's action, source, image, state or class does not exist; None when all do."""
     if decision.action not in ACTIONS:
         return f"{decision.action!r} is not an action; there is: {', '.join(ACTIONS)}"
@@ -121,28 +121,28 @@ def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:
         return f"the source 'aside' is of flags alone, and this is a {decision.action}"
     if decision.action == "comment" and not decision.note.strip():
         return "a comment without text"
-    if decision.action not in OF_A_CELL:
+    if decision.action not in CELL_ACTIONS:
         return None
-    if decision.action == "label" and (not _is_whole(decision.state) or decision.state not in STATE_NAMES):
+    if decision.action == "label" and (not _is_integer(decision.state) or decision.state not in STATE_NAMES):
         return f"{decision.state!r} is not a state; there is: 1 (present), -1 (absent), 0 (unsure)"
     if not sql.execute("SELECT 1 FROM class WHERE id = ?", [decision.class_id]).fetchone():
         return f"there is no class {decision.class_id} in this project"
     return None
 
 
-def _same(sql: sqlite_utils.Database, decision: Decision) -> bool:
+def _is_same_content(sql: sqlite_utils.Database, decision: Decision) -> bool:
     """Return whether the decision stored under this uuid has the same content; score, run and time may differ."""
-    row = sql.execute(f"SELECT {_CONTENT} FROM decision WHERE uuid = ?", [decision.uuid]).fetchone()
-    return row is not None and row == tuple(content(decision).values())
+    row = sql.execute(f"SELECT {_CONTENT_COLUMNS} FROM decision WHERE uuid = ?", [decision.uuid]).fetchone()
+    return row is not None and row == tuple(get_content(decision).values())
 
 
-def content(decision: Decision) -> dict[str, object]:
+def get_content(decision: Decision) -> dict[str, object]:
     """Return the columns of a decision's row that make up its content."""
     label = decision.action == "label"
     return {
         "action": decision.action,
         "image_id": decision.image_id,
-        "class_id": decision.class_id if decision.action in OF_A_CELL else None,
+        "class_id": decision.class_id if decision.action in CELL_ACTIONS else None,
         "state": decision.state if label else None,
         "note": decision.note if decision.action in ("flag", "comment") else "",
         "source": "done" if decision.action == "done" else decision.source,
@@ -151,7 +151,7 @@ def content(decision: Decision) -> dict[str, object]:
     }
 
 
-def _same_undo(sql: sqlite_utils.Database, decision_id: int, undo: Decision) -> bool:
+def _is_same_undo(sql: sqlite_utils.Database, decision_id: int, undo: Decision) -> bool:
     """Return whether the stored row is this undo: same person and target. An undo without effect has no target."""
     action, annotator, target, batch = sql.execute(
         """SELECT u.action, u.annotator, t.uuid, t.batch FROM decision u LEFT JOIN decision t ON t.id = u.undoes
@@ -163,9 +163,9 @@ def _same_undo(sql: sqlite_utils.Database, decision_id: int, undo: Decision) -> 
     return action == "undo" and annotator == undo.annotator and named
 
 
-def _is_whole(value: object) -> TypeGuard[int]:
+def _is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+    return _is_integer(value) or (isinstance(value, float) and math.isfinite(value))

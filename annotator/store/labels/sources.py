@@ -1,21 +1,21 @@
 """Names of decision sources in SQL, built from the table in records.py."""
 
-from annotator.records import sources
+from annotator.records import list_sources
 
 
-def in_sql(**wanted: object) -> str:
+def format_source_list(**wanted: object) -> str:
     """Return the sources with these properties (records.Source) as an SQL list for IN: "('grid', 'audit')"."""
-    return f"({', '.join(repr(name) for name in sources(**wanted))})"
+    return f"({', '.join(repr(name) for name in list_sources(**wanted))})"
 
 
-def counted_view() -> str:
+def build_counted_view() -> str:
     """Return the SQL of the view `counted`: the tallies in which a decision counts until it is taken back.
 
     The view is part of the schema: a new source in records.py needs a schema step that creates the view again.
     """
     kind, scored = (
         "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END",
-        in_sql(scored=True),
+        format_source_list(scored=True),
     )
     return f"""CREATE VIEW counted (decision_id, kind, one, two) AS
 SELECT id, 'annotator', annotator, '' FROM decision WHERE action IN ('label', 'done')
@@ -25,7 +25,7 @@ FROM decision WHERE action != 'undo'
 UNION ALL
 SELECT id, 'hour', CAST(decided_at / 3600 AS INTEGER),
     {kind}
-FROM decision WHERE action != 'undo' AND source NOT IN {in_sql(chosen_by="file")}
+FROM decision WHERE action != 'undo' AND source NOT IN {format_source_list(chosen_by="file")}
 UNION ALL
 SELECT id, 'score', max(0, min(19, CAST(score * 20 AS INTEGER))), state FROM decision
 WHERE action = 'label' AND score IS NOT NULL AND source IN {scored}

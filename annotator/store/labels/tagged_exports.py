@@ -17,14 +17,14 @@ import numpy as np
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import Class
 from annotator.roles import Right
-from annotator.store.database.arrays import replacing, sweep
-from annotator.store.database.database import Database, new_id
-from annotator.store.database.project_identity import make_room
+from annotator.store.database.arrays import remove_unfinished_files, replace_file_atomically
+from annotator.store.database.database import Database, get_inserted_id
+from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.disk.durable import sync_folder
-from annotator.store.disk.processes import part_of
+from annotator.store.disk.processes import build_temporary_path
 
-LONGEST_NAME = 100
-_LENGTH = 8  # bytes at the start of a safetensors file with the length of its header
+MAX_NAME_CHARACTERS = 100
+_HEADER_LENGTH_BYTES = 8  # bytes at the start of a safetensors file with the length of its header
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class TagWriter:
         header = json.dumps(tensors).encode()
         header += b" " * (-len(header) % 8)
         self._file, self._columns, self._row = file, columns, 0
-        file.write(len(header).to_bytes(_LENGTH, "little") + header + image_ids.astype("<i8").tobytes())
-        self._values = _LENGTH + len(header) + begin
+        file.write(len(header).to_bytes(_HEADER_LENGTH_BYTES, "little") + header + image_ids.astype("<i8").tobytes())
+        self._values = _HEADER_LENGTH_BYTES + len(header) + begin
         self._states = self._values + cells
 
     def add(self, values: np.ndarray, states: np.ndarray) -> None:
@@ -86,7 +86,7 @@ class TagWriter:
         self._row += len(values)
 
 
-def all_tags(db: Database) -> list[Tag]:
+def load_tags(db: Database) -> list[Tag]:
     """Return all tags, oldest first."""
     rows = db.rows(
         """SELECT id, name, annotator, tagged_at, last_decision, format, target, choices, card FROM export_tag
@@ -95,7 +95,7 @@ def all_tags(db: Database) -> list[Tag]:
     return [Tag(**row | {"choices": json.loads(row["choices"]), "card": json.loads(row["card"])}) for row in rows]
 
 
-def newest_tag(db: Database) -> int:
+def get_newest_tag_id(db: Database) -> int:
     """Return the id of the newest tag, 0 without tags; tags never change."""
     return db.value("SELECT coalesce(max(id), 0) FROM export_tag")
 
@@ -106,32 +106,36 @@ def find_tag(db: Database, name: str) -> Tag:
     Raises:
         AnnotatorError: No tag has the name; the message suggests similar names.
     """
-    tags = {tag.name: tag for tag in all_tags(db)}
+    tags = {tag.name: tag for tag in load_tags(db)}
     if name not in tags:
         raise AnnotatorError(f"No export is tagged {name!r}. {did_you_mean(name, tags)}")
     return tags[name]
 
 
-def name_problem(db: Database, name: str) -> str:
+def find_name_problem(db: Database, name: str) -> str:
     """Return why an export cannot get this name, as a sentence; "" when it can."""
-    if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        return f"A tag has 1 to {LONGEST_NAME} letters, digits and marks, without blanks around: {name!r} has not."
+    if not name.strip() or name != name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+        return (
+            f"A tag has 1 to {MAX_NAME_CHARACTERS} letters, digits and marks, without blanks around: {name!r} has not."
+        )
     if db.value("SELECT 1 FROM export_tag WHERE name = ?", [name]):
         return f"An export is tagged {name!r} already. A tag never changes: give another name."
     return ""
 
 
 @contextmanager
-def new_cells(db: Database, image_ids: np.ndarray, classes: Sequence[Class]) -> Generator[tuple[TagWriter, Path]]:
+def open_cell_writer(
+    db: Database, image_ids: np.ndarray, classes: Sequence[Class]
+) -> Generator[tuple[TagWriter, Path]]:
     """Yield a writer of cells and the path of its file, which `keep` then moves to the tag. Raises DiskFull."""
-    path = part_of(db.paths.tags / "cells", "new")
-    make_room(path.parent)
-    sweep(path.parent, ".*")
-    with replacing(path, sync=False) as temporary, temporary.open("wb") as file:
+    path = build_temporary_path(db.paths.tags / "cells", "new")
+    make_folder_in_project(path.parent)
+    remove_unfinished_files(path.parent, ".*")
+    with replace_file_atomically(path, sync=False) as temporary, temporary.open("wb") as file:
         yield TagWriter(file, image_ids, classes), path
 
 
-def keep(db: Database, new: Tag, cells: Path) -> Tag:
+def save_tag(db: Database, new: Tag, cells: Path) -> Tag:
     """Store a tag with the file of its cells, and return it with its new id.
 
     Raises:
@@ -139,9 +143,9 @@ def keep(db: Database, new: Tag, cells: Path) -> Tag:
     """
     try:
         with db.writing(right=Right.REVIEW) as sql:
-            if problem := name_problem(db, new.name):
+            if problem := find_name_problem(db, new.name):
                 raise AnnotatorError(problem)
-            tag_id = new_id(
+            tag_id = get_inserted_id(
                 sql.execute(
                     """INSERT INTO export_tag (name, annotator, tagged_at, last_decision, format, target, choices, card)
                     VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -151,7 +155,7 @@ def keep(db: Database, new: Tag, cells: Path) -> Tag:
                     ],
                 )
             )
-            cells.replace(path_of(db, tag_id))  # before the row is committed: a row always has its file
+            cells.replace(get_cells_path(db, tag_id))  # before the row is committed: a row always has its file
             sync_folder(db.paths.tags)
     finally:
         with suppress(OSError):
@@ -159,7 +163,7 @@ def keep(db: Database, new: Tag, cells: Path) -> Tag:
     return find_tag(db, new.name)
 
 
-def path_of(db: Database, tag_id: int) -> Path:
+def get_cells_path(db: Database, tag_id: int) -> Path:
     """Return the path of the file with a tag's cells."""
     return db.paths.tags / f"{tag_id}.safetensors"
 
@@ -172,13 +176,13 @@ def read_cells(path: Path) -> TaggedCells:
     """
     try:
         with path.open("rb") as file:
-            length = int.from_bytes(file.read(_LENGTH), "little")
+            length = int.from_bytes(file.read(_HEADER_LENGTH_BYTES), "little")
             header: dict[str, Any] = json.loads(file.read(length))
         arrays: dict[str, np.ndarray] = {}
         for name, dtype in (("image_ids", "<i8"), ("values", "i1"), ("states", "i1")):
             shape, begin = tuple(header[name]["shape"]), header[name]["data_offsets"][0]
             arrays[name] = (
-                np.memmap(path, dtype, "r", _LENGTH + length + begin, shape)
+                np.memmap(path, dtype, "r", _HEADER_LENGTH_BYTES + length + begin, shape)
                 if all(shape)
                 else np.zeros(shape, np.dtype(dtype))
             )

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from annotator.errors import AnnotatorError
 
-SCHEMES = {
+PACKAGE_BY_SCHEME = {
     "http": "aiohttp",
     "https": "aiohttp",
     "s3": "s3fs",
@@ -28,11 +28,11 @@ SCHEMES = {
 """Scheme -> the package beside fsspec that reads it. Schemes by which an address leads to files of this machine or into
 another address (file, local, memory, github, simplecache::...) are not among them."""
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
-HIDDEN = "***"
-LONGEST_VALUE = 12  # letters of a value in a query that is shown
-_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
-_USER = re.compile(r"//[^/@]*@")
-_SECRET = re.compile(r"sig|token|key|secret|pass|cred|auth|expires|session|policy|^s[a-z]$", re.IGNORECASE)
+REDACTION_MARK = "***"
+MAX_SHOWN_CHARACTERS = 12  # letters of a value in a query that is shown
+_SCHEME_PATTERN = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
+_USER_PATTERN = re.compile(r"//[^/@]*@")
+_SECRET_PATTERN = re.compile(r"sig|token|key|secret|pass|cred|auth|expires|session|policy|^s[a-z]$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +43,7 @@ class Address:
 
     Attributes:
         plain: The address in full, with what may be secret in it.
-        scheme: In small letters, one of SCHEMES.
+        scheme: In small letters, one of PACKAGE_BY_SCHEME.
         redacted: The address as people may see it.
     """
 
@@ -52,8 +52,8 @@ class Address:
     redacted: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "redacted", redacted(self.plain))
-        object.__setattr__(self, "scheme", _checked_scheme(self.plain))
+        object.__setattr__(self, "redacted", redact_address(self.plain))
+        object.__setattr__(self, "scheme", _parse_scheme(self.plain))
 
     @classmethod
     def parse(cls, text: str) -> "Address":
@@ -89,19 +89,21 @@ def parse_location(text: str) -> Address | Path:
 
 def is_address(named: str) -> bool:
     """Return whether a text that a person gave is an address, of whatever scheme."""
-    match = _SCHEME.match(named)
+    match = _SCHEME_PATTERN.match(named)
     return bool(match) and len(match[1]) > 1  # C:\ is a disk
 
 
-def _checked_scheme(named: str) -> str:
+def _parse_scheme(named: str) -> str:
     """Return the scheme of an address. Raises AnnotatorError for a text that is not an allowed address."""
-    shown = redacted(named)
+    shown = redact_address(named)
     if "::" in named:
-        shown = _USER.sub(f"//{HIDDEN}@", shown)  # each address of a chain may have one
+        shown = _USER_PATTERN.sub(f"//{REDACTION_MARK}@", shown)  # each address of a chain may have one
         raise AnnotatorError(f"{shown} chains addresses with '::', which may lead to files of this machine. Name one.")
     scheme = named.split("://", 1)[0].lower()
-    if scheme not in SCHEMES:
-        raise AnnotatorError(f"Addresses of {scheme}:// are not read ({shown}). Read are: {', '.join(SCHEMES)}.")
+    if scheme not in PACKAGE_BY_SCHEME:
+        raise AnnotatorError(
+            f"Addresses of {scheme}:// are not read ({shown}). Read are: {', '.join(PACKAGE_BY_SCHEME)}."
+        )
     try:
         parts = urlsplit(named)
         port_is_good = parts.port is None or parts.port > 0
@@ -112,22 +114,24 @@ def _checked_scheme(named: str) -> str:
     return scheme
 
 
-def redacted(address: str) -> str:
+def redact_address(address: str) -> str:
     """Return the address without user and password, and with possible secrets in its query hidden."""
     try:
         parts = urlsplit(address)
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
-        return _USER.sub(f"//{HIDDEN}@", address.split("?")[0])
-    place = f"{HIDDEN}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
-    kept = "&".join(
-        f"{quote(name)}={HIDDEN if _SECRET.search(name) or len(value) > LONGEST_VALUE else quote(value)}"
-        for name, value in query
-    )
-    return urlunsplit((parts.scheme, place, parts.path, kept, ""))
+        return _USER_PATTERN.sub(f"//{REDACTION_MARK}@", address.split("?")[0])
+    place = f"{REDACTION_MARK}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
+    shown = "&".join(f"{quote(name)}={_format_parameter(name, value)}" for name, value in query)
+    return urlunsplit((parts.scheme, place, parts.path, shown, ""))
 
 
-def without_secrets(text: str, address: Address) -> str:
+def _format_parameter(name: str, value: str) -> str:
+    is_secret = _SECRET_PATTERN.search(name) or len(value) > MAX_SHOWN_CHARACTERS
+    return REDACTION_MARK if is_secret else quote(value)
+
+
+def remove_secrets(text: str, address: Address) -> str:
     """Return a library's message about this address without the secrets that `redacted` hides."""
     text = text.replace(address.plain, address.redacted)
     parts = urlsplit(address.plain)
@@ -135,7 +139,7 @@ def without_secrets(text: str, address: Address) -> str:
     for value in (parts.username, parts.password):
         secrets |= {value, unquote(value)} if value else set()
     for secret in sorted((secret for secret in secrets if secret), key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
+        text = text.replace(secret, REDACTION_MARK)
     return text
 
 
@@ -150,10 +154,10 @@ def check_host(host: str, may_be_own: bool) -> None:
     except (OSError, UnicodeError):
         return  # it cannot be reached either
     for text in found:
-        check_place(host, str(text), may_be_own)
+        check_ip_address(host, str(text), may_be_own)
 
 
-def check_place(host: str, text: str, may_be_own: bool) -> None:
+def check_ip_address(host: str, text: str, may_be_own: bool) -> None:
     """Raise AnnotatorError for one resolved address of a host, by the rules of `check_host`.
 
     Args:
@@ -162,26 +166,26 @@ def check_place(host: str, text: str, may_be_own: bool) -> None:
         may_be_own: Whether it may be one of this machine or its network.
     """
     try:
-        address = _plain(ipaddress.ip_address(text.partition("%")[0]))
+        address = _unwrap_ipv4(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:  # 127.1, 0x7f000001: whoever connects may read it in another way
         raise AnnotatorError(f"{host} leads to {text}, which is no address in full.") from None
     # Not global are also shared addresses, 100.64.0.0/10, as private networks use them.
-    is_own = not address.is_global or address.is_multicast or any(address in network for network in OF_A_SITE)
-    if address.is_link_local or str(address) in METADATA or (is_own and not may_be_own):
+    is_own = not address.is_global or address.is_multicast or any(address in network for network in SITE_NETWORKS)
+    if address.is_link_local or str(address) in METADATA_ADDRESSES or (is_own and not may_be_own):
         raise AnnotatorError(f"{host} is {address}, an address inside of this machine, its network or its cloud.")
 
 
-def _plain(address: IPAddress) -> IPAddress:
+def _unwrap_ipv4(address: IPAddress) -> IPAddress:
     """Return the IPv4 address that an IPv6 one stands for (RFC 4291, 2765, 3056, 6052), else the address itself."""
     if address.version == 4:
         return address
     inner = address.ipv4_mapped or address.sixtofour
-    is_ending = int(address) > 1 and any(address in network for network in ENDING_IN_IPV4)
+    is_ending = int(address) > 1 and any(address in network for network in IPV4_SUFFIX_NETWORKS)
     return inner or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if is_ending else address)
 
 
-METADATA = ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
+METADATA_ADDRESSES = ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
 """Where clouds answer their machines about themselves: of Amazon, Google, Alibaba, Azure and Oracle."""
-ENDING_IN_IPV4 = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
-OF_A_SITE = tuple(map(ipaddress.IPv6Network, ("fec0::/10", "64:ff9b:1::/48")))
+IPV4_SUFFIX_NETWORKS = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+SITE_NETWORKS = tuple(map(ipaddress.IPv6Network, ("fec0::/10", "64:ff9b:1::/48")))
 """Which Python takes for global ones: of sites, as they once were, and translated ones of a network's own."""

@@ -1,7 +1,7 @@
 """File systems of object stores and web servers, read with fsspec: https://filesystem-spec.readthedocs.io.
 
 Credentials are found by each library's own ways (environment, settings files, the machine's role). addresses.py decides
-which addresses are allowed, web.py where a web server may lead.
+which addresses are allowed, web_servers.py where a web server may lead.
 """
 
 import re
@@ -11,22 +11,23 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError
-from annotator.store.locations import web
-from annotator.store.locations.addresses import SCHEMES, Address, check_host, without_secrets
+from annotator.store.locations import web_servers
+from annotator.store.locations.addresses import PACKAGE_BY_SCHEME, Address, check_host, remove_secrets
 
-TRIES = 3
-WAIT_SECONDS = 1  # before the second try, and twice as much before the third
-AGAIN = "Give the same command again to go on."
-_NO_CONNECTION = re.compile("Connect|Disconnect|HTTPClientError")  # names of exceptions of botocore, aiohttp, httpx
+MAX_TRIES = 3
+RETRY_WAIT_SECONDS = 1  # before the second try, and twice as much before the third
+RETRY_ADVICE = "Give the same command again to go on."
+# names of exceptions of botocore, aiohttp, httpx
+_CONNECTION_ERROR_PATTERN = re.compile("Connect|Disconnect|HTTPClientError")
 
 
-def file_system(
+def open_file_system(
     address: Address,
     may_be_own: bool = True,
     *,
     connect: float = 0,
     read: float = 0,
-    tries: int = TRIES,
+    tries: int = MAX_TRIES,
     connections: int = 0,
 ) -> Any:
     """Return the file system of an address, for this address only.
@@ -44,29 +45,30 @@ def file_system(
     """
     scheme = address.scheme
     try:
-        fsspec, module = import_module("fsspec"), import_module(SCHEMES[scheme])
+        fsspec, module = import_module("fsspec"), import_module(PACKAGE_BY_SCHEME[scheme])
     except ImportError as error:
         raise AnnotatorError(
-            f"{scheme}:// needs the package {SCHEMES[scheme]}. Install it with: pip install "
-            f"'multilabel-annotator[cloud]' {SCHEMES[scheme]}"
+            f"{scheme}:// needs the package {PACKAGE_BY_SCHEME[scheme]}. Install it with: pip install "
+            f"'multilabel-annotator[cloud]' {PACKAGE_BY_SCHEME[scheme]}"
         ) from error
     options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
     if address.is_web:
         check_host(address.host, may_be_own)
-        may_be_own = may_be_own and web.is_own(address.host)  # a host outside of this network must not lead into it
-        client = web.client(module, address.host, may_be_own)
+        # a host outside of this network must not lead into it
+        may_be_own = may_be_own and web_servers.is_own_host(address.host)
+        client = web_servers.build_client_factory(module, address.host, may_be_own)
         return fsspec.filesystem(scheme, get_client=client, **options)
     if "@" in urlsplit(address.plain).netloc and not scheme.startswith(("az", "abfs")):
         raise AnnotatorError(f"{address}: keys belong into the environment or your settings, not into addresses.")
     if address.is_s3:
-        times: dict[str, Any] = {"connect_timeout": connect or web.CONNECT_SECONDS}
-        times |= {"read_timeout": read or web.READ_SECONDS, "retries": {"max_attempts": tries}}
+        times: dict[str, Any] = {"connect_timeout": connect or web_servers.CONNECT_TIMEOUT_SECONDS}
+        times |= {"read_timeout": read or web_servers.READ_TIMEOUT_SECONDS, "retries": {"max_attempts": tries}}
         times |= {"max_pool_connections": connections} if connections else {}
-        return fsspec.filesystem("s3", anon=not _has_keys(), config_kwargs=times, **options)
+        return fsspec.filesystem("s3", anon=not _has_s3_keys(), config_kwargs=times, **options)
     return fsspec.filesystem(scheme, **options)
 
 
-def _has_keys() -> bool:
+def _has_s3_keys() -> bool:
     """Return whether there are keys for S3 on this machine; public buckets need none."""
     return import_module("botocore.session").get_session().get_credentials() is not None
 
@@ -76,20 +78,20 @@ def call_with_retry(call: Any, *values: Any, **options: Any) -> Any:
 
     Raises the exception of the last try, or at once one that no retry can change, such as a missing file.
     """
-    for attempt in range(1, TRIES + 1):
+    for attempt in range(1, MAX_TRIES + 1):
         try:
             return call(*values, **options)
         except Exception as error:
-            cause = first_cause(error)
-            status = _status(cause)
+            cause = find_first_cause(error)
+            status = _get_status(cause)
             is_final = isinstance(cause, (FileNotFoundError, PermissionError, AnnotatorError))
-            if attempt == TRIES or is_final or (400 <= status < 500 and status != 429):
+            if attempt == MAX_TRIES or is_final or (400 <= status < 500 and status != 429):
                 raise
-            time.sleep(attempt * WAIT_SECONDS)
+            time.sleep(attempt * RETRY_WAIT_SECONDS)
     raise AssertionError("not reached")
 
 
-def first_cause(error: BaseException) -> BaseException:
+def find_first_cause(error: BaseException) -> BaseException:
     """Return the original error behind an exception: fsspec turns many errors of web servers into "file not found"."""
     chain = [error]
     while chain[-1].__cause__ is not None:
@@ -100,7 +102,7 @@ def first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def failed(address: Address, error: BaseException, again: str = AGAIN) -> AnnotatorError:
+def build_read_error(address: Address, error: BaseException, again: str = RETRY_ADVICE) -> AnnotatorError:
     """Return the error for a person: which address, what happened, what to do; never a secret.
 
     Args:
@@ -108,22 +110,22 @@ def failed(address: Address, error: BaseException, again: str = AGAIN) -> Annota
         error: What was raised while it was read.
         again: How to try again.
     """
-    error = first_cause(error)
+    error = find_first_cause(error)
     if isinstance(error, AnnotatorError):
-        return AnnotatorError(without_secrets(str(error), address))
-    kind, text = type(error).__name__, " ".join(without_secrets(str(error), address).split()).rstrip(".")
+        return AnnotatorError(remove_secrets(str(error), address))
+    kind, text = type(error).__name__, " ".join(remove_secrets(str(error), address).split()).rstrip(".")
     if is_missing(error):
         advice = "There is nothing of this name. Is the bucket and the path spelled right?"
     elif is_refused(error):
         advice = "Access is refused. Are the keys in the environment those of this bucket, and may they list it?"
     elif is_timeout(error):
-        advice = f"There was no answer within {web.READ_SECONDS} seconds. {again}"
+        advice = f"There was no answer within {web_servers.READ_TIMEOUT_SECONDS} seconds. {again}"
     else:
         advice = f"Is the network there, and the address right? {again}"
     return AnnotatorError(f"{address} cannot be read ({kind}{': ' if text else ''}{text}). {advice}")
 
 
-def _status(error: BaseException) -> int:
+def _get_status(error: BaseException) -> int:
     """Return the HTTP status in an exception (aiohttp, httpx); 0 where there is none."""
     status: object = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
     return status if isinstance(status, int) else 0
@@ -131,10 +133,10 @@ def _status(error: BaseException) -> int:
 
 def is_missing(error: BaseException) -> bool:
     """Return whether an error says that there is no file of this name."""
-    return isinstance(error, FileNotFoundError) or _status(error) == 404
+    return isinstance(error, FileNotFoundError) or _get_status(error) == 404
 
 
-def is_without_bucket(error: BaseException) -> bool:
+def is_bucket_missing(error: BaseException) -> bool:
     """Return whether an error says that S3 does not have the bucket."""
     answer: Any = getattr(error.__cause__, "response", None) or {}
     return hasattr(answer, "get") and answer.get("Error", {}).get("Code") == "NoSuchBucket"
@@ -142,12 +144,14 @@ def is_without_bucket(error: BaseException) -> bool:
 
 def is_refused(error: BaseException) -> bool:
     """Return whether an error says that access is refused."""
-    return isinstance(error, PermissionError) or _status(error) in (401, 403) or "Credentials" in type(error).__name__
+    return (
+        isinstance(error, PermissionError) or _get_status(error) in (401, 403) or "Credentials" in type(error).__name__
+    )
 
 
 def is_unreachable(error: BaseException) -> bool:
     """Return whether an error says that the server has not answered: a timeout, or no connection."""
-    return is_timeout(error) or bool(_NO_CONNECTION.search(type(error).__name__))
+    return is_timeout(error) or bool(_CONNECTION_ERROR_PATTERN.search(type(error).__name__))
 
 
 def is_timeout(error: BaseException) -> bool:

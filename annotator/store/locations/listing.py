@@ -9,17 +9,17 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from annotator.errors import AnnotatorError, NoAnswer
-from annotator.store.locations.addresses import Address, redacted
+from annotator.errors import AnnotatorError, StorageTimeout
+from annotator.store.locations.addresses import Address, redact_address
 from annotator.store.locations.file_systems import call_with_retry
 
-AT_A_TIME = 8  # heads of a web server
-PAGE = 1000  # entries that are in memory
-DEEPEST = 30  # folders
-MOST_PAGES = 100_000  # of links, of a web server
+HEAD_THREADS = 8  # heads of a web server
+PAGE_ENTRIES = 1000  # entries that are in memory
+MAX_FOLDER_DEPTH = 30  # folders
+MAX_LINK_PAGES = 100_000  # of links, of a web server
 
 
-class Remote(NamedTuple):
+class RemoteFile(NamedTuple):
     """One file of an address.
 
     Attributes:
@@ -41,7 +41,9 @@ class Remote(NamedTuple):
     sha256: str = ""
 
 
-def listed(files: Any, address: Address, is_file: Callable[[str], bool], after: str = "") -> Iterator[Remote]:
+def list_remote_files(
+    files: Any, address: Address, is_file: Callable[[str], bool], after: str = ""
+) -> Iterator[RemoteFile]:
     """Yield every file below the address, or the one file that the address names.
 
     Args:
@@ -51,11 +53,11 @@ def listed(files: Any, address: Address, is_file: Callable[[str], bool], after: 
         after: S3: only names after this one, in the order of their bytes.
     """
     if address.is_web:
-        return _pages(files, address.plain, is_file)
+        return _crawl_pages(files, address.plain, is_file)
     base = files._strip_protocol(address.plain).rstrip("/")
     if "/" in base and is_file(base):
-        return iter([of_info(files.info(base), PurePosixPath(base).name)])
-    return _keys(files, base, after) if is_sorted(address) else _walked(files, base)
+        return iter([to_remote_file(files.info(base), PurePosixPath(base).name)])
+    return _list_s3_keys(files, base, after) if is_sorted(address) else _walk_folders(files, base)
 
 
 def is_sorted(address: Address) -> bool:
@@ -63,32 +65,34 @@ def is_sorted(address: Address) -> bool:
     return address.is_s3
 
 
-def _keys(files: Any, base: str, after: str) -> Iterator[Remote]:
-    """Yield the files of S3, from pages of PAGE keys."""
+def _list_s3_keys(files: Any, base: str, after: str) -> Iterator[RemoteFile]:
+    """Yield the files of S3, from pages of PAGE_ENTRIES keys."""
     bucket, _, prefix = base.partition("/")
     prefix = f"{prefix}/" if prefix else ""
     start = {"StartAfter": prefix + after} if after else {}
     last = after
     while True:
-        page = call_with_retry(files.call_s3, "list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **start)
+        page = call_with_retry(
+            files.call_s3, "list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE_ENTRIES, **start
+        )
         rows = [row for row in page.get("Contents", ()) if row["Key"].startswith(prefix)]
         for row in rows:
             if not row["Key"].endswith("/"):
                 facts = {"name": f"{bucket}/{row['Key']}", "size": row.get("Size"), "ETag": row.get("ETag")}
                 facts |= {"LastModified": row.get("LastModified")}
-                found = of_info(facts, row["Key"][len(prefix) :])
+                found = to_remote_file(facts, row["Key"][len(prefix) :])
                 yield found._replace(has_sha256="SHA256" in row.get("ChecksumAlgorithm", ()))
         token = page.get("NextContinuationToken")
         if not page.get("IsTruncated"):
             return
         # A server that does not go on by name would be listed without end.
         if not token or token == start.get("ContinuationToken") or (rows and rows[-1]["Key"][len(prefix) :] == last):
-            raise NoAnswer(f"s3://{base} ends its listing after {last or 'nothing'} and says that there is more.")
+            raise StorageTimeout(f"s3://{base} ends its listing after {last or 'nothing'} and says that there is more.")
         last = rows[-1]["Key"][len(prefix) :] if rows else last
         start = {"ContinuationToken": token}
 
 
-def _walked(files: Any, base: str) -> Iterator[Remote]:
+def _walk_folders(files: Any, base: str) -> Iterator[RemoteFile]:
     """Yield the files folder by folder; one folder is in memory at a time."""
     files.invalidate_cache()  # some libraries keep what they have listed whatever they are told
     waiting = [base]
@@ -98,35 +102,35 @@ def _walked(files: Any, base: str) -> Iterator[Remote]:
             if not path.startswith(f"{base}/"):
                 continue
             if facts.get("type") == "directory":
-                if path.count("/") - base.count("/") <= DEEPEST:
+                if path.count("/") - base.count("/") <= MAX_FOLDER_DEPTH:
                     waiting.append(path)
             else:
-                yield of_info(facts, path[len(base) + 1 :])
+                yield to_remote_file(facts, path[len(base) + 1 :])
 
 
-def _pages(files: Any, named: str, is_file: Callable[[str], bool]) -> Iterator[Remote]:
+def _crawl_pages(files: Any, named: str, is_file: Callable[[str], bool]) -> Iterator[RemoteFile]:
     """Yield the files that index pages of a web server link to, by links that lead deeper, with the head of each."""
     base = urlsplit(named)._replace(query="", fragment="").geturl()
     if is_file(base):
-        yield of_info(files.info(named) | {"name": named}, unquote(PurePosixPath(urlsplit(base).path).name))
+        yield to_remote_file(files.info(named) | {"name": named}, unquote(PurePosixPath(urlsplit(base).path).name))
         return
     base = base.rstrip("/") + "/"
     waiting, seen = [base], {base}
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
+    with ThreadPoolExecutor(HEAD_THREADS) as pool:
         while waiting:
             page = waiting.pop()
             links = [link for link in files.ls(page, detail=False) if _leads_deeper(link, base)]
             for link in links:
-                if link.endswith("/") and link not in seen and link.count("/") - base.count("/") <= DEEPEST:
+                if link.endswith("/") and link not in seen and link.count("/") - base.count("/") <= MAX_FOLDER_DEPTH:
                     seen.add(link)
                     waiting.append(link)
-                if len(seen) > MOST_PAGES:
-                    raise AnnotatorError(f"{redacted(base)} has more than {MOST_PAGES:,} pages of links.")
+                if len(seen) > MAX_LINK_PAGES:
+                    raise AnnotatorError(f"{redact_address(base)} has more than {MAX_LINK_PAGES:,} pages of links.")
             found = sorted({link for link in links if is_file(unquote(link[len(base) :]))})
-            for start in range(0, len(found), PAGE):
-                some = found[start : start + PAGE]
+            for start in range(0, len(found), PAGE_ENTRIES):
+                some = found[start : start + PAGE_ENTRIES]
                 for link, facts in zip(some, pool.map(partial(call_with_retry, files.info), some), strict=True):
-                    yield of_info(facts | {"name": link}, unquote(link[len(base) :]))
+                    yield to_remote_file(facts | {"name": link}, unquote(link[len(base) :]))
 
 
 def _leads_deeper(link: str, base: str) -> bool:
@@ -136,7 +140,7 @@ def _leads_deeper(link: str, base: str) -> bool:
     )
 
 
-def of_info(facts: dict[str, Any], name: str) -> Remote:
+def to_remote_file(facts: dict[str, Any], name: str) -> RemoteFile:
     """Return a file by the facts that its file system gives."""
     size = facts.get("size")
     versions = ("ETag", "etag", "Content-MD5", "md5Hash", "blob_id", "xet_hash")
@@ -148,4 +152,4 @@ def of_info(facts: dict[str, Any], name: str) -> Remote:
     modified = int(changed.astimezone(UTC).timestamp() * 1e9) if isinstance(changed, datetime) else 0
     sha256 = str(getattr(facts.get("lfs"), "sha256", ""))  # Hugging Face: of all but small files
     sha256 = sha256 if re.fullmatch("[0-9a-f]{64}", sha256) else ""
-    return Remote(facts["name"], name, -1 if size is None else int(size), stamp, modified, sha256=sha256)
+    return RemoteFile(facts["name"], name, -1 if size is None else int(size), stamp, modified, sha256=sha256)

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from annotator.errors import AnnotatorError
 from annotator.store.locations.addresses import Address
-from annotator.store.locations.objects import is_remote, objects_at
-from annotator.store.pictures.files import FileState, open_checked, unescaped
+from annotator.store.locations.remote_files import get_remote_files, is_remote
+from annotator.store.pictures.files import FileState, open_checked, unescape_path
 
-AT_A_TIME = 32  # files read ahead
+READ_AHEAD_FILES = 32  # files read ahead
 
 
 class Location(NamedTuple):
@@ -46,13 +46,13 @@ class Location(NamedTuple):
         return Address.parse(self.folder)
 
 
-Source = Path | Location
+ImageSource = Path | Location
 """A file that was checked, or one that is checked when it is read."""
-Reading = Callable[[], Path | io.BytesIO]
+PendingRead = Callable[[], Path | io.BytesIO]
 """Gives what the decoder reads, and waits for it."""
 
 
-def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
+def open_source(source: ImageSource, *, patient: bool = False) -> Path | io.BytesIO:
     """Return what the decoder reads: a path, or the content that was read at an address, which is not stored.
 
     Args:
@@ -60,38 +60,38 @@ def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
         patient: Nobody waits for it: longer without an answer, and several tries.
 
     Raises:
-        AnnotatorError: The file is gone or holds something else; NoAnswer where it cannot be read now.
+        AnnotatorError: The file is gone or holds something else; StorageTimeout where it cannot be read now.
     """
     if isinstance(source, Path):
         return source
     if source.is_remote:
-        return io.BytesIO(read(source, patient=patient))
-    return open_checked(Path(unescaped(source.folder)), source.path, source.state, source.sha256)[0]
+        return io.BytesIO(read_remote_file(source, patient=patient))
+    return open_checked(Path(unescape_path(source.folder)), source.path, source.state, source.sha256)[0]
 
 
-def reading(source: Source) -> Reading:
+def start_reading(source: ImageSource) -> PendingRead:
     """Begin to read a source at an address in a thread, for callers that read several; return a call that waits for it.
 
     For a path nothing is begun. The returned call raises as `open_source` does.
     """
     if isinstance(source, Path):
         return lambda: source
-    return ahead(partial(open_source, source, patient=True))
+    return submit_read(partial(open_source, source, patient=True))
 
 
-def ahead(read: Reading) -> Reading:
+def submit_read(read: PendingRead) -> PendingRead:
     """Begin `read` in one of the threads for addresses; return a call that waits for its result or error."""
-    return _readers().submit(read).result
+    return _get_reader_pool().submit(read).result
 
 
 @cache
-def _readers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(AT_A_TIME, "address")
+def _get_reader_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(READ_AHEAD_FILES, "address")
 
 
-def read(location: Location, *, patient: bool = False) -> bytes:
+def read_remote_file(location: Location, *, patient: bool = False) -> bytes:
     """Return the content of a file at an address, checked by its sha256. Raises as `open_source` does."""
-    content = objects_at(location.address).read(location.path, location.state.bytes, patient=patient)
+    content = get_remote_files(location.address).read(location.path, location.state.bytes, patient=patient)
     if hashlib.sha256(content).hexdigest() != location.sha256:
         raise AnnotatorError(
             f"its file holds another picture now: {location.folder}/{location.path} has changed since it was "

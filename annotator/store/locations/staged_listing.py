@@ -1,7 +1,7 @@
 """The file names at an address, in a temporary SQLite file of the project while they are registered.
 
 Memory never holds all names. Each page of names is one transaction, so a killed listing continues after the last page
-where the store lists by name. A registration that was killed later does not list again for KEPT_SECONDS, after which
+where the store lists by name. A registration that was killed later does not list again for MAX_AGE_SECONDS, after which
 the listing is too old.
 """
 
@@ -21,26 +21,26 @@ from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, DiskFull
 from annotator.records import BadFile
-from annotator.store.disk.private import OTHERS
-from annotator.store.locations.listing import Remote
-from annotator.store.pictures.files import LARGEST, FileState, escaped
-from annotator.store.pictures.kinds import looks_like_image
-from annotator.store.pictures.left_out import LeftOut
-from annotator.store.pictures.leftovers import leftover_of
+from annotator.store.disk.file_permissions import OTHERS_PERMISSIONS
+from annotator.store.locations.listing import RemoteFile
+from annotator.store.pictures.files import MAX_SQLITE_INTEGER, FileState, escape_path
+from annotator.store.pictures.leftovers import find_leftover_part
+from annotator.store.pictures.picture_kinds import looks_like_image
+from annotator.store.pictures.skipped_files import SkippedFiles
 
-PREFIX, SUFFIX, LOCK = "listing-", ".db", ".lock"
-AT_ONCE = 5000  # names in one transaction
-KEPT_SECONDS = 24 * 3600.0
-CACHE_KB = 32_000
+LISTING_PREFIX, LISTING_SUFFIX, LOCK_SUFFIX = "listing-", ".db", ".lock"
+NAMES_PER_TRANSACTION = 5000  # names in one transaction
+MAX_AGE_SECONDS = 24 * 3600.0
+LISTING_CACHE_KB = 32_000
 
-_TABLES = """
+_SCHEMA_SQL = """
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS listed (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL, modified_ns INTEGER NOT NULL,
     stamp TEXT NOT NULL, has_sha256 INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
 """
 
 
-class Listed(NamedTuple):
+class ListedFile(NamedTuple):
     """One listed file that is new or has changed.
 
     Attributes:
@@ -66,39 +66,39 @@ class StagedListing:
     """
 
     def __init__(self, file: Path):
-        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o777 & ~OTHERS))
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o777 & ~OTHERS_PERMISSIONS))
         self.file = file
         self._sql = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"cache_size = -{CACHE_KB}"):
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"cache_size = -{LISTING_CACHE_KB}"):
             self._sql.execute(f"PRAGMA {pragma}").fetchall()
-        self._sql.executescript(_TABLES)
+        self._sql.executescript(_SCHEMA_SQL)
         self.resumed_from: float | None = None
-        if time.time() - float(self._fact("begun") or 0) > KEPT_SECONDS:
+        if time.time() - float(self._get_fact("begun") or 0) > MAX_AGE_SECONDS:
             self._sql.executescript("DELETE FROM listed; DELETE FROM fact;")
-            self._keep("begun", time.time())
+            self._set_fact("begun", time.time())
         elif self.is_complete or self.last_listed_name:
-            self.resumed_from = float(self._fact("begun"))
+            self.resumed_from = float(self._get_fact("begun"))
 
     @property
     def is_complete(self) -> bool:
         """Return whether all names below the address are stored."""
-        return bool(self._fact("complete"))
+        return bool(self._get_fact("complete"))
 
     @property
     def last_listed_name(self) -> str:
         """Return the last name of the pages that are stored; "" for none."""
-        return str(self._fact("after") or "")
+        return str(self._get_fact("after") or "")
 
     @property
     def passed_over(self) -> int:
         """Return the number of files that are no images by their names."""
-        return int(self._fact("passed_over") or 0)
+        return int(self._get_fact("passed_over") or 0)
 
     @property
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> SkippedFiles:
         """Return the files that are left out by their names: leftovers, and pictures that are not read."""
-        leftovers, unread = json.loads(self._fact("left_out") or "[{}, {}]")
-        return LeftOut(leftovers, unread)
+        leftovers, unread = json.loads(self._get_fact("left_out") or "[{}, {}]")
+        return SkippedFiles(leftovers, unread)
 
     def count(self) -> int:
         """Return the number of stored names."""
@@ -106,11 +106,11 @@ class StagedListing:
 
     def add(
         self,
-        remotes: Iterable[Remote],
+        remotes: Iterable[RemoteFile],
         progress: Callable[[int], None] | None = None,
         known: Collection[str] = (),
     ) -> None:
-        """Store the names of all files that remain to be listed, AT_ONCE in a transaction.
+        """Store the names of all files that remain to be listed, NAMES_PER_TRANSACTION in a transaction.
 
         Args:
             remotes: Of a store that lists by name, the files after `after`; else all.
@@ -118,26 +118,26 @@ class StagedListing:
             known: Registered files, escaped: those are stored though they may be leftovers.
         """
         rest, count, left_out = iter(remotes), self.count(), self.left_out
-        while batch := list(islice(rest, AT_ONCE)):
-            images, others = _parted(batch, known)
-            passed = sum(not left_out.meet(remote.name) for remote in others)
+        while batch := list(islice(rest, NAMES_PER_TRANSACTION)):
+            images, others = _split_images(batch, known)
+            passed = sum(not left_out.count_if_skipped(remote.name) for remote in others)
             self._sql.execute("BEGIN")
-            self._sql.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)", map(_row, images))
-            self._keep("after", batch[-1].name)
-            self._keep("passed_over", self.passed_over + passed)
-            self._keep("left_out", json.dumps([left_out.leftovers, left_out.unread]))
+            self._sql.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)", map(_to_row, images))
+            self._set_fact("after", batch[-1].name)
+            self._set_fact("passed_over", self.passed_over + passed)
+            self._set_fact("left_out", json.dumps([left_out.leftovers, left_out.unread]))
             self._sql.execute("COMMIT")
             count += len(images)
             if progress:
                 progress(count)
-        self._keep("complete", 1)
+        self._set_fact("complete", 1)
 
     @contextmanager
-    def attached(self, sql: sqlite_utils.Database) -> Generator[None]:
+    def attach(self, sql: sqlite_utils.Database) -> Generator[None]:
         """Attach this file as `listing` to a connection to the project, for the block."""
         sql.conn.execute("ATTACH ? AS listing", [str(self.file)])
         try:
-            sql.conn.execute(f"PRAGMA listing.cache_size = -{CACHE_KB}")
+            sql.conn.execute(f"PRAGMA listing.cache_size = -{LISTING_CACHE_KB}")
             yield
         finally:
             sql.conn.execute("DETACH listing")
@@ -146,21 +146,21 @@ class StagedListing:
         """Close the file."""
         self._sql.close()
 
-    def _fact(self, name: str) -> Any:
+    def _get_fact(self, name: str) -> Any:
         row = self._sql.execute("SELECT value FROM fact WHERE name = ?", [name]).fetchone()
         return row[0] if row else None
 
-    def _keep(self, name: str, value: object) -> None:
+    def _set_fact(self, name: str, value: object) -> None:
         self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])
 
 
-def is_listing(name: str) -> bool:
+def is_listing_file(name: str) -> bool:
     """Return whether a file in a project's folder belongs to a registration that runs or was killed."""
-    return name.startswith(PREFIX)
+    return name.startswith(LISTING_PREFIX)
 
 
 @contextmanager
-def opened(project: Path, address: str) -> Generator[StagedListing]:
+def open_listing(project: Path, address: str) -> Generator[StagedListing]:
     """Open the listing of an address, new or continued, locked for the block.
 
     It is removed when the block ends without an exception, and when it holds no names.
@@ -169,36 +169,36 @@ def opened(project: Path, address: str) -> Generator[StagedListing]:
         AlreadyRunning: Another process registers the same address.
         DiskFull: The file cannot be written.
     """
-    file = project / f"{PREFIX}{hashlib.sha256(address.encode()).hexdigest()[:16]}{SUFFIX}"
-    lock = FileLock(file.with_suffix(LOCK), mode=0o600)
+    file = project / f"{LISTING_PREFIX}{hashlib.sha256(address.encode()).hexdigest()[:16]}{LISTING_SUFFIX}"
+    lock = FileLock(file.with_suffix(LOCK_SUFFIX), mode=0o600)
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise AlreadyRunning(f"Another process registers {address} right now. Wait until it has ended.") from error
     except OSError as error:
-        raise _unwritable(file, error) from error
+        raise _to_disk_full(file, error) from error
     try:
         try:
             staged = StagedListing(file)
         except sqlite3.DatabaseError:  # damaged by a power cut
-            _remove(file)
+            _remove_listing(file)
             staged = StagedListing(file)
         try:
             yield staged
             staged.close()
-            _remove(file)
+            _remove_listing(file)
         except sqlite3.OperationalError as error:
             staged.close()
-            raise _unwritable(file, error) from error
+            raise _to_disk_full(file, error) from error
         except sqlite3.DatabaseError as error:  # damaged: the next attempt begins anew
             staged.close()
-            _remove(file)
-            raise _unwritable(file, error) from error
+            _remove_listing(file)
+            raise _to_disk_full(file, error) from error
         except BaseException:
             is_empty = not staged.count()
             staged.close()
             if is_empty:
-                _remove(file)
+                _remove_listing(file)
             raise
     finally:
         lock.release()
@@ -206,14 +206,14 @@ def opened(project: Path, address: str) -> Generator[StagedListing]:
             Path(lock.lock_file).unlink(missing_ok=True)
 
 
-def _unwritable(file: Path, error: Exception) -> DiskFull:
+def _to_disk_full(file: Path, error: Exception) -> DiskFull:
     return DiskFull(
         f"{file} could not be written: {error}. What was registered stays.\n"
         "    Is the disk full, or the project folder write-protected? Free some space, and give the same command again."
     )
 
 
-def changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> Iterator[list[Listed]]:
+def iterate_changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> Iterator[list[ListedFile]]:
     """Yield the names that are not registered in the state in which they were listed, `at_once` at a time, by name.
 
     Call it inside of `attached`.
@@ -233,7 +233,7 @@ def changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> Iterato
         if not rows:
             return
         after = rows[-1][0]
-        yield [Listed(row[0], FileState(*row[1:4]), bool(row[4]), *row[5:]) for row in rows]
+        yield [ListedFile(row[0], FileState(*row[1:4]), bool(row[4]), *row[5:]) for row in rows]
 
 
 def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
@@ -245,7 +245,7 @@ def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
     ).fetchone()[0]
 
 
-def still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
+def load_still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
     """Return the files that were kept out and are listed in the same state as then; inside of `attached`."""
     rows = sql.execute(
         """SELECT f.path, f.reason FROM main.file f JOIN listing.listed l ON l.path = f.path
@@ -257,7 +257,7 @@ def still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
     return [BadFile(*row) for row in rows.fetchall()]
 
 
-def unlisted_files(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
+def find_unlisted_files(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
     """Return up to `at_once` registered files that are not listed any more; inside of `attached`."""
     rows = sql.execute(
         """SELECT f.path FROM main.file f WHERE f.folder_id = ?
@@ -267,31 +267,34 @@ def unlisted_files(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> 
     return [row[0] for row in rows.fetchall()]
 
 
-def is_no_path(name: str) -> bool:
+def is_invalid_path(name: str) -> bool:
     """Return whether a key cannot be the path of a file below a folder, so that exports would write elsewhere."""
     return bool({"", ".", ".."} & set(name.split("/"))) or "\0" in name
 
 
-def _parted(batch: Iterable[Remote], known: Collection[str]) -> tuple[list[Remote], list[Remote]]:
-    images: list[Remote] = []
-    others: list[Remote] = []
+def _split_images(batch: Iterable[RemoteFile], known: Collection[str]) -> tuple[list[RemoteFile], list[RemoteFile]]:
+    images: list[RemoteFile] = []
+    others: list[RemoteFile] = []
     for remote in batch:
-        (images if _is_wanted(remote.name, known) else others).append(remote)
+        (images if _is_wanted_image(remote.name, known) else others).append(remote)
     return images, others
 
 
-def _is_wanted(name: str, known: Collection[str]) -> bool:
-    if leftover_of(name):
-        return escaped(name) in known
+def _is_wanted_image(name: str, known: Collection[str]) -> bool:
+    if find_leftover_part(name):
+        return escape_path(name) in known
     is_hidden = any(part.startswith(".") for part in name.split("/") if part not in (".", ".."))
     return looks_like_image(name) and "\0" not in name and not is_hidden
 
 
-def _row(remote: Remote) -> tuple[object, ...]:
-    size, modified = min(remote.size, LARGEST), max(-LARGEST, min(remote.modified_ns, LARGEST))
-    return escaped(remote.name), size, modified, remote.stamp, remote.has_sha256, remote.sha256
+def _to_row(remote: RemoteFile) -> tuple[object, ...]:
+    size, modified = (
+        min(remote.size, MAX_SQLITE_INTEGER),
+        max(-MAX_SQLITE_INTEGER, min(remote.modified_ns, MAX_SQLITE_INTEGER)),
+    )
+    return escape_path(remote.name), size, modified, remote.stamp, remote.has_sha256, remote.sha256
 
 
-def _remove(file: Path) -> None:
+def _remove_listing(file: Path) -> None:
     for path in (file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")):
         path.unlink(missing_ok=True)

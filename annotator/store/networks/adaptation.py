@@ -4,7 +4,8 @@ Three settings. `adapting` is the state of the process that is at work, with hea
 `adapting_wanted` is what people ask for: the worker starts the process for "run" and "estimate", again after a kill,
 and the process ends for "pause". `adapting_result` is the result of the last one and stays until the next one begins.
 
-Once the project has twice as many answers as the last time, the advice is to adapt again (`reason_to_adapt`). It is
+Once the project has twice as many answers as the last time, the advice is to adapt again (`find_reason_to_readapt`).
+It is
 only shown, and followed by the worker where somebody has asked for that (setting `adapting_again`). An automatic start
 is stored with the number of answers at that moment, so that one that fails is not started again at once.
 """
@@ -17,21 +18,21 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, cast
 
 from annotator.errors import AlreadyRunning
-from annotator.shares import counted
+from annotator.humanize import format_count
 from annotator.store.database.database import Database
-from annotator.store.disk.processes import has_ended, this_process
-from annotator.store.labels import counts as overview
-from annotator.store.networks import adapted
+from annotator.store.disk.processes import get_process_name, has_claimant_ended
+from annotator.store.labels import project_counts
+from annotator.store.networks import adapted_networks
 
-AUTOMATIC, STARTED_AT = "adapting_again", "adapting_again_started_at"
-TIMES = 2  # the answers of the last time
-KEY, WANTED, RESULT = "adapting", "adapting_wanted", "adapting_result"
-SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
-Wanted = Literal["run", "estimate", "pause", ""]
+AUTOMATIC_SETTING, STARTED_AT_SETTING = "adapting_again", "adapting_again_started_at"
+ANSWER_GROWTH_FACTOR = 2  # the answers of the last time
+STATE_SETTING, REQUEST_SETTING, RESULT_SETTING = "adapting", "adapting_wanted", "adapting_result"
+CLAIM_TIMEOUT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
+AdaptationRequest = Literal["run", "estimate", "pause", ""]
 
 
 @dataclass(frozen=True)
-class Adapting:
+class AdaptationState:
     """The state of a process that adapts a project's network.
 
     Attributes:
@@ -54,70 +55,70 @@ class Adapting:
     process: str = ""
 
 
-def claim(db: Database, on: str) -> Adapting:
+def claim(db: Database, on: str) -> AdaptationState:
     """Claim the adapting of this project's network. Raises AlreadyRunning when another process has it."""
     seconds = time.time()
-    mine = Adapting(on, os.getpid(), socket.gethostname(), seconds, seconds, process=this_process())
+    mine = AdaptationState(on, os.getpid(), socket.gethostname(), seconds, seconds, process=get_process_name())
     with db.writing():
-        other = running(db)
+        other = get_running(db)
         if other is not None:
             raise AlreadyRunning(
                 f"The network of {db.paths.project} is being adapted already, by process {other.pid} of {other.host} "
                 f"({other.doing}).\n    Wait for it, or end that process: the next one goes on from its last epoch."
             )
-        db.set_setting(KEY, asdict(mine))
+        db.set_setting(STATE_SETTING, asdict(mine))
     return mine
 
 
-def report(db: Database, state: Adapting) -> None:
+def report(db: Database, state: AdaptationState) -> None:
     """Store the state of this process, as a heartbeat."""
     with db.writing(durable=False) as sql:
         sql.execute(
             "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            [KEY, json.dumps(asdict(state))],
+            [STATE_SETTING, json.dumps(asdict(state))],
         )
 
 
 def release(db: Database) -> None:
     """End this process's claim; the claim of another process stays."""
     with db.writing():
-        state = _read(db)
+        state = _read_state(db)
         if state is not None and (state.pid, state.host) == (os.getpid(), socket.gethostname()):
-            db.set_setting(KEY, None)
+            db.set_setting(STATE_SETTING, None)
 
 
-def running(db: Database) -> Adapting | None:
+def get_running(db: Database) -> AdaptationState | None:
     """Return the state of the process that adapts the project's network now; None without one."""
-    state = _read(db)
+    state = _read_state(db)
     if state is None:
         return None
-    return None if has_ended(state, SILENT_SECONDS) else state
+    return None if has_claimant_ended(state, CLAIM_TIMEOUT_SECONDS) else state
 
 
-def wanted(db: Database) -> Wanted:
+def get_request(db: Database) -> AdaptationRequest:
     """Return what people last asked for: "run", "estimate" or "pause"; "" for nothing."""
-    value = db.setting(WANTED, "")
-    return cast(Wanted, value) if value in ("run", "estimate", "pause") else ""
+    value = db.get_setting(REQUEST_SETTING, "")
+    return cast(AdaptationRequest, value) if value in ("run", "estimate", "pause") else ""
 
 
-def want(db: Database, what: Wanted) -> None:
+def set_request(db: Database, request: AdaptationRequest) -> None:
     """Store what people ask for; "" when it is done."""
-    db.set_setting(WANTED, what)
+    db.set_setting(REQUEST_SETTING, request)
 
 
-def result(db: Database) -> dict[str, Any]:
+def get_result(db: Database) -> dict[str, Any]:
     """Return the result of the last adapting: "kind" and the facts that belong to it; {} before the first."""
-    value = db.setting(RESULT, {})
+    value = db.get_setting(RESULT_SETTING, {})
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def note_result(db: Database, facts: dict[str, Any]) -> None:
+def set_result(db: Database, facts: dict[str, Any]) -> None:
     """Store the result of an adapting, JSON values by name."""
-    db.set_setting(RESULT, facts)
+    db.set_setting(RESULT_SETTING, facts)
 
 
 @dataclass(frozen=True)
-class Again:
+class ReadaptationReason:
     """The reason to adapt the network again.
 
     Attributes:
@@ -134,62 +135,62 @@ class Again:
     def sentence(self) -> str:
         """Return the reason as a sentence."""
         return (
-            f"There are {counted(self.answers, 'answer')} now, and {self.network} was made from {self.before:,}: the "
-            "network can be adapted again."
+            f"There are {format_count(self.answers, 'answer')} now, and {self.network} was made from {self.before:,}: "
+            "the network can be adapted again."
         )
 
 
-def answers(db: Database) -> int:
+def count_answers(db: Database) -> int:
     """Return the number of the project's answers, present and absent."""
-    counts = overview.labels_by_state(db)
+    counts = project_counts.count_labels_by_state(db)
     return counts["present"] + counts["absent"]
 
 
-def reason_to_adapt(db: Database) -> Again | None:
+def find_reason_to_readapt(db: Database) -> ReadaptationReason | None:
     """Return the reason to adapt again; None where there is none.
 
     None where too few answers were added since, no network was adapted yet, or an adapting is under way.
     """
-    networks = adapted.networks(db)
-    if not networks or running(db) or wanted(db) or adapted.next_backbone(db):
+    networks = adapted_networks.load_networks(db)
+    if not networks or get_running(db) or get_request(db) or adapted_networks.get_next_backbone(db):
         return None
-    newest, now = networks[-1], answers(db)
+    newest, now = networks[-1], count_answers(db)
     before = newest.known_answers or newest.answers
-    return Again(newest.name, before, now) if now >= TIMES * before else None
+    return ReadaptationReason(newest.name, before, now) if now >= ANSWER_GROWTH_FACTOR * before else None
 
 
 def is_automatic(db: Database) -> bool:
     """Return whether the worker adapts again without being asked."""
-    return db.setting(AUTOMATIC, False) is True
+    return db.get_setting(AUTOMATIC_SETTING, False) is True
 
 
 def set_automatic(db: Database, wanted: bool) -> None:
     """Turn automatic re-adaptation by the worker on or off."""
-    db.set_setting(AUTOMATIC, wanted)
+    db.set_setting(AUTOMATIC_SETTING, wanted)
 
 
-def start_if_due(db: Database) -> None:
+def request_if_due(db: Database) -> None:
     """Ask for an adapting, where one is due and automatic re-adaptation is on.
 
     Nothing is asked for after a pause, nor again before the answers have doubled since the last automatic start.
     """
-    due = reason_to_adapt(db) if is_automatic(db) and result(db).get("kind") != "paused" else None
+    due = find_reason_to_readapt(db) if is_automatic(db) and get_result(db).get("kind") != "paused" else None
     if due is None:
         return
-    started_at = db.setting(STARTED_AT, 0)
-    if isinstance(started_at, int) and due.answers < TIMES * started_at:
+    started_at = db.get_setting(STARTED_AT_SETTING, 0)
+    if isinstance(started_at, int) and due.answers < ANSWER_GROWTH_FACTOR * started_at:
         return
-    db.set_setting(STARTED_AT, due.answers)
-    want(db, "run")
+    db.set_setting(STARTED_AT_SETTING, due.answers)
+    set_request(db, "run")
 
 
-def _read(db: Database) -> Adapting | None:
-    value = db.setting(KEY)
+def _read_state(db: Database) -> AdaptationState | None:
+    value = db.get_setting(STATE_SETTING)
     if not isinstance(value, dict):
         return None
     facts = cast(dict[str, Any], value)
     try:
         facts.setdefault("process", "")  # of a version that did not note it
-        return Adapting(**{field.name: facts[field.name] for field in fields(Adapting)})
+        return AdaptationState(**{field.name: facts[field.name] for field in fields(AdaptationState)})
     except (KeyError, TypeError):  # of another version
         return None

@@ -4,80 +4,84 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
-from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.errors import AnnotatorError, combine_problems, did_you_mean
 from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD
 from annotator.store.database.database import Database
-from annotator.store.networks.adapted import NEXT
-from annotator.store.runs.prediction_sources import NAMES, NAMES_OFF, sources
-from models import catalogue
+from annotator.store.networks.adapted_networks import NEXT_BACKBONE_SETTING
+from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE, NAMES_OFF_SETTING, load_sources
+from models import catalog
 from models.backbones.curated import reads_text
-from models.catalogue import NEEDS
+from models.catalog import METHOD_NEEDS
 
-OWN = "None"  # the beginning of `paper` of methods without one
-TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+OWN_METHOD_PREFIX = "None"  # the beginning of `paper` of methods without one
+TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
-def method(db: Database) -> str:
+def get_method(db: Database) -> str:
     """Return the method of the next run; the default where the setting names an unknown one."""
-    name = db.setting("method", DEFAULT_METHOD)
+    name = db.get_setting("method", DEFAULT_METHOD)
     return name if _is_known(name) else DEFAULT_METHOD
 
 
-def parameters(db: Database) -> dict[str, Any]:
+def get_parameters(db: Database) -> dict[str, Any]:
     """Return the parameters that differ from the method's defaults, without unknown ones and values of another type."""
-    stored = _parameters_setting(db)
-    kinds = {parameter.name: parameter.kinds for parameter in about(method(db)).parameters}
-    if not _is_known(db.setting("method", DEFAULT_METHOD)):
+    stored = _get_parameters_setting(db)
+    kinds = {parameter.name: parameter.type_names for parameter in get_method_entry(get_method(db)).parameters}
+    if not _is_known(db.get_setting("method", DEFAULT_METHOD)):
         return {}
-    return {key: value for key, value in stored.items() if key in kinds and _is_of(value, kinds[key])}
+    return {key: value for key, value in stored.items() if key in kinds and _has_kind(value, kinds[key])}
 
 
-def _parameters_setting(db: Database) -> dict[str, Any]:
+def _get_parameters_setting(db: Database) -> dict[str, Any]:
     """Return the setting as it is stored; {} where it is no JSON object."""
-    stored = db.setting("parameters", {})
+    stored = db.get_setting("parameters", {})
     return cast(dict[str, Any], stored) if isinstance(stored, dict) else {}
 
 
-def backbone(db: Database) -> str:
+def get_backbone(db: Database) -> str:
     """Return the network whose features are cached and learned from."""
-    name = db.setting("backbone", DEFAULT_BACKBONE)
+    name = db.get_setting("backbone", DEFAULT_BACKBONE)
     return name if isinstance(name, str) and name else DEFAULT_BACKBONE
 
 
-def ignored(db: Database) -> list[str]:
+def describe_ignored_settings(db: Database) -> list[str]:
     """Return one sentence for each setting that cannot be followed."""
     sentences: list[str] = []
-    for key, used in (("method", method(db)), ("backbone", backbone(db))):
-        if db.setting(key, used) != used:
-            sentences.append(f"{key} {db.setting(key)!r}: there is none of that name, so {used!r} is used")
-    stored, used = db.setting("parameters", {}), parameters(db)
+    for key, used in (("method", get_method(db)), ("backbone", get_backbone(db))):
+        if db.get_setting(key, used) != used:
+            sentences.append(f"{key} {db.get_setting(key)!r}: there is none of that name, so {used!r} is used")
+    stored, used = db.get_setting("parameters", {}), get_parameters(db)
     if stored != used:
-        ignored_ = {key: value for key, value in _parameters_setting(db).items() if key not in used}
+        ignored_ = {key: value for key, value in _get_parameters_setting(db).items() if key not in used}
         ignored_ = ignored_ if isinstance(stored, dict) else stored
-        sentences.append(f"parameters {ignored_!r}: method {method(db)!r} does not take them, so its defaults are used")
+        sentences.append(
+            f"parameters {ignored_!r}: method {get_method(db)!r} does not take them, so its defaults are used"
+        )
     return sentences
 
 
-def about(name: str) -> catalogue.Entry:
-    """Return the catalogue's entry of a method. Raises AnnotatorError for an unknown one, listing the known ones."""
-    known = catalogue.methods()
+def get_method_entry(name: str) -> catalog.MethodEntry:
+    """Return the catalog entry of a method. Raises AnnotatorError for an unknown one, listing the known ones."""
+    known = catalog.load_methods()
     if name not in known:
-        raise AnnotatorError(f"No method is called {name!r}. {did_you_mean(name, known, shown=len(known))}")
+        raise AnnotatorError(f"No method is called {name!r}. {did_you_mean(name, known, max_listed=len(known))}")
     return known[name]
 
 
-def source(name: str) -> str:
+def describe_method_source(name: str) -> str:
     """Return the origin of a method, for people: its paper, or the paper that this project's own method is built on."""
-    known = catalogue.methods()
+    known = catalog.load_methods()
     entry = known[name]
-    if not entry.paper.startswith(OWN):
+    if not entry.paper.startswith(OWN_METHOD_PREFIX):
         return f"{entry.paper} {entry.year}"
-    roots = [other for other in known.values() if other.url == entry.url and not other.paper.startswith(OWN)]
+    roots = [
+        other for other in known.values() if other.url == entry.url and not other.paper.startswith(OWN_METHOD_PREFIX)
+    ]
     built_on = f", built on {roots[0].name}: {roots[0].paper} {roots[0].year}" if roots else ""
     return f"This project's own ({entry.year}){built_on}"
 
 
-def refuse_unmet(name: str, db: Database | None = None, network: str | None = None) -> None:
+def check_method_needs(name: str, db: Database | None = None, network: str | None = None) -> None:
     """Raise AnnotatorError for a method that needs scores of class names, where a project cannot have them.
 
     The message says how to get them.
@@ -87,25 +91,25 @@ def refuse_unmet(name: str, db: Database | None = None, network: str | None = No
         db: The project; None: a new one.
         network: The one that is chosen together with the method; None: that of the project, or the default.
     """
-    if "text" not in about(name).needs:
+    if "text" not in get_method_entry(name).needs:
         return
-    if db is not None and any(source.name == NAMES for source in sources(db)):
+    if db is not None and any(source.name == CLASS_NAMES_SOURCE for source in load_sources(db)):
         return
-    network = network or (backbone(db) if db is not None else DEFAULT_BACKBONE)
+    network = network or (get_backbone(db) if db is not None else DEFAULT_BACKBONE)
     if not reads_text(network):
         raise AnnotatorError(
-            f"Method {name!r} needs {NEEDS['text']}, and this project has none: {network} knows no texts.\n"
+            f"Method {name!r} needs {METHOD_NEEDS['text']}, and this project has none: {network} knows no texts.\n"
             "    Choose a network that does, such as open_clip:PE-Core-T-16-384/meta (annotator backbones lists them; "
             "annotator backbone PROJECT NAME, or Settings), or another method."
         )
-    if db is not None and db.setting(NAMES_OFF, False):
+    if db is not None and db.get_setting(NAMES_OFF_SETTING, False):
         raise AnnotatorError(
-            f"Method {name!r} needs {NEEDS['text']}, and guessing from names is switched off in this project.\n"
+            f"Method {name!r} needs {METHOD_NEEDS['text']}, and guessing from names is switched off in this project.\n"
             "    Switch it on (annotator names PROJECT --on, or Class names on Settings), or choose another method."
         )
 
 
-def choose_method(db: Database, name: str, changed: dict[str, Any] | None = None) -> None:
+def set_method(db: Database, name: str, changed: dict[str, Any] | None = None) -> None:
     """Set the method from the next run on.
 
     Args:
@@ -114,23 +118,23 @@ def choose_method(db: Database, name: str, changed: dict[str, Any] | None = None
         changed: Parameters that differ from the method's defaults; all others are reset to them.
 
     Raises:
-        AnnotatorError: For an unknown method, listing the known ones, and as refuse_unmet does.
+        AnnotatorError: For an unknown method, listing the known ones, and as check_method_needs does.
     """
-    refuse_unmet(name, db)
+    check_method_needs(name, db)
     # In this order a run that begins in between never gives one method the parameters of another.
     db.set_setting("parameters", {})
     db.set_setting("method", name)
     db.set_setting("parameters", changed or {})
 
 
-def choose_backbone(db: Database, name: str) -> None:
+def set_backbone(db: Database, name: str) -> None:
     """Set the network from now on; its missing features are computed. A network in preparation is dropped."""
     with db.writing():
         db.set_setting("backbone", name)
-        db.set_setting(NEXT, "")
+        db.set_setting(NEXT_BACKBONE_SETTING, "")
 
 
-def read_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
+def parse_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
     """Parse `--set key=value` for a method; the last value of a repeated key counts.
 
     Returns:
@@ -139,7 +143,7 @@ def read_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
     Raises:
         AnnotatorError: With all problems, and the method's parameters with their defaults.
     """
-    known = {parameter.name: parameter for parameter in about(name).parameters}
+    known = {parameter.name: parameter for parameter in get_method_entry(name).parameters}
     values: dict[str, Any] = {}
     wrong: list[str] = []
     for word in words:
@@ -148,30 +152,32 @@ def read_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
         if not equals:
             wrong.append(f"{word!r} is not of the form key=value")
         elif key not in known:
-            wrong.append(f"no parameter is called {key!r}. {did_you_mean(key, known, shown=len(known))}")
+            wrong.append(f"no parameter is called {key!r}. {did_you_mean(key, known, max_listed=len(known))}")
         else:
             try:
-                values[key] = _read(text, known[key].kinds)
+                values[key] = _parse_value(text, known[key].type_names)
             except ValueError:
-                kinds = " or ".join(KINDS.get(kind, kind) for kind in known[key].kinds)
+                kinds = " or ".join(KIND_DESCRIPTIONS.get(kind, kind) for kind in known[key].type_names)
                 wrong.append(f"{key} = {text!r} must be {kinds}")
     if wrong:
-        raise _refused(name, wrong)
+        raise _build_parameter_error(name, wrong)
     return values
 
 
-def refused(name: str, reason: str) -> AnnotatorError:
+def build_parameter_error(name: str, reason: str) -> AnnotatorError:
     """Return the error for values that the method itself rejects, with its parameters and their defaults."""
-    return _refused(name, [reason])
+    return _build_parameter_error(name, [reason])
 
 
-def _refused(name: str, wrong: Sequence[str]) -> AnnotatorError:
-    problems = several(f"Method {name!r} cannot be trained like this, and nothing was changed:", wrong)
-    listed = ", ".join(f"{key}={shown(value)}" for key, value in about(name).defaults.items()) or "none"
+def _build_parameter_error(name: str, wrong: Sequence[str]) -> AnnotatorError:
+    problems = combine_problems(f"Method {name!r} cannot be trained like this, and nothing was changed:", wrong)
+    listed = (
+        ", ".join(f"{key}={format_value(value)}" for key, value in get_method_entry(name).defaults.items()) or "none"
+    )
     return AnnotatorError(f"{problems}\nIts parameters and their defaults: {listed}")
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a parameter's value in the form that --set takes."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
@@ -179,16 +185,16 @@ def shown(value: Any) -> str:
 
 
 def _is_known(name: Any) -> bool:
-    return isinstance(name, str) and name in catalogue.methods()
+    return isinstance(name, str) and name in catalog.load_methods()
 
 
-def _is_of(value: Any, kinds: Sequence[str]) -> bool:
+def _has_kind(value: Any, kinds: Sequence[str]) -> bool:
     kind = "None" if value is None else type(value).__name__
     known = kind in kinds or (kind == "int" and "float" in kinds)
     return known and not (isinstance(value, float) and not math.isfinite(value))
 
 
-KINDS = {
+KIND_DESCRIPTIONS = {
     "float": "a number",
     "int": "a whole number",
     "bool": "true or false",
@@ -197,12 +203,12 @@ KINDS = {
 }
 
 
-def _read(text: str, kinds: Sequence[str]) -> Any:
+def _parse_value(text: str, kinds: Sequence[str]) -> Any:
     """Return the text as the first of these kinds that it fits. Raises ValueError if it fits none of them."""
     if "None" in kinds and text.lower() == "none":
         return None
-    if "bool" in kinds and text.lower() in TRUE + FALSE:
-        return text.lower() in TRUE
+    if "bool" in kinds and text.lower() in TRUE_WORDS + FALSE_WORDS:
+        return text.lower() in TRUE_WORDS
     for kind, parse in (("int", int), ("float", float)):
         if kind not in kinds:
             continue

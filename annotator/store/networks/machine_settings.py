@@ -16,16 +16,16 @@ from typing import Any, cast
 from filelock import FileLock
 
 from annotator.errors import AnnotatorError
-from annotator.settings import login
-from annotator.store.database.arrays import replacing
+from annotator.settings import get_login_name
+from annotator.store.database.arrays import replace_file_atomically
 
-FILE = "machine.json"
-PARTS = ("licences", "speeds", "home")
-NAME = "multilabel-annotator"
+SETTINGS_FILE = "machine.json"
+SECTIONS = ("licences", "speeds", "home")
+APP_FOLDER_NAME = "multilabel-annotator"
 
 
 @dataclass(frozen=True)
-class Speed:
+class NetworkSpeed:
     """The speed of a network on this machine: images a second, the form in which it ran, and when it was measured."""
 
     images_a_second: float
@@ -33,72 +33,73 @@ class Speed:
     at: float
 
 
-def folder() -> Path:
+def get_folder() -> Path:
     """Return the folder of the file; it may not exist yet."""
     if own := os.environ.get("ANNOTATOR_HOME"):
         return Path(own)
     if platform.system() == "Windows" and (local := os.environ.get("LOCALAPPDATA")):
-        return Path(local) / NAME
+        return Path(local) / APP_FOLDER_NAME
     home = os.environ.get("XDG_DATA_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "share") / NAME
+    return (Path(home) if home else Path.home() / ".local" / "share") / APP_FOLDER_NAME
 
 
-def accepted_licences() -> set[str]:
+def load_accepted_licenses() -> set[str]:
     """Return the names of the licences that this user has accepted on this machine."""
-    return set(_part("licences"))
+    return set(_read_section("licences"))
 
 
-def accept(licence: str) -> None:
+def accept_license(licence: str) -> None:
     """Record that a licence was accepted, by whom and when. Raises AnnotatorError when that cannot be written."""
-    _write("licences", licence, {"by": login(), "at": time.time()})
+    _write_entry("licences", licence, {"by": get_login_name(), "at": time.time()})
 
 
-def speeds() -> dict[str, Speed]:
+def load_speeds() -> dict[str, NetworkSpeed]:
     """Return the measured speeds of networks on this machine, by name."""
-    found: dict[str, Speed] = {}
-    for name, facts in _part("speeds").items():
+    found: dict[str, NetworkSpeed] = {}
+    for name, facts in _read_section("speeds").items():
         try:
-            found[name] = Speed(float(facts["images_a_second"]), str(facts["setting"]), float(facts["at"]))
+            found[name] = NetworkSpeed(float(facts["images_a_second"]), str(facts["setting"]), float(facts["at"]))
         except (KeyError, TypeError, ValueError):
             continue
     return found
 
 
-def keep_speed(name: str, speed: Speed) -> None:
+def save_speed(name: str, speed: NetworkSpeed) -> None:
     """Store the speed of a network on this machine. Raises AnnotatorError when that cannot be written."""
-    _write("speeds", name, asdict(speed))
+    _write_entry("speeds", name, asdict(speed))
 
 
-def home_folders() -> list[Path]:
+def load_home_folders() -> list[Path]:
     """Return the folders that the start page was opened with last; [] before the first time."""
-    paths = _part("home").get("paths")
+    paths = _read_section("home").get("paths")
     kept = cast(list[object], paths) if isinstance(paths, list) else []
     return [Path(path) for path in kept if isinstance(path, str)]
 
 
-def keep_home_folders(paths: Sequence[Path]) -> None:
+def save_home_folders(paths: Sequence[Path]) -> None:
     """Store the folders of the start page. Raises AnnotatorError when that cannot be written."""
-    _write("home", "paths", [str(path) for path in paths])
+    _write_entry("home", "paths", [str(path) for path in paths])
 
 
-def _part(part: str) -> dict[str, Any]:
+def _read_section(part: str) -> dict[str, Any]:
     try:
-        stored = json.loads((folder() / FILE).read_text(encoding="utf-8"))[part]
+        stored = json.loads((get_folder() / SETTINGS_FILE).read_text(encoding="utf-8"))[part]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return cast(dict[str, Any], stored) if isinstance(stored, dict) else {}
 
 
-def _write(part: str, key: str, value: dict[str, Any] | list[str]) -> None:
-    place = folder()
+def _write_entry(part: str, key: str, value: dict[str, Any] | list[str]) -> None:
+    place = get_folder()
     try:
         place.mkdir(parents=True, exist_ok=True)
-        with FileLock(place / f"{FILE}.lock"):
-            stored = {name: _part(name) for name in PARTS}
+        with FileLock(place / f"{SETTINGS_FILE}.lock"):
+            stored = {name: _read_section(name) for name in SECTIONS}
             stored[part][key] = value
-            with replacing(place / FILE) as temporary:
+            with replace_file_atomically(place / SETTINGS_FILE) as temporary:
                 temporary.write_text(json.dumps(stored, indent=1), encoding="utf-8")
     except OSError as error:
         raise AnnotatorError(
-            f"{place / FILE} cannot be written ({error.strerror or error}). ANNOTATOR_HOME can name another folder."
+            f"{place / SETTINGS_FILE} cannot be written ({error.strerror or error}). ANNOTATOR_HOME can name another "
+            "folder."
         ) from error

@@ -1,15 +1,15 @@
 """Examples that are no images of the project: a picture from elsewhere, a part of an image, or words.
 
 The page writes a request, the worker answers it with what the network in use makes of it, and likeness is sorted by
-that (snapshot/likeness/similar.py). Requests and answers are files, so that the page loads no network and a kill loses
-nothing:
+that (snapshot/similarity/image_similarity.py). Requests and answers are files, so that the page loads no network and a
+kill loses nothing:
 
     examples/<id>.json           what is asked for: the kind, its words, the image and box, when
     examples/<id>.picture        the bytes of a picture from elsewhere, until the worker has read them
     examples/<id>.safetensors    the answer: `vector` (D,), or of words `image_ids` (N,) and `values` (N,); the network
     examples/<id>.error          why there is none
 
-An id stands in addresses, and is kept for KEPT_SECONDS; of more than MOST_KEPT the oldest are removed first.
+An id stands in addresses, and is kept for MAX_AGE_SECONDS; of more than MAX_EXAMPLES the oldest are removed first.
 """
 
 import json
@@ -28,22 +28,22 @@ from safetensors.numpy import save
 
 from annotator.errors import AnnotatorError
 from annotator.store.database import heartbeat
-from annotator.store.database.arrays import replacing
+from annotator.store.database.arrays import replace_file_atomically
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
 
-FOLDER = "examples"
-KEPT_SECONDS = 7 * 24 * 3600.0
-PICTURE_SECONDS = 600.0  # how long a picture may wait for a worker
-MOST_KEPT, MOST_WAITING = 500, 16
-LONGEST_TEXT = 200  # letters; networks read some 60 words at most
-LEAST_SIDE = 0.01  # of a part, as a share of its image
+EXAMPLES_FOLDER = "examples"
+MAX_AGE_SECONDS = 7 * 24 * 3600.0
+PICTURE_MAX_AGE_SECONDS = 600.0  # how long a picture may wait for a worker
+MAX_EXAMPLES, MAX_WAITING_REQUESTS = 500, 16
+MAX_TEXT_CHARACTERS = 200  # letters; networks read some 60 words at most
+MIN_SIDE_SHARE = 0.01  # of a part, as a share of its image
 PICTURE, PART, WORDS = "picture", "part", "words"
-_ASKED, _BYTES, _ANSWER, _ERROR = ".json", ".picture", ".safetensors", ".error"
+_REQUEST_SUFFIX, _PICTURE_SUFFIX, _ANSWER_SUFFIX, _ERROR_SUFFIX = ".json", ".picture", ".safetensors", ".error"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExampleRequest:
     """A request for an example.
 
     Attributes:
@@ -63,13 +63,13 @@ class Asked:
     at: float = 0.0
 
     @property
-    def in_words(self) -> str:
+    def description(self) -> str:
         """Return what all images are compared with, for people."""
         return {PICTURE: self.name, PART: f"part of {self.name}", WORDS: f'"{self.name}"'}[self.kind]
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ExampleAnswer:
     """What the network made of an example.
 
     Attributes:
@@ -85,66 +85,70 @@ class Answer:
     values: np.ndarray | None = None
 
 
-def ask_picture(db: Database, content: bytes, name: str) -> str:
+def request_picture(db: Database, content: bytes, name: str) -> str:
     """Ask for a picture from elsewhere, which the page has found to be an image; return the id."""
-    return _ask(db, Asked(secrets.token_hex(8), PICTURE, name, at=time.time()), content)
+    return _write_request(db, ExampleRequest(secrets.token_hex(8), PICTURE, name, at=time.time()), content)
 
 
-def ask_part(db: Database, image_id: int, box: Sequence[float]) -> str:
+def request_part(db: Database, image_id: int, box: Sequence[float]) -> str:
     """Ask for a part of an image; return the id. Raises AnnotatorError for an unknown image or a part without area."""
     left, top, right, bottom = (min(max(float(side), 0.0), 1.0) for side in box)
     name = db.value("SELECT name FROM image WHERE id = ?", [image_id])
     if name is None:
         raise AnnotatorError(f"There is no image {image_id}. Was it removed, or is the page of another project?")
-    if right - left < LEAST_SIDE or bottom - top < LEAST_SIDE:
+    if right - left < MIN_SIDE_SHARE or bottom - top < MIN_SIDE_SHARE:
         raise AnnotatorError("The part has hardly any area: draw a larger rectangle, from one corner to the other.")
-    return _ask(db, Asked(secrets.token_hex(8), PART, name, image_id, (left, top, right, bottom), time.time()))
+    return _write_request(
+        db, ExampleRequest(secrets.token_hex(8), PART, name, image_id, (left, top, right, bottom), time.time())
+    )
 
 
-def ask_words(db: Database, words: str) -> str:
+def request_words(db: Database, words: str) -> str:
     """Ask for words; return the id. Raises AnnotatorError for no words, and for too many."""
     cleaned = " ".join(words.split())
-    if not cleaned or len(cleaned) > LONGEST_TEXT:
-        raise AnnotatorError(f"{len(cleaned)} letters are no words to search for: type 1 to {LONGEST_TEXT}.")
-    return _ask(db, Asked(secrets.token_hex(8), WORDS, cleaned, at=time.time()))
+    if not cleaned or len(cleaned) > MAX_TEXT_CHARACTERS:
+        raise AnnotatorError(f"{len(cleaned)} letters are no words to search for: type 1 to {MAX_TEXT_CHARACTERS}.")
+    return _write_request(db, ExampleRequest(secrets.token_hex(8), WORDS, cleaned, at=time.time()))
 
 
-def _ask(db: Database, asked: Asked, content: bytes | None = None) -> str:
-    db.refuse_read_only()
-    forget_old(db)
-    if len(waiting(db)) >= MOST_WAITING:
+def _write_request(db: Database, asked: ExampleRequest, content: bytes | None = None) -> str:
+    db.check_writable()
+    delete_old(db)
+    if len(load_waiting(db)) >= MAX_WAITING_REQUESTS:
         raise AnnotatorError(
-            f"{MOST_WAITING} searches wait for the worker already. Try again once it has answered them."
+            f"{MAX_WAITING_REQUESTS} searches wait for the worker already. Try again once it has answered them."
         )
-    folder = _folder(db)
+    folder = _get_folder(db)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if content is not None:
-        path = folder / f"{asked.key}{_BYTES}"
+        path = folder / f"{asked.key}{_PICTURE_SUFFIX}"
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
     facts = {"kind": asked.kind, "name": asked.name, "image": asked.image_id, "box": asked.box, "at": asked.at}
-    with replacing(folder / f"{asked.key}{_ASKED}", sync=False) as part:  # last: then it is complete
+    with replace_file_atomically(
+        folder / f"{asked.key}{_REQUEST_SUFFIX}", sync=False
+    ) as part:  # last: then it is complete
         part.write_text(json.dumps(facts), encoding="utf-8")
     return asked.key
 
 
-def waiting(db: Database) -> list[Asked]:
+def load_waiting(db: Database) -> list[ExampleRequest]:
     """Return the requests that nobody has answered yet, the newest first: somebody is looking at that one now."""
     try:
-        names = {entry.name for entry in os.scandir(_folder(db))}
+        names = {entry.name for entry in os.scandir(_get_folder(db))}
     except OSError:
         return []
-    keys = [name.removesuffix(_ASKED) for name in names if name.endswith(_ASKED)]
-    open_ = [key for key in keys if f"{key}{_ANSWER}" not in names and f"{key}{_ERROR}" not in names]
-    return sorted((asked for key in open_ if (asked := find(db, key))), key=lambda asked: -asked.at)
+    keys = [name.removesuffix(_REQUEST_SUFFIX) for name in names if name.endswith(_REQUEST_SUFFIX)]
+    open_ = [key for key in keys if f"{key}{_ANSWER_SUFFIX}" not in names and f"{key}{_ERROR_SUFFIX}" not in names]
+    return sorted((asked for key in open_ if (asked := load_request(db, key))), key=lambda asked: -asked.at)
 
 
-def find(db: Database, key: str) -> Asked | None:
+def load_request(db: Database, key: str) -> ExampleRequest | None:
     """Return a request; None where there is none, or none any more."""
     try:
-        facts: dict[str, Any] = json.loads((_folder(db) / f"{key}{_ASKED}").read_text(encoding="utf-8"))
+        facts: dict[str, Any] = json.loads((_get_folder(db) / f"{key}{_REQUEST_SUFFIX}").read_text(encoding="utf-8"))
         left, top, right, bottom = map(float, facts["box"])
-        return Asked(
+        return ExampleRequest(
             key,
             str(facts["kind"]),
             str(facts["name"]),
@@ -156,104 +160,104 @@ def find(db: Database, key: str) -> Asked | None:
         return None
 
 
-def picture_of(db: Database, asked: Asked) -> bytes:
+def read_picture(db: Database, asked: ExampleRequest) -> bytes:
     """Return the bytes of a picture from elsewhere. Raises AnnotatorError when they are gone."""
     try:
-        return (_folder(db) / f"{asked.key}{_BYTES}").read_bytes()
+        return (_get_folder(db) / f"{asked.key}{_PICTURE_SUFFIX}").read_bytes()
     except OSError as error:
         raise AnnotatorError(f"{asked.name} is not kept any longer. Give the picture again.") from error
 
 
-def answer(db: Database, asked: Asked, found: Answer) -> None:
+def save_answer(db: Database, asked: ExampleRequest, found: ExampleAnswer) -> None:
     """Store the answer to a request, and remove its picture. Raises DiskFull."""
     arrays = {"vector": found.vector, "image_ids": found.image_ids, "values": found.values}
     content = save({name: array for name, array in arrays.items() if array is not None}, {"network": found.network})
-    with replacing(_folder(db) / f"{asked.key}{_ANSWER}", sync=False) as part:
+    with replace_file_atomically(_get_folder(db) / f"{asked.key}{_ANSWER_SUFFIX}", sync=False) as part:
         part.write_bytes(content)
-    _drop_picture(db, asked.key)
+    _delete_picture(db, asked.key)
 
 
-def refuse(db: Database, asked: Asked, reason: str) -> None:
+def save_error(db: Database, asked: ExampleRequest, reason: str) -> None:
     """Store why a request cannot be answered, and remove its picture. Raises DiskFull."""
-    with replacing(_folder(db) / f"{asked.key}{_ERROR}", sync=False) as part:
+    with replace_file_atomically(_get_folder(db) / f"{asked.key}{_ERROR_SUFFIX}", sync=False) as part:
         part.write_text(reason, encoding="utf-8")
-    _drop_picture(db, asked.key)
+    _delete_picture(db, asked.key)
 
 
-def read(db: Database, key: str) -> Answer:
+def load_answer(db: Database, key: str) -> ExampleAnswer:
     """Return the answer to a request.
 
     Raises:
         AnnotatorError: It is not kept any longer, not answered yet, could not be answered, or is of another network.
     """
-    asked = find(db, key)
+    asked = load_request(db, key)
     if asked is None:
         raise AnnotatorError(
-            f"The example {key} is not here: examples are kept for {KEPT_SECONDS / 86400:.0f} days. Give it again."
+            f"The example {key} is not here: examples are kept for {MAX_AGE_SECONDS / 86400:.0f} days. Give it again."
         )
-    if reason := error_of(db, key):
+    if reason := read_error(db, key):
         raise AnnotatorError(reason)
     try:
-        file: Any = safe_open(_folder(db) / f"{key}{_ANSWER}", framework="numpy")  # not typed
+        file: Any = safe_open(_get_folder(db) / f"{key}{_ANSWER_SUFFIX}", framework="numpy")  # not typed
         with file as opened:
             metadata: dict[str, str] = opened.metadata() or {}
             arrays: dict[str, np.ndarray] = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except FileNotFoundError:
-        raise AnnotatorError(f"{asked.in_words} is still being looked at. {holdup(db)}".strip()) from None
+        raise AnnotatorError(f"{asked.description} is still being looked at. {explain_delay(db)}".strip()) from None
     except (OSError, SafetensorError, ValueError) as error:
-        raise AnnotatorError(f"What is stored of {asked.in_words} is damaged. Give it again.") from error
-    network, current = metadata.get("network", ""), configuration.backbone(db)
+        raise AnnotatorError(f"What is stored of {asked.description} is damaged. Give it again.") from error
+    network, current = metadata.get("network", ""), configuration.get_backbone(db)
     if network != current:
         raise AnnotatorError(
-            f"{asked.in_words} was looked at by {network or 'another network'}, and the project uses {current} since. "
-            "Give it again."
+            f"{asked.description} was looked at by {network or 'another network'}, and the project uses {current} "
+            "since. Give it again."
         )
-    return Answer(network, arrays.get("vector"), arrays.get("image_ids"), arrays.get("values"))
+    return ExampleAnswer(network, arrays.get("vector"), arrays.get("image_ids"), arrays.get("values"))
 
 
 def is_answered(db: Database, key: str) -> bool:
     """Return whether there is an answer, or a reason why not."""
-    return any((_folder(db) / f"{key}{ending}").exists() for ending in (_ANSWER, _ERROR))
+    return any((_get_folder(db) / f"{key}{ending}").exists() for ending in (_ANSWER_SUFFIX, _ERROR_SUFFIX))
 
 
-def error_of(db: Database, key: str) -> str:
+def read_error(db: Database, key: str) -> str:
     """Return why a request could not be answered, "" otherwise."""
     try:
-        return (_folder(db) / f"{key}{_ERROR}").read_text(encoding="utf-8")
+        return (_get_folder(db) / f"{key}{_ERROR_SUFFIX}").read_text(encoding="utf-8")
     except OSError:
         return ""
 
 
-def holdup(db: Database) -> str:
+def explain_delay(db: Database) -> str:
     """Return why an answer takes longer than a moment, in a sentence; "" where it should not."""
-    worker = heartbeat.worker_state(db)
+    worker = heartbeat.load_worker_state(db)
     if not worker.alive:
         return "No worker is running, and only it has the network. Start the app, or run: annotator worker"
     state = worker.state if worker.state not in ("", "idle") else ""
     return f"The worker is busy: {state}." if state else ""
 
 
-def forget_old(db: Database, now: float | None = None) -> None:
+def delete_old(db: Database, now: float | None = None) -> None:
     """Remove examples that were kept long enough, and pictures that no worker came for."""
     now = time.time() if now is None else now
     ages: dict[str, float] = {}
     with suppress(OSError):
-        for entry in os.scandir(_folder(db)):
+        for entry in os.scandir(_get_folder(db)):
             with suppress(OSError):
                 modified = entry.stat().st_mtime
                 key, _, ending = entry.name.partition(".")
                 ages[key] = max(ages.get(key, 0.0), modified)
-                if f".{ending}" == _BYTES and now - modified > PICTURE_SECONDS:
+                if f".{ending}" == _PICTURE_SUFFIX and now - modified > PICTURE_MAX_AGE_SECONDS:
                     Path(entry.path).unlink(missing_ok=True)
     newest = sorted(ages, key=lambda key: -ages[key])
-    for key in {*newest[MOST_KEPT:], *(key for key in newest if now - ages[key] > KEPT_SECONDS)}:
-        for ending in (_ASKED, _BYTES, _ANSWER, _ERROR):
-            (_folder(db) / f"{key}{ending}").unlink(missing_ok=True)
+    for key in {*newest[MAX_EXAMPLES:], *(key for key in newest if now - ages[key] > MAX_AGE_SECONDS)}:
+        for ending in (_REQUEST_SUFFIX, _PICTURE_SUFFIX, _ANSWER_SUFFIX, _ERROR_SUFFIX):
+            (_get_folder(db) / f"{key}{ending}").unlink(missing_ok=True)
 
 
-def _drop_picture(db: Database, key: str) -> None:
-    (_folder(db) / f"{key}{_BYTES}").unlink(missing_ok=True)
+def _delete_picture(db: Database, key: str) -> None:
+    (_get_folder(db) / f"{key}{_PICTURE_SUFFIX}").unlink(missing_ok=True)
 
 
-def _folder(db: Database) -> Path:
-    return db.paths.project / FOLDER
+def _get_folder(db: Database) -> Path:
+    return db.paths.project / EXAMPLES_FOLDER

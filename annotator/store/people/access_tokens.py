@@ -14,10 +14,10 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.store.database.database import Database
 from annotator.store.people import members
 
-PREDICTIONS, METRICS = "predictions", "metrics"
-RIGHTS = (PREDICTIONS, METRICS)
-LONGEST_NAME = 60
-USED_SECONDS = 60.0  # shortest time between two records of a token's use
+PREDICTIONS_RIGHT, METRICS_RIGHT = "predictions", "metrics"
+TOKEN_RIGHTS = (PREDICTIONS_RIGHT, METRICS_RIGHT)
+MAX_NAME_CHARACTERS = 60
+MIN_USE_INTERVAL_SECONDS = 60.0  # shortest time between two records of a token's use
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Token:
     revoked_at: float | None
 
 
-def tokens(db: Database) -> list[Token]:
+def load_tokens(db: Database) -> list[Token]:
     """Return all tokens, including revoked ones, in the order in which they were made."""
     rows = db.tuples("SELECT name, right_to, annotator, made_at, used_at, revoked_at FROM access_token ORDER BY id")
     return [Token(*row) for row in rows]
@@ -44,11 +44,11 @@ def make(db: Database, name: str, right_to: str, by: str) -> str:
     Raises:
         AnnotatorError: The right is unknown, or the name is invalid or taken.
     """
-    if right_to not in RIGHTS:
-        raise AnnotatorError(f"A token cannot be for {right_to!r}. {did_you_mean(right_to, RIGHTS)}")
-    if not (name.isprintable() and name == name.strip() and 0 < len(name) <= LONGEST_NAME):
+    if right_to not in TOKEN_RIGHTS:
+        raise AnnotatorError(f"A token cannot be for {right_to!r}. {did_you_mean(right_to, TOKEN_RIGHTS)}")
+    if not (name.isprintable() and name == name.strip() and 0 < len(name) <= MAX_NAME_CHARACTERS):
         raise AnnotatorError(
-            f"A token's name has 1 to {LONGEST_NAME} letters and no blank at its ends, not {name[:80]!r}."
+            f"A token's name has 1 to {MAX_NAME_CHARACTERS} letters and no blank at its ends, not {name[:80]!r}."
         )
     secret = f"annotator_{secrets.token_urlsafe(32)}"
     with db.writing() as sql:
@@ -58,7 +58,7 @@ def make(db: Database, name: str, right_to: str, by: str) -> str:
             "INSERT INTO access_token (name, secret_sha256, right_to, annotator, made_at) VALUES (?, ?, ?, ?, ?)",
             [name, _digest(secret), right_to, by, time.time()],
         )
-        members.note(sql, by, "token made", "", f"{name}, for {right_to}")
+        members.add_log_entry(sql, by, "token made", "", f"{name}, for {right_to}")
     return secret
 
 
@@ -73,13 +73,13 @@ def revoke(db: Database, name: str, by: str) -> None:
         if name not in names:
             raise AnnotatorError(f"No valid token is called {name!r}. {did_you_mean(name, names)}")
         sql.execute("UPDATE access_token SET revoked_at = ? WHERE name = ?", [time.time(), name])
-        members.note(sql, by, "token revoked", "", name)
+        members.add_log_entry(sql, by, "token revoked", "", name)
 
 
-def holder(db: Database, secret: str, right_to: str) -> str | None:
+def find_token_name(db: Database, secret: str, right_to: str) -> str | None:
     """Return the name of the token with this secret and right; None for a wrong or revoked secret.
 
-    Records when the token was used, at most every USED_SECONDS.
+    Records when the token was used, at most every MIN_USE_INTERVAL_SECONDS.
     """
     digest, name = _digest(secret), None
     rows = db.tuples(
@@ -90,7 +90,7 @@ def holder(db: Database, secret: str, right_to: str) -> str | None:
     for one, stored, at in rows:  # always all tokens, so that the time taken reveals nothing about a secret
         if hmac.compare_digest(stored, digest):
             name, used = one, at
-    if name is not None and time.time() - used > USED_SECONDS:
+    if name is not None and time.time() - used > MIN_USE_INTERVAL_SECONDS:
         with db.writing(durable=False) as sql:
             sql.execute("UPDATE access_token SET used_at = ? WHERE name = ?", [time.time(), name])
     return name

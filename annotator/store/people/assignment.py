@@ -17,19 +17,18 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.roles import Right
-from annotator.store.database.database import Database, new_id
-from annotator.store.images import lists as image_lists
-from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels import overlap as readings
-from annotator.store.people import known_answers, members
+from annotator.store.database.database import Database, get_inserted_id
+from annotator.store.images import image_lists
+from annotator.store.labels import blind_visibility, image_overlap
+from annotator.store.people import members, reference_answers
 
 FOLDER, IMAGES, CLASS = "folder", "images", "class"
-KEPT = 64  # people whose images are kept in memory, a byte for each image of the project
-MOST = 10_000  # shares of a project
+MAX_CACHED_PEOPLE = 64  # people whose images are kept in memory, a byte for each image of the project
+MAX_ASSIGNMENTS = 10_000  # shares of a project
 
 
 @dataclass(frozen=True)
-class Share:
+class Assignment:
     """A share of the work that is assigned to one person.
 
     Attributes:
@@ -47,7 +46,7 @@ class Share:
     answered: int
 
 
-class Aside:
+class WithheldImages:
     """The images that a person is not given: those that wait for blind answers, and those of other people's shares.
 
     Attributes:
@@ -61,7 +60,7 @@ class Aside:
         self._count = int(mask.sum())
         self._single: Collection[int] = ()
 
-    def and_single(self, image_ids: Collection[int]) -> "Aside":
+    def with_single(self, image_ids: Collection[int]) -> "WithheldImages":
         """Return these images with a few more images set aside."""
         if not image_ids:
             return self
@@ -77,24 +76,24 @@ class Aside:
     def __len__(self) -> int:
         return self._count + len(self._single)
 
-    def among(self, image_ids: np.ndarray) -> np.ndarray:
+    def get_mask(self, image_ids: np.ndarray) -> np.ndarray:
         """Return a mask of the `image_ids` that are set aside: (n,) bool."""
         known = image_ids < len(self._mask)
         aside = self._mask[np.where(known, image_ids, 0)] & known
         return aside | np.isin(image_ids, list(self._single)) if self._single else aside
 
 
-NOTHING = Aside(np.zeros(1, bool), None)
+NOTHING_WITHHELD = WithheldImages(np.zeros(1, bool), None)
 
 
-class Taken(Collection[int]):
+class UnavailableImages(Collection[int]):
     """Images that are not given now: single ones, and those set aside.
 
     Attributes:
         ids: The single images; callers may add to them.
     """
 
-    def __init__(self, ids: set[int], aside: Aside):
+    def __init__(self, ids: set[int], aside: WithheldImages):
         self.ids, self.aside = ids, aside
 
     def __contains__(self, image_id: object) -> bool:
@@ -106,12 +105,12 @@ class Taken(Collection[int]):
     def __iter__(self) -> Iterator[int]:
         raise TypeError("what is set aside is asked about image by image; it may be most of a project")
 
-    def among(self, image_ids: np.ndarray) -> np.ndarray:
+    def get_mask(self, image_ids: np.ndarray) -> np.ndarray:
         """Return a mask of the `image_ids` that are not given: (n,) bool."""
-        return self.aside.among(image_ids) | np.isin(image_ids, list(self.ids))
+        return self.aside.get_mask(image_ids) | np.isin(image_ids, list(self.ids))
 
 
-def assigned_to_others(db: Database, annotator: str) -> Aside:
+def load_withheld_images(db: Database, annotator: str) -> WithheldImages:
     """Return the images that this person is not given.
 
     Where the current member may not see blind answers, images with known answers that the person has not seen are
@@ -123,11 +122,17 @@ def assigned_to_others(db: Database, annotator: str) -> Aside:
     )[0]
     has_shares = bool(stamp[1])
     key = (annotator if has_shares else "", *stamp)
-    kept = db.caches.get("set_aside", key, lambda: _aside(db, annotator, has_shares), KEPT if has_shares else 2)
-    return kept if apart.sees_all(db) else kept.and_single(known_answers.hidden(db, annotator))
+    kept = db.caches.get(
+        "set_aside", key, lambda: _compute_withheld(db, annotator, has_shares), MAX_CACHED_PEOPLE if has_shares else 2
+    )
+    return (
+        kept
+        if blind_visibility.can_see_all(db)
+        else kept.with_single(reference_answers.find_hidden_images(db, annotator))
+    )
 
 
-def classes_away(db: Database, annotator: str) -> set[int]:
+def load_withheld_classes(db: Database, annotator: str) -> set[int]:
     """Return the classes that this person is not asked about one at a time."""
     rows = db.tuples("SELECT CAST(what AS INTEGER), annotator FROM assignment WHERE kind = ?", [CLASS])
     own = {class_id for class_id, name in rows if name == annotator}
@@ -136,30 +141,30 @@ def classes_away(db: Database, annotator: str) -> set[int]:
     return {class_id for class_id, _ in rows}
 
 
-def is_limited(db: Database, annotator: str) -> bool:
+def has_withheld_images(db: Database, annotator: str) -> bool:
     """Return whether any image is set aside from this person."""
-    return len(assigned_to_others(db, annotator)) > 0
+    return len(load_withheld_images(db, annotator)) > 0
 
 
-def has_classes(db: Database, annotator: str) -> bool:
+def has_assigned_classes(db: Database, annotator: str) -> bool:
     """Return whether this person has a share of classes, and so is never asked about whole images."""
     statement = "SELECT EXISTS (SELECT 1 FROM assignment WHERE kind = ? AND annotator = ?)"
     return bool(db.value(statement, [CLASS, annotator]))
 
 
-def shares(db: Database) -> list[Share]:
+def load_assignments(db: Database) -> list[Assignment]:
     """Return all shares in the order in which they were given. Counts their images: too slow for frequent requests."""
-    complete = np.sort(db.numbers("SELECT id FROM image WHERE stage = 3")[:, 0])
+    complete = np.sort(db.integer_rows("SELECT id FROM image WHERE stage = 3")[:, 0])
     names = dict(db.tuples("SELECT id, name FROM class"))
-    found: list[Share] = []
-    for id_, annotator, kind, what in _all(db):
-        ids = _images_of(db, id_, kind, what)
+    found: list[Assignment] = []
+    for id_, annotator, kind, what in _load_assignment_rows(db):
+        ids = _load_image_ids(db, id_, kind, what)
         shown = names.get(int(what), what) if kind == CLASS else what
-        found.append(Share(id_, annotator, kind, shown, len(ids), int(np.isin(ids, complete).sum())))
+        found.append(Assignment(id_, annotator, kind, shown, len(ids), int(np.isin(ids, complete).sum())))
     return found
 
 
-def give_folder(db: Database, annotator: str, folder: str) -> int:
+def assign_folder(db: Database, annotator: str, folder: str) -> int:
     """Assign a folder of images to a person, including images added to it later; return the id of the share.
 
     Args:
@@ -171,15 +176,15 @@ def give_folder(db: Database, annotator: str, folder: str) -> int:
         AnnotatorError: The folder has no images, or the person is unknown.
     """
     wanted = folder.strip().strip("/")
-    if not len(_in_folder(db, wanted)):
+    if not len(_load_folder_image_ids(db, wanted)):
         paths = db.tuples("SELECT DISTINCT substr(path, 1, instr(path, '/') - 1) FROM file WHERE instr(path, '/') > 0")
         known = sorted(path for (path,) in paths)
-        hint = did_you_mean(wanted, known, shown=5) if known else "The images of this project lie in no folders."
+        hint = did_you_mean(wanted, known, max_listed=5) if known else "The images of this project lie in no folders."
         raise AnnotatorError(f"No image lies in a folder {wanted!r}. {hint}")
-    return _give(db, annotator, FOLDER, wanted)
+    return _add_assignment(db, annotator, FOLDER, wanted)
 
 
-def give_class(db: Database, annotator: str, class_id: int) -> int:
+def assign_class(db: Database, annotator: str, class_id: int) -> int:
     """Assign a class to a person and return the id of the share.
 
     Raises:
@@ -187,25 +192,25 @@ def give_class(db: Database, annotator: str, class_id: int) -> int:
     """
     if not db.value("SELECT count(*) FROM class WHERE id = ? AND archived = 0", [class_id]):
         raise AnnotatorError(f"There is no class {class_id} in this project.")
-    return _give(db, annotator, CLASS, str(class_id))
+    return _add_assignment(db, annotator, CLASS, str(class_id))
 
 
-def give_images(db: Database, annotator: str, called: str, names: Sequence[str]) -> int:
+def assign_images(db: Database, annotator: str, list_name: str, names: Sequence[str]) -> int:
     """Assign a list of images to a person and return the id of the share.
 
     Args:
         db: The project's database.
         annotator: The name of the person.
-        called: Name of the list.
+        list_name: Name of the list.
         names: Names of images, as in image_lists.named.
 
     Raises:
         AnnotatorError: The list is empty, or images (all are named) or the person are unknown.
     """
-    return _give(db, annotator, IMAGES, called, image_lists.ids_in_list(db, names))
+    return _add_assignment(db, annotator, IMAGES, list_name, image_lists.resolve_image_names(db, names))
 
 
-def take_back(db: Database, share_id: int) -> None:
+def remove_assignment(db: Database, share_id: int) -> None:
     """End a share: its images or class then belong to the other people who share them, or to everybody.
 
     Raises:
@@ -218,22 +223,22 @@ def take_back(db: Database, share_id: int) -> None:
         sql.execute("DELETE FROM assignment WHERE id = ?", [share_id])
 
 
-def _give(db: Database, annotator: str, kind: str, what: str, image_ids: Sequence[int] = ()) -> int:
+def _add_assignment(db: Database, annotator: str, kind: str, what: str, image_ids: Sequence[int] = ()) -> int:
     name = annotator.strip()
     if not name:
         raise AnnotatorError("A share needs the name of the person whose it is.")
     # Nobody would be asked about images assigned to a person who is no member.
-    if any(member.role.highest_right >= Right.OWN for member in members.members(db)):
-        members.member_named(db, name)
+    if any(member.role.highest_right >= Right.OWN for member in members.load_members(db)):
+        members.find_member(db, name)
     with db.writing() as sql:
-        if sql.execute("SELECT count(*) FROM assignment").fetchone()[0] >= MOST:
-            raise AnnotatorError(f"A project can have {MOST:,} shares.")
+        if sql.execute("SELECT count(*) FROM assignment").fetchone()[0] >= MAX_ASSIGNMENTS:
+            raise AnnotatorError(f"A project can have {MAX_ASSIGNMENTS:,} shares.")
         if kind != IMAGES:
             statement = "SELECT id FROM assignment WHERE annotator = ? AND kind = ? AND what = ?"
             if known := sql.execute(statement, [name, kind, what]).fetchone():
                 return known[0]
         statement = "INSERT INTO assignment (annotator, kind, what, given_at) VALUES (?, ?, ?, ?)"
-        share_id = new_id(sql.execute(statement, [name, kind, what, time.time()]))
+        share_id = get_inserted_id(sql.execute(statement, [name, kind, what, time.time()]))
         _add_images(sql, share_id, image_ids)
     return share_id
 
@@ -245,40 +250,40 @@ def _add_images(sql: sqlite_utils.Database, share_id: int, image_ids: Sequence[i
     )
 
 
-def _aside(db: Database, annotator: str, has_shares: bool) -> Aside:
+def _compute_withheld(db: Database, annotator: str, has_shares: bool) -> WithheldImages:
     with db.reading():
         mask = np.zeros((db.value("SELECT max(id) FROM image") or 0) + 1, bool)
         own: np.ndarray | None = None
         if has_shares:
             mine = np.zeros(len(mask), bool)
-            for id_, name, kind, what in _all(db):
+            for id_, name, kind, what in _load_assignment_rows(db):
                 if kind == CLASS:
                     continue
-                ids = _images_of(db, id_, kind, what)
+                ids = _load_image_ids(db, id_, kind, what)
                 mask[ids] = True
                 mine[ids] |= name == annotator
                 if name == annotator:
                     own = np.flatnonzero(mine)
             mask = ~mine if own is not None else mask
-        mask[readings.waiting(db)] = True
-        overlap = readings.overlap(db)
+        mask[image_overlap.load_waiting_image_ids(db)] = True
+        overlap = image_overlap.load_overlap(db)
         # With a smaller share, queues find an untouched image at once, so the check does not pay.
-        holds_untouched = overlap is not None and overlap.share == 1 and not readings.leaves_untouched(db)
-    return Aside(mask, own, holds_untouched=holds_untouched)
+        holds_untouched = overlap is not None and overlap.share == 1 and not image_overlap.leaves_untouched_images(db)
+    return WithheldImages(mask, own, holds_untouched=holds_untouched)
 
 
-def _all(db: Database) -> list[tuple[int, str, str, str]]:
+def _load_assignment_rows(db: Database) -> list[tuple[int, str, str, str]]:
     return db.tuples("SELECT id, annotator, kind, what FROM assignment ORDER BY id")
 
 
-def _images_of(db: Database, share_id: int, kind: str, what: str) -> np.ndarray:
+def _load_image_ids(db: Database, share_id: int, kind: str, what: str) -> np.ndarray:
     if kind == FOLDER:
-        return _in_folder(db, what)
-    return db.numbers("SELECT image_id FROM assigned_image WHERE assignment_id = ?", [share_id])[:, 0]
+        return _load_folder_image_ids(db, what)
+    return db.integer_rows("SELECT image_id FROM assigned_image WHERE assignment_id = ?", [share_id])[:, 0]
 
 
-def _in_folder(db: Database, folder: str) -> np.ndarray:
+def _load_folder_image_ids(db: Database, folder: str) -> np.ndarray:
     inside = f"{folder}/" if folder else ""
-    return db.numbers(
+    return db.integer_rows(
         "SELECT DISTINCT image_id FROM file WHERE image_id NOT NULL AND substr(path, 1, ?) = ?", [len(inside), inside]
     )[:, 0]

@@ -12,23 +12,23 @@ from datetime import datetime, timedelta
 
 import sqlite_utils
 
-from annotator.store.database.database import Database, newest_decision
-from annotator.store.labels.answer_times import LONGEST
-from annotator.store.labels.sources import in_sql
+from annotator.store.database.database import Database, get_newest_decision_id
+from annotator.store.labels.answer_times import MAX_ANSWER_MILLISECONDS
+from annotator.store.labels.sources import format_source_list
 
-PEOPLE = 50  # days kept in memory, one for each person
-STEP = 20_000  # largest number of newer decisions; with more, the whole day is read again
-AT_ONCE = 5000  # ids in one SELECT
+MAX_CACHED_DAYS = 50  # days kept in memory, one for each person
+MAX_NEWER_DECISIONS = 20_000  # largest number of newer decisions; with more, the whole day is read again
+IDS_PER_QUERY = 5000  # ids in one SELECT
 
-_OWN = f"d.annotator = ? AND d.action != 'undo' AND d.source IN {in_sql(claimable=True)}"
+_IS_OWN_DECISION_SQL = f"d.annotator = ? AND d.action != 'undo' AND d.source IN {format_source_list(claimable=True)}"
 # A batch has one time, divided among its cells.
-_TIME = f"""SELECT coalesce(sum(taken), 0) FROM (
-    SELECT sum(max(0, min(d.milliseconds, {LONGEST + 1}))) AS taken FROM decision d WHERE %s
-    GROUP BY coalesce(d.batch, d.uuid) HAVING taken <= {LONGEST})"""
+_SUM_TIME_SQL = f"""SELECT coalesce(sum(taken), 0) FROM (
+    SELECT sum(max(0, min(d.milliseconds, {MAX_ANSWER_MILLISECONDS + 1}))) AS taken FROM decision d WHERE %s
+    GROUP BY coalesce(d.batch, d.uuid) HAVING taken <= {MAX_ANSWER_MILLISECONDS})"""
 
 
 @dataclass(frozen=True)
-class Today:
+class DailyActivity:
     """A person's work of today, without what was taken back.
 
     Attributes:
@@ -47,7 +47,7 @@ class Today:
     midnight: float = field(default=0.0, compare=False)
 
 
-def today(db: Database, annotator: str, midnight: float | None = None) -> Today:
+def load_daily_activity(db: Database, annotator: str, midnight: float | None = None) -> DailyActivity:
     """Return what this person has done since midnight.
 
     Args:
@@ -56,24 +56,26 @@ def today(db: Database, annotator: str, midnight: float | None = None) -> Today:
         midnight: Unix seconds; None: the last midnight of the server's clock.
     """
     if midnight is None:
-        midnight = _midnight(0)
+        midnight = _get_midnight(0)
     classes = db.value("SELECT changes FROM class_version")  # archiving a class removes labels without a decision
-    day = db.caches.get("today", (annotator, midnight, classes), lambda: _Day(annotator, midnight), PEOPLE)
+    day = db.caches.get(
+        "today", (annotator, midnight, classes), lambda: _DayCounter(annotator, midnight), MAX_CACHED_DAYS
+    )
     return day.read(db)
 
 
-def seconds_left() -> float:
+def get_seconds_until_midnight() -> float:
     """Return the seconds until the next midnight of the server's clock."""
-    return _midnight(1) - time.time()
+    return _get_midnight(1) - time.time()
 
 
-def _midnight(days: int) -> float:
+def _get_midnight(days: int) -> float:
     """Return the unix seconds of the midnight at which today began, or of the one `days` days later."""
     begins = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
     return begins.astimezone().timestamp()  # with the UTC offset of that day, which may differ
 
 
-class _Day:
+class _DayCounter:
     """One person's day as of the newest decision read; `read` brings it up to date."""
 
     def __init__(self, annotator: str, midnight: float):
@@ -84,15 +86,17 @@ class _Day:
         self._milliseconds = 0
         self._labels: dict[int, int] = {}  # image id -> labels
 
-    def read(self, db: Database) -> Today:
+    def read(self, db: Database) -> DailyActivity:
         with self._lock, db.reading() as sql:
-            newest = newest_decision(sql)
-            if self._first is None or newest - self._newest > STEP:
+            newest = get_newest_decision_id(sql)
+            if self._first is None or newest - self._newest > MAX_NEWER_DECISIONS:
                 self._read_all(sql, newest)
             elif newest > self._newest:
                 self._read_newer(sql, newest)
             self._newest = newest
-            return Today(self._milliseconds, len(self._labels), sum(self._labels.values()), newest, self._midnight)
+            return DailyActivity(
+                self._milliseconds, len(self._labels), sum(self._labels.values()), newest, self._midnight
+            )
 
     def _read_all(self, sql: sqlite_utils.Database, newest: int) -> None:
         before = sql.execute(
@@ -101,9 +105,9 @@ class _Day:
             [self._annotator, self._midnight],
         ).fetchone()
         self._first = before[0] if before else 0
-        own = f"{_OWN} AND d.id > ? AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+        own = f"{_IS_OWN_DECISION_SQL} AND d.id > ? AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
         given = [self._annotator, self._first]
-        self._milliseconds = sql.execute(_TIME % own, given).fetchone()[0]
+        self._milliseconds = sql.execute(_SUM_TIME_SQL % own, given).fetchone()[0]
         rows = sql.execute(f"SELECT DISTINCT image_id FROM decision d WHERE {own}", given).fetchall()
         self._labels = {}
         self._count(sql, (row[0] for row in rows))
@@ -115,26 +119,33 @@ class _Day:
         ).fetchall()
         # Another person's answer may replace one of this person's.
         self._count(sql, {image for image, annotator in rows if annotator == self._annotator or image in self._labels})
-        given = sql.execute(_TIME % f"{_OWN} AND d.id > ?", [self._annotator, self._newest]).fetchone()[0]
-        undone = f"{_OWN} AND d.id > ? AND d.id IN (SELECT undoes FROM decision WHERE id > ? AND undoes NOT NULL)"
-        taken_back = sql.execute(_TIME % undone, [self._annotator, self._first, self._newest]).fetchone()[0]
+        given = sql.execute(
+            _SUM_TIME_SQL % f"{_IS_OWN_DECISION_SQL} AND d.id > ?", [self._annotator, self._newest]
+        ).fetchone()[0]
+        undone = (
+            f"{_IS_OWN_DECISION_SQL} AND d.id > ? AND d.id IN (SELECT undoes FROM decision WHERE id > ? AND undoes NOT "
+            "NULL)"
+        )
+        taken_back = sql.execute(_SUM_TIME_SQL % undone, [self._annotator, self._first, self._newest]).fetchone()[0]
         self._milliseconds += given - taken_back
 
     def _count(self, sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
         ids = list(image_ids)
-        for start in range(0, len(ids), AT_ONCE):
-            some = ids[start : start + AT_ONCE]
+        for start in range(0, len(ids), IDS_PER_QUERY):
+            some = ids[start : start + IDS_PER_QUERY]
             marks = ",".join("?" * len(some))
             # INDEXED BY: read the decisions of these images, not all of the person's.
             answered = sql.execute(
                 f"""SELECT DISTINCT d.image_id FROM decision d INDEXED BY decision_image
-                WHERE d.image_id IN ({marks}) AND d.id > ? AND {_OWN} AND d.action IN ('label', 'clear', 'done')
+                WHERE d.image_id IN ({marks}) AND d.id > ? AND {_IS_OWN_DECISION_SQL} AND d.action IN ('label',
+                'clear', 'done')
                 AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)""",
                 [*some, self._first, self._annotator],
             ).fetchall()
             labels = sql.execute(
                 f"""SELECT l.image_id, count(*) FROM label l JOIN decision d ON d.id = l.decision_id
-                WHERE l.image_id IN ({marks}) AND l.state = 1 AND d.id > ? AND {_OWN} GROUP BY l.image_id""",
+                WHERE l.image_id IN ({marks}) AND l.state = 1 AND d.id > ? AND {_IS_OWN_DECISION_SQL} GROUP BY
+                l.image_id""",
                 [*some, self._first, self._annotator],
             ).fetchall()
             for image_id in some:

@@ -5,15 +5,15 @@ An earlier name stays its person's: what was given under it and comes late is th
 
 import sqlite_utils
 
-RENAMED, FROM = "renamed", "from "  # in the log: what, and the beginning of the detail
+RENAMED_ENTRY, DETAIL_PREFIX = "renamed", "from "  # in the log: what, and the beginning of the detail
 
 
-def earlier_names(sql: sqlite_utils.Database) -> dict[str, str]:
+def load_earlier_names(sql: sqlite_utils.Database) -> dict[str, str]:
     """Return earlier name -> the name that this member has now."""
     statement = "SELECT detail, member FROM access_log WHERE what = ? ORDER BY id"
     now: dict[str, str] = {}
-    for detail, new in sql.execute(statement, [RENAMED]).fetchall():
-        old = detail.removeprefix(FROM)
+    for detail, new in sql.execute(statement, [RENAMED_ENTRY]).fetchall():
+        old = detail.removeprefix(DETAIL_PREFIX)
         now = {earlier: new if name == old else name for earlier, name in now.items()} | {old: new}
         now.pop(new, None)  # they have it again
     return now

@@ -22,20 +22,19 @@ from annotator.settings import LEASE_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.images import sequences
 from annotator.store.images.stages import COMPLETE, SKIPPED, UNTOUCHED
-from annotator.store.labels import cells
-from annotator.store.labels import overlap as readings
+from annotator.store.labels import image_overlap, label_cells
 from annotator.store.people import assignment
-from annotator.store.people.assignment import Taken
+from annotator.store.people.assignment import UnavailableImages
 
-WHOLE = 0  # the class of a lease of a whole image
-MOST_HELD = 400  # images or cells leased by one page; pages are given at most eight grids of 48 tiles
+WHOLE_IMAGE = 0  # the class of a lease of a whole image
+MAX_LEASES_PER_PAGE = 400  # images or cells leased by one page; pages are given at most eight grids of 48 tiles
 
 Item = TypeVar("Item", bound=int | tuple[int, int])
 
-_LIVE = "until BETWEEN ? AND ?"  # with _times()
+_IS_LIVE_SQL = "until BETWEEN ? AND ?"  # with _times()
 
 
-def take_next(
+def lease_next_images(
     db: Database,
     holder: str,
     annotator: str,
@@ -67,50 +66,56 @@ def take_next(
             after `after` on.
         after: The image after which a sequence goes on; 0: its beginning.
     """
-    aside = assignment.assigned_to_others(db, annotator)
+    aside = assignment.load_withheld_images(db, annotator)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
-        _renew(sql, holder, annotator, _whole(have))
-        want = min(want, _room(sql, holder, _whole(have)))
+        _renew_leases(sql, holder, annotator, _to_whole_cells(have))
+        want = min(want, _count_free_leases(sql, holder, _to_whole_cells(have)))
         rows = sql.execute("SELECT image_id, holder FROM lease").fetchall()
         taken = {image_id for image_id, other in rows if other != holder} | set(have)
         held = [
             image_id for image_id, other in rows if other == holder and image_id not in taken and image_id not in aside
         ]
         # In a sequence, the images leased before a reload are the first after `after` anyway.
-        chosen = _in_order(sql, held)[:want] if resumed and not sequence else []
-        unlabeled: list[Callable[[Taken, int], list[int]]] = [
-            partial(_free_of, sql, first),
-            partial(_free, sql, UNTOUCHED),
-            partial(_free, sql, SKIPPED),
+        chosen = _sort_by_order(sql, held)[:want] if resumed and not sequence else []
+        unlabeled: list[Callable[[UnavailableImages, int], list[int]]] = [
+            partial(_select_untouched, sql, first),
+            partial(_find_free_images, sql, UNTOUCHED),
+            partial(_find_free_images, sql, SKIPPED),
         ]
-        partly = partial(cells.fewest_answers, sql, ahead)
-        last = partial(cells.skipped_again, sql)
+        partly = partial(label_cells.find_least_answered_images, sql, ahead)
+        last = partial(label_cells.find_skipped_images, sql)
         queues = [partly, *unlabeled, last] if incomplete_first else [*unlabeled, partly, last]
         if sequence:
-            queues = [partial(sequences.next_open, sql, sequence, after), partial(_free, sql, SKIPPED), last]
+            queues = [
+                partial(sequences.find_next_open, sql, sequence, after),
+                partial(_find_free_images, sql, SKIPPED),
+                last,
+            ]
         if aside.holds_untouched:
             queues = [partly, last]
         for more in queues:
             if len(chosen) < want:
-                chosen += more(Taken(taken | set(chosen), aside), want - len(chosen))
-        _let_go(sql, holder, _whole([*have, *chosen]))
-        _lease(sql, holder, annotator, _whole(chosen))
+                chosen += more(UnavailableImages(taken | set(chosen), aside), want - len(chosen))
+        _release_others(sql, holder, _to_whole_cells([*have, *chosen]))
+        _insert_leases(sql, holder, annotator, _to_whole_cells(chosen))
     return chosen
 
 
-def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
+def lease_images(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
     """Lease and return the first `want` of `candidates` that nobody else holds (for Review, whose order is given).
 
     Images that wait for answers of several people are left out.
     """
-    candidates = _not_waiting(db, candidates)
+    candidates = _filter_not_waiting(db, candidates)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
-        chosen = _not_held(sql, holder, _whole(candidates))[: min(want, _room(sql, holder))]
-        _lease(sql, holder, annotator, chosen)
+        chosen = _filter_not_held(sql, holder, _to_whole_cells(candidates))[
+            : min(want, _count_free_leases(sql, holder))
+        ]
+        _insert_leases(sql, holder, annotator, chosen)
     return [image_id for image_id, _ in chosen]
 
 
-def take_cells(
+def lease_cells(
     db: Database, holder: str, annotator: str, candidates: Sequence[tuple[int, int]], want: int
 ) -> list[tuple[int, int]]:
     """Lease and return the first `want` of these cells (image id, class id) that nobody else holds.
@@ -118,16 +123,16 @@ def take_cells(
     A cell is held when somebody else has it open in a grid, or has its whole image open.
     """
     with db.writing(durable=False, right=Right.ANSWER) as sql:
-        chosen = _not_held(sql, holder, candidates)[: min(want, _room(sql, holder))]
-        _lease(sql, holder, annotator, chosen)
+        chosen = _filter_not_held(sql, holder, candidates)[: min(want, _count_free_leases(sql, holder))]
+        _insert_leases(sql, holder, annotator, chosen)
     return chosen
 
 
-def take_reading(db: Database, holder: str, annotator: str, image_id: int) -> bool:
-    """Lease an image that waits for answers of several people (overlap.py); return whether it was free."""
+def lease_overlap_image(db: Database, holder: str, annotator: str, image_id: int) -> bool:
+    """Lease an image that waits for answers of several people (image_overlap.py); return whether it was free."""
     with db.writing(durable=False, right=Right.ANSWER) as sql:
-        chosen = _not_held(sql, holder, [(image_id, WHOLE)])[: _room(sql, holder)]
-        _lease(sql, holder, annotator, chosen)
+        chosen = _filter_not_held(sql, holder, [(image_id, WHOLE_IMAGE)])[: _count_free_leases(sql, holder)]
+        _insert_leases(sql, holder, annotator, chosen)
     return bool(chosen)
 
 
@@ -145,69 +150,72 @@ def take_over(db: Database, holder: str, before: str) -> bool:
         return sql.execute("UPDATE lease SET holder = ? WHERE holder = ?", [holder, before]).rowcount > 0
 
 
-def hold(db: Database, holder: str, annotator: str, have: Collection[int]) -> None:
+def renew_images(db: Database, holder: str, annotator: str, have: Collection[int]) -> None:
     """Renew the leases of the images that an open page has, and release its other leases."""
-    hold_cells(db, holder, annotator, _whole(have))
+    renew_cells(db, holder, annotator, _to_whole_cells(have))
 
 
-def hold_cells(db: Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
+def renew_cells(db: Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
     """Renew the leases of the cells (image id, class id) that an open page has, and release its other leases."""
     with db.writing(durable=False, right=Right.ANSWER) as sql:
-        _renew(sql, holder, annotator, have)
-        _let_go(sql, holder, have)
+        _renew_leases(sql, holder, annotator, have)
+        _release_others(sql, holder, have)
 
 
-def taken_by_others(db: Database, holder: str, have: Collection[Item]) -> list[Item]:
+def find_taken_by_others(db: Database, holder: str, have: Collection[Item]) -> list[Item]:
     """Return the images, or cells (image id, class id), of `have` that another page has leased meanwhile."""
     with db.reading() as sql:
-        free = set(_not_held(sql, holder, [_cell(item) for item in have]))
-    return [item for item in have if _cell(item) not in free]
+        free = set(_filter_not_held(sql, holder, [_to_cell(item) for item in have]))
+    return [item for item in have if _to_cell(item) not in free]
 
 
-def leased_by_others(db: Database, but: str) -> list[tuple[int, int]]:
+def load_leases_of_others(db: Database, excluded_holder: str) -> list[tuple[int, int]]:
     """Return the leases of all holders except `but`: (image id, class id), class 0 for a whole image."""
-    return db.tuples(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [but, *_times()])
+    return db.tuples(
+        f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_IS_LIVE_SQL}",
+        [excluded_holder, *_get_live_interval()],
+    )
 
 
-def opened_by_others(db: Database, image_ids: Collection[int], annotator: str) -> dict[int, str]:
+def find_opened_by_others(db: Database, image_ids: Collection[int], annotator: str) -> dict[int, str]:
     """Return which `image_ids` another person has open, as a whole or one cell: image id -> that person."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(
-        f"SELECT image_id, annotator FROM lease WHERE image_id IN ({marks}) AND annotator != ? AND {_LIVE}",
-        [*image_ids, annotator, *_times()],
+        f"SELECT image_id, annotator FROM lease WHERE image_id IN ({marks}) AND annotator != ? AND {_IS_LIVE_SQL}",
+        [*image_ids, annotator, *_get_live_interval()],
     )
     return dict(rows)
 
 
-def held_by_others(db: Database, holder: str) -> int:
+def count_held_by_others(db: Database, holder: str) -> int:
     """Count the images with an open class of which other holders lease the whole or a cell."""
     return db.value(
         f"""SELECT count(DISTINCT l.image_id) FROM lease l JOIN image i ON i.id = l.image_id
-        WHERE l.holder != ? AND {_LIVE} AND i.stage < ?""",
-        [holder, *_times(), COMPLETE],
+        WHERE l.holder != ? AND {_IS_LIVE_SQL} AND i.stage < ?""",
+        [holder, *_get_live_interval(), COMPLETE],
     )
 
 
-def _not_waiting(db: Database, image_ids: Sequence[int]) -> list[int]:
-    waiting = readings.waiting_among(db, image_ids)
+def _filter_not_waiting(db: Database, image_ids: Sequence[int]) -> list[int]:
+    waiting = image_overlap.find_waiting_images(db, image_ids)
     return [image_id for image_id in image_ids if image_id not in waiting]
 
 
-def _whole(image_ids: Iterable[int]) -> list[tuple[int, int]]:
-    return [(image_id, WHOLE) for image_id in image_ids]
+def _to_whole_cells(image_ids: Iterable[int]) -> list[tuple[int, int]]:
+    return [(image_id, WHOLE_IMAGE) for image_id in image_ids]
 
 
-def _cell(item: int | tuple[int, int]) -> tuple[int, int]:
-    return (item, WHOLE) if isinstance(item, int) else item
+def _to_cell(item: int | tuple[int, int]) -> tuple[int, int]:
+    return (item, WHOLE_IMAGE) if isinstance(item, int) else item
 
 
-def _times() -> tuple[float, float]:
+def _get_live_interval() -> tuple[float, float]:
     """Return the interval in which valid leases end; a lease just taken by another process may end a little later."""
     start = time.monotonic()
     return start, start + LEASE_SECONDS + 1
 
 
-def _room(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, int]] | None = None) -> int:
+def _count_free_leases(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, int]] | None = None) -> int:
     """Return how many more images or cells this page may lease.
 
     Args:
@@ -216,36 +224,43 @@ def _room(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, i
         keep: The leases that the page is about to keep, releasing all others; None: it releases nothing.
     """
     own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
-    return max(0, MOST_HELD - len(own if keep is None else own & set(keep)))
+    return max(0, MAX_LEASES_PER_PAGE - len(own if keep is None else own & set(keep)))
 
 
-def _not_held(sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
+def _filter_not_held(
+    sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[int, int]]
+) -> list[tuple[int, int]]:
     """Return those `cells` and whole images of which no other page leases any part."""
     # All leases of others are read: they are few, and a page may ask about more images than one statement can name.
-    rows = sql.execute(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [holder, *_times()])
+    rows = sql.execute(
+        f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_IS_LIVE_SQL}", [holder, *_get_live_interval()]
+    )
     others = set(rows.fetchall())
     images = {image_id for image_id, _ in others}
     return [
         cell
         for cell in cells
-        if cell[0] not in images or (cell[1] != WHOLE and cell not in others and (cell[0], WHOLE) not in others)
+        if cell[0] not in images
+        or (cell[1] != WHOLE_IMAGE and cell not in others and (cell[0], WHOLE_IMAGE) not in others)
     ]
 
 
-def _renew(sql: sqlite_utils.Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
-    sql.execute(f"DELETE FROM lease WHERE NOT {_LIVE}", _times())
+def _renew_leases(sql: sqlite_utils.Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
+    sql.execute(f"DELETE FROM lease WHERE NOT {_IS_LIVE_SQL}", _get_live_interval())
     own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
     # Expired leases are renewed too (a laptop that slept, a page gone back to) unless somebody else has them now, but
     # never more than a page can have: nobody takes all images by claiming to have them.
     mine = own & set(have)
-    claimed = [cell for cell in _not_held(sql, holder, have) if cell not in own][: max(0, MOST_HELD - len(mine))]
+    claimed = [cell for cell in _filter_not_held(sql, holder, have) if cell not in own][
+        : max(0, MAX_LEASES_PER_PAGE - len(mine))
+    ]
     marks = ",".join("?" * len(claimed))
     rows = sql.execute(f"SELECT id FROM image WHERE id IN ({marks})", [image_id for image_id, _ in claimed])
     known = set(rows.fetchall())
-    _lease(sql, holder, annotator, [*mine, *(cell for cell in claimed if (cell[0],) in known)])
+    _insert_leases(sql, holder, annotator, [*mine, *(cell for cell in claimed if (cell[0],) in known)])
 
 
-def _let_go(sql: sqlite_utils.Database, holder: str, but: Iterable[tuple[int, int]]) -> None:
+def _release_others(sql: sqlite_utils.Database, holder: str, but: Iterable[tuple[int, int]]) -> None:
     held = sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall()
     sql.conn.executemany(
         "DELETE FROM lease WHERE image_id = ? AND class_id = ? AND holder = ?",
@@ -253,7 +268,7 @@ def _let_go(sql: sqlite_utils.Database, holder: str, but: Iterable[tuple[int, in
     )
 
 
-def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]:
+def _sort_by_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]:
     # The plus keeps SQLite from walking the index of all untouched images to get the order.
     rows = sql.execute(
         f"""SELECT id FROM image WHERE +stage = ? AND problem = '' AND id IN ({",".join("?" * len(image_ids))})
@@ -263,17 +278,23 @@ def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]
     return [row[0] for row in rows]
 
 
-def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: Taken, want: int) -> list[int]:
+def _select_untouched(
+    sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: UnavailableImages, want: int
+) -> list[int]:
     """Return the first `want` of the `wanted` images that are untouched and not taken, in their order."""
     free_ids: list[int] = []
-    # Without untouched images, a long `wanted` would be searched in vain. ORDER BY makes SQLite use the index.
+    # Without untouched images, a long `wanted` would be searched in vain. STEP_ORDER BY makes SQLite use the index.
     any_ = "SELECT 1 FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256 LIMIT 1"
     if not sql.execute(any_, [UNTOUCHED]).fetchone():
         return free_ids
-    for start in range(0, len(wanted), cells.ORDER_AT_ONCE):
+    for start in range(0, len(wanted), label_cells.ORDER_IDS_PER_QUERY):
         if want <= len(free_ids):
             break
-        some = [image_id for image_id in map(int, wanted[start : start + cells.ORDER_AT_ONCE]) if image_id not in taken]
+        some = [
+            image_id
+            for image_id in map(int, wanted[start : start + label_cells.ORDER_IDS_PER_QUERY])
+            if image_id not in taken
+        ]
         rows = sql.execute(
             f"SELECT id FROM image WHERE +stage = ? AND problem = '' AND id IN ({','.join('?' * len(some))})",
             [UNTOUCHED, *some],
@@ -283,7 +304,7 @@ def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, tak
     return free_ids[: max(want, 0)]
 
 
-def _free(sql: sqlite_utils.Database, stage: int, taken: Taken, want: int) -> list[int]:
+def _find_free_images(sql: sqlite_utils.Database, stage: int, taken: UnavailableImages, want: int) -> list[int]:
     free: list[int] = []
     if want <= 0:
         return free
@@ -301,7 +322,7 @@ def _free(sql: sqlite_utils.Database, stage: int, taken: Taken, want: int) -> li
     return free
 
 
-def _lease(sql: sqlite_utils.Database, holder: str, annotator: str, cells: Iterable[tuple[int, int]]) -> None:
+def _insert_leases(sql: sqlite_utils.Database, holder: str, annotator: str, cells: Iterable[tuple[int, int]]) -> None:
     until = time.monotonic() + LEASE_SECONDS
     sql.conn.executemany(
         """INSERT INTO lease (image_id, class_id, holder, annotator, until) VALUES (?, ?, ?, ?, ?)

@@ -16,18 +16,19 @@ from typing import Any
 import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.roles import KEPT_FROM_SIGHT, Right, Role, role_named
+from annotator.roles import HIDEABLE_PARTS, Right, Role, parse_role
 from annotator.store.database.database import Database
-from annotator.store.people.earlier_names import earlier_names
+from annotator.store.people.earlier_names import load_earlier_names
 
-LONGEST_NAME = 60
-LATER = 0.001  # seconds between the end of all sessions and the next session, if the clock was set back meanwhile
-NEWCOMERS = "role_of_newcomers"  # a setting: the role given to a first-time sign-in at the login provider
-HIDDEN = "hidden_from_annotators"  # a setting
-LONGEST_SUBJECT = 1000
-SIGNED_OUT = "signed out"  # in the log
-_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
-_COLUMNS = "id, name, role, subject, email, secret_sha256 IS NOT NULL, sessions_since, made_at, signed_in_at"
+MAX_NAME_CHARACTERS = 60
+# seconds between the end of all sessions and the next session, if the clock was set back meanwhile
+SESSION_GAP_SECONDS = 0.001
+NEWCOMER_ROLE_SETTING = "role_of_newcomers"  # a setting: the role given to a first-time sign-in at the login provider
+HIDDEN_VIEWS_SETTING = "hidden_from_annotators"  # a setting
+MAX_SUBJECT_CHARACTERS = 1000
+SIGNED_OUT_ENTRY = "signed out"  # in the log
+_EMAIL_PATTERN = re.compile(r"[^@\s]+@[^@\s]+")
+_MEMBER_COLUMNS_SQL = "id, name, role, subject, email, secret_sha256 IS NOT NULL, sessions_since, made_at, signed_in_at"
 
 
 @dataclass(frozen=True)
@@ -75,29 +76,29 @@ class LogEntry:
     detail: str
 
 
-def members(db: Database) -> list[Member]:
+def load_members(db: Database) -> list[Member]:
     """Return all members in the order in which they were added, including those without access."""
-    return [_member(row) for row in db.tuples(f"SELECT {_COLUMNS} FROM member ORDER BY id")]
+    return [_to_member(row) for row in db.tuples(f"SELECT {_MEMBER_COLUMNS_SQL} FROM member ORDER BY id")]
 
 
-def member_named(db: Database, name: str) -> Member:
+def find_member(db: Database, name: str) -> Member:
     """Return the member with this name.
 
     Raises:
         AnnotatorError: No member has this name.
     """
     with db.reading() as sql:
-        return named(sql, name)
+        return load_member(sql, name)
 
 
-def name_now(db: Database, name: str) -> str:
+def get_current_name(db: Database, name: str) -> str:
     """Return the name of the member who had this one before; the same where nobody had."""
-    return earlier_names(db.sql).get(name, name)
+    return load_earlier_names(db.sql).get(name, name)
 
 
-def owner(db: Database) -> Member | None:
+def find_owner(db: Database) -> Member | None:
     """Return the first owner; None while the project has no owner."""
-    return next((member for member in members(db) if member.role == Role.OWNER), None)
+    return next((member for member in load_members(db) if member.role == Role.OWNER), None)
 
 
 def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
@@ -113,19 +114,19 @@ def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
     Raises:
         AnnotatorError: The name is invalid or taken, the role is unknown, or the address is invalid or taken.
     """
-    name, known = name.strip(), role_named(role)
+    name, known = name.strip(), parse_role(role)
     email = email.strip().lower()
-    if email and not _ADDRESS.fullmatch(email):
+    if email and not _EMAIL_PATTERN.fullmatch(email):
         raise AnnotatorError(f"{email!r} is no e-mail address.")
     with db.writing() as sql:
-        refuse_name(sql, name)
+        check_name(sql, name)
         if email and sql.execute("SELECT 1 FROM member WHERE email = ?", [email]).fetchone():
             raise AnnotatorError(f"Another member has the e-mail address {email}.")
         sql.execute(
             "INSERT INTO member (name, role, email, made_at) VALUES (?, ?, ?, ?)", [name, known, email, time.time()]
         )
-        note(sql, by, "added", name, f"as {known}")
-        return named(sql, name)
+        add_log_entry(sql, by, "added", name, f"as {known}")
+        return load_member(sql, name)
 
 
 def set_role(db: Database, name: str, role: str, by: str, expected: str | None = None) -> Member:
@@ -142,9 +143,9 @@ def set_role(db: Database, name: str, role: str, by: str, expected: str | None =
     Raises:
         AnnotatorError: The member or role is unknown, the role is not as expected, or no owner would remain.
     """
-    known = role_named(role)
+    known = parse_role(role)
     with db.writing() as sql:
-        member = named(sql, name)
+        member = load_member(sql, name)
         if expected is not None and member.role != expected:
             raise AnnotatorError(
                 f"Meanwhile somebody gave {name} the role {member.role}; you saw {expected}. Look again, then decide."
@@ -155,13 +156,13 @@ def set_role(db: Database, name: str, role: str, by: str, expected: str | None =
         if member.role == Role.OWNER and owners == 1:
             raise AnnotatorError(f"{name} is the only owner. Make somebody else an owner first.")
         sql.execute("UPDATE member SET role = ? WHERE id = ?", [known, member.id])
-        note(sql, by, "role", name, f"{member.role} to {known}")
+        add_log_entry(sql, by, "role", name, f"{member.role} to {known}")
         if known == Role.NONE:
             _end_sessions(sql, member.id, unlink=True)
-        return named(sql, name)
+        return load_member(sql, name)
 
 
-def new_link(db: Database, name: str, by: str) -> str:
+def create_link(db: Database, name: str, by: str) -> str:
     """Return a new secret for a member's invitation link; the secret cannot be read again.
 
     An earlier link is no longer accepted; sessions begun with it go on.
@@ -171,11 +172,13 @@ def new_link(db: Database, name: str, by: str) -> str:
     """
     secret = secrets.token_urlsafe(32)
     with db.writing() as sql:
-        member = named(sql, name)
+        member = load_member(sql, name)
         if member.role == Role.NONE:
             raise AnnotatorError(f"{name} has no access. Give them a role first.")
         sql.execute("UPDATE member SET secret_sha256 = ? WHERE id = ?", [_digest(secret), member.id])
-        note(sql, by, "link", name, "a new one; earlier ones are not accepted" if member.has_link else "the first one")
+        add_log_entry(
+            sql, by, "link", name, "a new one; earlier ones are not accepted" if member.has_link else "the first one"
+        )
     return secret
 
 
@@ -186,30 +189,30 @@ def sign_out_everywhere(db: Database, name: str, by: str) -> None:
         AnnotatorError: The member is unknown.
     """
     with db.writing() as sql:
-        _end_sessions(sql, named(sql, name).id, unlink=True)
-        note(sql, by, "signed out everywhere", name, "")
+        _end_sessions(sql, load_member(sql, name).id, unlink=True)
+        add_log_entry(sql, by, "signed out everywhere", name, "")
 
 
-def signed_out(db: Database, name: str, session: str) -> None:
+def end_session(db: Database, name: str, session: str) -> None:
     """End one session for everybody who has its cookies, by an entry in the log, which nobody can change."""
     with db.writing(right=Right.NOTHING) as sql:
-        note(sql, name, SIGNED_OUT, name, f"session {session}")
+        add_log_entry(sql, name, SIGNED_OUT_ENTRY, name, f"session {session}")
 
 
-def ended_sessions(db: Database, after: int = 0) -> tuple[set[str], int]:
+def load_ended_sessions(db: Database, after: int = 0) -> tuple[set[str], int]:
     """Return the sessions ended by log entries after the id `after`, and the id of the last log entry."""
     rows = db.tuples("SELECT id, what, detail FROM access_log WHERE id > ? ORDER BY id", [after])
-    ended = {detail.removeprefix("session ") for _, what, detail in rows if what == SIGNED_OUT}
+    ended = {detail.removeprefix("session ") for _, what, detail in rows if what == SIGNED_OUT_ENTRY}
     return ended, rows[-1][0] if rows else after
 
 
-def has_ended(db: Database, session: str) -> bool:
+def has_session_ended(db: Database, session: str) -> bool:
     """Return whether this session was signed out."""
     statement = "SELECT EXISTS (SELECT 1 FROM access_log WHERE what = ? AND detail = ?)"
-    return bool(db.value(statement, [SIGNED_OUT, f"session {session}"]))
+    return bool(db.value(statement, [SIGNED_OUT_ENTRY, f"session {session}"]))
 
 
-def by_link(db: Database, secret: str) -> Member | None:
+def sign_in_by_link(db: Database, secret: str) -> Member | None:
     """Return the member whose invitation link has this secret, and log the sign-in.
 
     None for a wrong or revoked secret, and for a member without access.
@@ -217,27 +220,28 @@ def by_link(db: Database, secret: str) -> Member | None:
     # The time of an index lookup of a sha256 reveals nothing about a secret of 256 random bits.
     with db.writing(right=Right.NOTHING) as sql:
         row = sql.execute(
-            f"SELECT {_COLUMNS} FROM member WHERE secret_sha256 = ? AND role != 'none'", [_digest(secret)]
+            f"SELECT {_MEMBER_COLUMNS_SQL} FROM member WHERE secret_sha256 = ? AND role != 'none'", [_digest(secret)]
         ).fetchone()
         if row is None:
             return None
-        return _signed_in(sql, _member(row), "by invitation link")
+        return _record_sign_in(sql, _to_member(row), "by invitation link")
 
 
-def by_key(db: Database, id_: int) -> Member | None:
+def sign_in_by_key(db: Database, id_: int) -> Member | None:
     """Return the member for whom the machine's owner made a one-time key, and log the sign-in.
 
     None for an unknown member or one without access.
     """
     with db.writing(right=Right.NOTHING) as sql:
-        row = sql.execute(f"SELECT {_COLUMNS} FROM member WHERE id = ? AND role != 'none'", [id_]).fetchone()
-        return _signed_in(sql, _member(row), "by one-time key") if row is not None else None
+        row = sql.execute(f"SELECT {_MEMBER_COLUMNS_SQL} FROM member WHERE id = ? AND role != 'none'", [id_]).fetchone()
+        return _record_sign_in(sql, _to_member(row), "by one-time key") if row is not None else None
 
 
-def by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
+def sign_in_by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
     """Return the member whom a login provider vouches for, a new one at their first sign-in; log the sign-in.
 
-    A newcomer gets the role of the setting NEWCOMERS (`none` unless an owner chose another). A member who was added
+    A newcomer gets the role of the setting NEWCOMER_ROLE_SETTING (`none` unless an owner chose another). A member who
+    was added
     with the same e-mail address keeps their role and is recognised, if the provider says that it has verified the
     address. The name is the one that the provider gave at the first sign-in.
 
@@ -248,30 +252,36 @@ def by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
     Raises:
         AnnotatorError: The claims do not identify a person.
     """
-    subject = subject_of(claims)
+    subject = build_subject(claims)
     email = str(claims.get("email") or "").strip().lower()
     if claims.get("email_verified") is not True:
         email = ""
     with db.writing(right=Right.NOTHING) as sql:
-        row = sql.execute(f"SELECT {_COLUMNS} FROM member WHERE subject = ?", [subject]).fetchone()
+        row = sql.execute(f"SELECT {_MEMBER_COLUMNS_SQL} FROM member WHERE subject = ?", [subject]).fetchone()
         if row is None and email:
-            statement = f"SELECT {_COLUMNS} FROM member WHERE email = ? AND subject IS NULL"
+            statement = f"SELECT {_MEMBER_COLUMNS_SQL} FROM member WHERE email = ? AND subject IS NULL"
             row = sql.execute(statement, [email]).fetchone()
             if row is not None:
                 sql.execute("UPDATE member SET subject = ? WHERE id = ?", [subject, row[0]])
-                note(sql, _member(row).name, "recognised", _member(row).name, f"by the address {email}, as {subject}")
+                add_log_entry(
+                    sql,
+                    _to_member(row).name,
+                    "recognised",
+                    _to_member(row).name,
+                    f"by the address {email}, as {subject}",
+                )
         if row is None:
-            name, role = _free_name(sql, _names(claims, email)), newcomer_role(db)
+            name, role = _choose_free_name(sql, _suggest_names(claims, email)), get_newcomer_role(db)
             sql.execute(
                 "INSERT INTO member (name, role, subject, email, made_at) VALUES (?, ?, ?, ?, ?)",
                 [name, role, subject, email, time.time()],
             )
-            note(sql, name, "came", name, f"as {subject}, with the role {role}")
-            row = sql.execute(f"SELECT {_COLUMNS} FROM member WHERE subject = ?", [subject]).fetchone()
-        return _signed_in(sql, _member(row), "at the login provider")
+            add_log_entry(sql, name, "came", name, f"as {subject}, with the role {role}")
+            row = sql.execute(f"SELECT {_MEMBER_COLUMNS_SQL} FROM member WHERE subject = ?", [subject]).fetchone()
+        return _record_sign_in(sql, _to_member(row), "at the login provider")
 
 
-def subject_of(claims: Mapping[str, Any]) -> str:
+def build_subject(claims: Mapping[str, Any]) -> str:
     """Return "issuer subject" of the claims: the only part that identifies a person and never changes.
 
     Raises:
@@ -281,14 +291,16 @@ def subject_of(claims: Mapping[str, Any]) -> str:
     if not (isinstance(issuer, str) and isinstance(subject, str) and issuer and subject):
         raise AnnotatorError("The login provider did not say who this is: its token has no issuer or no subject.")
     who = f"{issuer} {subject}"
-    if len(who) > LONGEST_SUBJECT:
-        raise AnnotatorError(f"What the login provider calls this person is longer than {LONGEST_SUBJECT:,} letters.")
+    if len(who) > MAX_SUBJECT_CHARACTERS:
+        raise AnnotatorError(
+            f"What the login provider calls this person is longer than {MAX_SUBJECT_CHARACTERS:,} letters."
+        )
     return who
 
 
-def newcomer_role(db: Database) -> Role:
+def get_newcomer_role(db: Database) -> Role:
     """Return the role given to a first-time sign-in; never owner."""
-    stored = db.setting(NEWCOMERS, Role.NONE)
+    stored = db.get_setting(NEWCOMER_ROLE_SETTING, Role.NONE)
     return Role(stored) if stored in list(Role) and stored != Role.OWNER else Role.NONE
 
 
@@ -305,25 +317,25 @@ def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = N
         AnnotatorError: The role is unknown or not as expected, or is owner: everybody at the provider would be an
             owner.
     """
-    known = role_named(role)
+    known = parse_role(role)
     if known == Role.OWNER:
         raise AnnotatorError("Newcomers cannot be owners: everybody whom the login provider knows would be one.")
     with db.writing() as sql:
-        if expected is not None and (now := newcomer_role(db)) != expected:
+        if expected is not None and (now := get_newcomer_role(db)) != expected:
             raise AnnotatorError(
                 f"Meanwhile somebody gave newcomers the role {now}; you saw {expected}. Look again, then decide."
             )
-        db.set_setting(NEWCOMERS, known)
-        note(sql, by, "newcomers", "", f"have the role {known}")
+        db.set_setting(NEWCOMER_ROLE_SETTING, known)
+        add_log_entry(sql, by, "newcomers", "", f"have the role {known}")
 
 
-def hidden(db: Database) -> tuple[str, ...]:
-    """Return the views that guests and annotators do not see, a subset of KEPT_FROM_SIGHT."""
-    stored = db.setting(HIDDEN, [])
-    return tuple(part for part in KEPT_FROM_SIGHT if isinstance(stored, list) and part in stored)
+def get_hidden_views(db: Database) -> tuple[str, ...]:
+    """Return the views that guests and annotators do not see, a subset of HIDEABLE_PARTS."""
+    stored = db.get_setting(HIDDEN_VIEWS_SETTING, [])
+    return tuple(part for part in HIDEABLE_PARTS if isinstance(stored, list) and part in stored)
 
 
-def hide(db: Database, parts: Sequence[str], by: str, expected: Sequence[str] | None = None) -> None:
+def set_hidden_views(db: Database, parts: Sequence[str], by: str, expected: Sequence[str] | None = None) -> None:
     """Set the views that guests and annotators do not see.
 
     Args:
@@ -335,45 +347,47 @@ def hide(db: Database, parts: Sequence[str], by: str, expected: Sequence[str] | 
     Raises:
         AnnotatorError: A view cannot be hidden, or the hidden views are not as expected.
     """
-    if unknown := [part for part in parts if part not in KEPT_FROM_SIGHT]:
-        raise AnnotatorError(f"{unknown[0]!r} cannot be hidden. {did_you_mean(unknown[0], KEPT_FROM_SIGHT)}")
+    if unknown := [part for part in parts if part not in HIDEABLE_PARTS]:
+        raise AnnotatorError(f"{unknown[0]!r} cannot be hidden. {did_you_mean(unknown[0], HIDEABLE_PARTS)}")
     with db.writing() as sql:
-        if expected is not None and (now := hidden(db)) != tuple(expected):
+        if expected is not None and (now := get_hidden_views(db)) != tuple(expected):
             raise AnnotatorError(
                 f"Meanwhile somebody chose to hide {', '.join(now) or 'nothing'}; you saw "
                 f"{', '.join(expected) or 'nothing'}. Look again, then decide."
             )
-        db.set_setting(HIDDEN, [part for part in KEPT_FROM_SIGHT if part in parts])
-        note(sql, by, "hidden", "", ", ".join(hidden(db)) or "nothing")
+        db.set_setting(HIDDEN_VIEWS_SETTING, [part for part in HIDEABLE_PARTS if part in parts])
+        add_log_entry(sql, by, "hidden", "", ", ".join(get_hidden_views(db)) or "nothing")
 
 
-def log(db: Database, limit: int | None = None) -> list[LogEntry]:
+def load_log(db: Database, limit: int | None = None) -> list[LogEntry]:
     """Return the log of sign-ins and changes of access, newest first, at most `limit` entries."""
     statement = "SELECT id, at, by, what, member, detail FROM access_log ORDER BY id DESC LIMIT ?"
     return [LogEntry(*row) for row in db.tuples(statement, [-1 if limit is None else limit])]
 
 
-def _member(row: tuple[Any, ...]) -> Member:
+def _to_member(row: tuple[Any, ...]) -> Member:
     id_, name, role, subject, email, has_link, since, made_at, signed_in_at = row
     return Member(id_, name, Role(role), subject, email, bool(has_link), since, made_at, signed_in_at)
 
 
-def named(sql: sqlite_utils.Database, name: str) -> Member:
+def load_member(sql: sqlite_utils.Database, name: str) -> Member:
     """Return the member with this name, in the transaction. Raises AnnotatorError where nobody has it."""
-    row = sql.execute(f"SELECT {_COLUMNS} FROM member WHERE name = ?", [name]).fetchone()
+    row = sql.execute(f"SELECT {_MEMBER_COLUMNS_SQL} FROM member WHERE name = ?", [name]).fetchone()
     if row is None:
         names = [known for (known,) in sql.execute("SELECT name FROM member ORDER BY name").fetchall()]
         raise AnnotatorError(f"No member is called {name!r}. {did_you_mean(name, names)}")
-    return _member(row)
+    return _to_member(row)
 
 
-def refuse_name(sql: sqlite_utils.Database, name: str, but: int = 0) -> None:
+def check_name(sql: sqlite_utils.Database, name: str, own_id: int = 0) -> None:
     """Raise AnnotatorError where a name is invalid, or another member than `but` (an id) has it, or had it before."""
-    if not (name.isprintable() and 0 < len(name) <= LONGEST_NAME):
-        raise AnnotatorError(f"A member's name has 1 to {LONGEST_NAME} printable characters, not {name[:80]!r}.")
+    if not (name.isprintable() and 0 < len(name) <= MAX_NAME_CHARACTERS):
+        raise AnnotatorError(f"A member's name has 1 to {MAX_NAME_CHARACTERS} printable characters, not {name[:80]!r}.")
     names: dict[int, str] = dict(sql.execute("SELECT id, name FROM member").fetchall())
-    earlier = [old for old, now in earlier_names(sql).items() if now != names.get(but)]
-    taken = [known for known in (*(names[id_] for id_ in names if id_ != but), *earlier) if _alike(known, name)]
+    earlier = [old for old, now in load_earlier_names(sql).items() if now != names.get(own_id)]
+    taken = [
+        known for known in (*(names[id_] for id_ in names if id_ != own_id), *earlier) if _is_same_name(known, name)
+    ]
     if taken and taken[0] in earlier:
         raise AnnotatorError(f"Another member was called {taken[0]!r} before. Names are not used twice.")
     if taken:
@@ -383,11 +397,11 @@ def refuse_name(sql: sqlite_utils.Database, name: str, but: int = 0) -> None:
         )
 
 
-def _alike(name: str, other: str) -> bool:
+def _is_same_name(name: str, other: str) -> bool:
     return "".join(name.casefold().split()) == "".join(other.casefold().split())
 
 
-def _names(claims: Mapping[str, Any], email: str) -> Iterable[str]:
+def _suggest_names(claims: Mapping[str, Any], email: str) -> Iterable[str]:
     """Yield names for a newcomer, the best first; never an e-mail address, because others see names."""
     for claim in ("name", "preferred_username", "nickname"):
         yield str(claims.get(claim) or "").partition("@")[0]
@@ -395,18 +409,18 @@ def _names(claims: Mapping[str, Any], email: str) -> Iterable[str]:
     yield "newcomer"
 
 
-def _free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
+def _choose_free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
     """Return the first non-blank name of `wanted`, with a number where another person has it.
 
     Names without a member count as taken when decisions carry them: a newcomer must not become the owner of decisions
     made before the project had members.
     """
     kept = "".join(character if character.isprintable() else " " for character in next(filter(str.strip, wanted)))
-    name = " ".join(kept.split())[: LONGEST_NAME - 6] or "newcomer"
+    name = " ".join(kept.split())[: MAX_NAME_CHARACTERS - 6] or "newcomer"
     rows = sql.execute("SELECT name FROM member UNION SELECT one FROM tally WHERE kind = 'annotator'").fetchall()
-    taken = [*(known for (known,) in rows), *earlier_names(sql)]
+    taken = [*(known for (known,) in rows), *load_earlier_names(sql)]
     numbered = (name if number == 1 else f"{name} {number}" for number in range(1, len(taken) + 2))
-    return next(free for free in numbered if not any(_alike(free, known) for known in taken))
+    return next(free for free in numbered if not any(_is_same_name(free, known) for known in taken))
 
 
 def _end_sessions(sql: sqlite_utils.Database, id_: int, unlink: bool) -> None:
@@ -417,18 +431,18 @@ def _end_sessions(sql: sqlite_utils.Database, id_: int, unlink: bool) -> None:
         sql.execute("UPDATE member SET secret_sha256 = NULL WHERE id = ?", [id_])
 
 
-def _signed_in(sql: sqlite_utils.Database, member: Member, how: str) -> Member:
+def _record_sign_in(sql: sqlite_utils.Database, member: Member, how: str) -> Member:
     """Record and log the sign-in of a member; return the member with `signed_in_at` of this session.
 
     The time never goes back, even where the clock was set back.
     """
-    at = max(time.time(), member.sessions_since + LATER, member.signed_in_at or 0)
+    at = max(time.time(), member.sessions_since + SESSION_GAP_SECONDS, member.signed_in_at or 0)
     sql.execute("UPDATE member SET signed_in_at = ? WHERE id = ?", [at, member.id])
-    note(sql, member.name, "signed in", member.name, how)
+    add_log_entry(sql, member.name, "signed in", member.name, how)
     return replace(member, signed_in_at=at)
 
 
-def note(sql: sqlite_utils.Database, by: str, what: str, member: str, detail: str) -> None:
+def add_log_entry(sql: sqlite_utils.Database, by: str, what: str, member: str, detail: str) -> None:
     """Add an entry to the log, in the transaction that makes the change."""
     sql.execute(
         "INSERT INTO access_log (at, by, what, member, detail) VALUES (?, ?, ?, ?, ?)",

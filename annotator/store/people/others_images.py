@@ -6,10 +6,10 @@ from annotator.store.database.database import Database
 from annotator.store.people import assignment, leases
 
 
-def among(db: Database, annotator: str, image_ids: Collection[int]) -> set[int]:
+def find_unavailable_images(db: Database, annotator: str, image_ids: Collection[int]) -> set[int]:
     """Return those `image_ids` that others have open, that are assigned to others, or that wait for blind answers."""
     if not image_ids:
         return set()
-    aside = assignment.assigned_to_others(db, annotator)
-    opened = leases.opened_by_others(db, image_ids, annotator)
+    aside = assignment.load_withheld_images(db, annotator)
+    opened = leases.find_opened_by_others(db, image_ids, annotator)
     return {image_id for image_id in image_ids if image_id in opened or image_id in aside}

@@ -5,20 +5,20 @@ import time
 from annotator.errors import AnnotatorError
 from annotator.roles import Right
 from annotator.store.database.database import Database
-from annotator.store.labels.answer_times import LONGEST, Answer
+from annotator.store.labels.answer_times import MAX_ANSWER_MILLISECONDS, TimedAnswer
 
-KINDS = ("grid", "image", "click")
-MOST_CELLS = 1000
+TASK_KINDS = ("grid", "image", "click")
+MAX_CELLS = 1000
 
 
-def newest_round(db: Database, annotator: str) -> tuple[int, dict[int, str]]:
+def load_newest_round(db: Database, annotator: str) -> tuple[int, dict[int, str]]:
     """Return the number of the person's newest round of the test, 0 without one, and its tasks: task -> kind."""
     round_ = db.value("SELECT coalesce(max(round), 0) FROM speed_test WHERE annotator = ?", [annotator])
     tasks = db.tuples("SELECT task, kind FROM speed_test WHERE annotator = ? AND round = ?", [annotator, round_])
     return round_, dict(tasks)
 
 
-def store(db: Database, annotator: str, place: tuple[int, int], answer: Answer) -> None:
+def store(db: Database, annotator: str, place: tuple[int, int], answer: TimedAnswer) -> None:
     """Store the time of one task; storing the same task again changes nothing.
 
     Args:
@@ -31,11 +31,15 @@ def store(db: Database, annotator: str, place: tuple[int, int], answer: Answer) 
         AnnotatorError: The task is impossible: of an unknown kind, without cells, or longer than LONGEST.
     """
     taken = round(answer.seconds * 1000)
-    possible = 1 <= answer.cells <= MOST_CELLS and 0 <= answer.changes <= 3 * answer.cells and 1 <= taken <= LONGEST
-    if answer.kind not in KINDS or not possible:
+    possible = (
+        1 <= answer.cells <= MAX_CELLS
+        and 0 <= answer.changes <= 3 * answer.cells
+        and 1 <= taken <= MAX_ANSWER_MILLISECONDS
+    )
+    if answer.kind not in TASK_KINDS or not possible:
         raise AnnotatorError(
-            f"A task of the speed test cannot be: {answer}. Kinds are {', '.join(KINDS)}, with 1 to {MOST_CELLS:,} "
-            f"cells and at most {LONGEST // 1000} s."
+            f"A task of the speed test cannot be: {answer}. Kinds are {', '.join(TASK_KINDS)}, with 1 to {MAX_CELLS:,} "
+            f"cells and at most {MAX_ANSWER_MILLISECONDS // 1000} s."
         )
     with db.writing(right=Right.ANSWER) as sql:
         sql.execute(
@@ -44,14 +48,14 @@ def store(db: Database, annotator: str, place: tuple[int, int], answer: Answer) 
         )
 
 
-def newest_tests(db: Database, annotator: str, tasks: int) -> list[Answer]:
+def load_newest_tests(db: Database, annotator: str, tasks: int) -> list[TimedAnswer]:
     """Return the answers of the newest `tasks` tasks; annotator "" for everybody's."""
     rows = db.tuples(
         """SELECT kind, cells, changes, milliseconds FROM speed_test
         WHERE ? IN ('', annotator) ORDER BY tested_at DESC LIMIT ?""",
         [annotator, tasks],
     )
-    return [Answer(kind, cells, changes, taken / 1000) for kind, cells, changes, taken in rows]
+    return [TimedAnswer(kind, cells, changes, taken / 1000) for kind, cells, changes, taken in rows]
 
 
 def count_tests(db: Database, annotator: str) -> int:

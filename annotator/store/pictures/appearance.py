@@ -1,7 +1,8 @@
 """How a picture looks, in five numbers that are measured on its pixels while the network reads them.
 
 A field of `Appearance` is a column of the table `appearance`, and of the Gallery's memory. The numbers come from a grey
-copy of at most SIDE x SIDE pixels, so that they do not depend on the size of the file: an image is decoded once, at the
+copy of at most GRAY_SIDE_PIXELS x GRAY_SIDE_PIXELS pixels, so that they do not depend on the size of the file: an
+image is decoded once, at the
 size that the network takes, and that copy is made of what was decoded.
 """
 
@@ -10,12 +11,12 @@ from dataclasses import astuple, dataclass, fields
 import numpy as np
 from PIL import Image
 
-SIDE = 192  # pixels; sharpness depends on it, so a change needs every image to be measured again
-WHITE, BLACK = 250, 5  # of 255: from there on, and down to there, a pixel has no detail left
+GRAY_SIDE_PIXELS = 192  # pixels; sharpness depends on it, so a change needs every image to be measured again
+WHITE_LEVEL, BLACK_LEVEL = 250, 5  # of 255: from there on, and down to there, a pixel has no detail left
 
 # The difference hash
 HASH_SIDE = 8
-MARGIN = 2  # of 255: JPEG noise in flat parts must not decide a bit
+HASH_MARGIN = 2  # of 255: JPEG noise in flat parts must not decide a bit
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class Appearance:
         brightness: The mean grey, from 0 (black) to 1 (white).
         sharpness: The variance of the Laplacian of the grey values 0 to 255: large where edges are sharp.
             Source: Pech-Pacheco et al. 2000, "Diatom autofocusing in brightfield microscopy", ICPR.
-        overexposed: The share of pixels that are WHITE or brighter.
-        underexposed: The share of pixels that are BLACK or darker.
-        hash: The difference hash of 64 bits, as the signed integer that SQLite keeps (see `hash_of`).
+        overexposed: The share of pixels that are WHITE_LEVEL or brighter.
+        underexposed: The share of pixels that are BLACK_LEVEL or darker.
+        hash: The difference hash of 64 bits, as the signed integer that SQLite keeps (see `compute_difference_hash`).
     """
 
     brightness: float
@@ -37,32 +38,32 @@ class Appearance:
     underexposed: float
     hash: int
 
-    def row(self) -> tuple[float | int, ...]:
-        """Return the values of the columns APPEARANCE."""
+    def to_row(self) -> tuple[float | int, ...]:
+        """Return the values of the columns APPEARANCE_COLUMNS."""
         return astuple(self)
 
 
-APPEARANCE = tuple(field.name for field in fields(Appearance))  # columns of the table `appearance`
+APPEARANCE_COLUMNS = tuple(field.name for field in fields(Appearance))  # columns of the table `appearance`
 
 
-def appearance_of(picture: Image.Image) -> Appearance:
-    """Return the numbers of an RGB picture, decoded at SIDE x SIDE or more where the file has so many pixels."""
-    grey = picture.convert("L")
-    size = min(grey.width, SIDE), min(grey.height, SIDE)
+def measure_appearance(picture: Image.Image) -> Appearance:
+    """Return the numbers of an RGB picture of at least GRAY_SIDE_PIXELS per side, if the file has that many."""
+    gray = picture.convert("L")
+    size = min(gray.width, GRAY_SIDE_PIXELS), min(gray.height, GRAY_SIDE_PIXELS)
     # An image that is smaller is not enlarged: that would blur it.
-    if grey.size != size:
-        grey = grey.resize(size, Image.Resampling.BILINEAR)  # with BOX, sharpness would depend on the size of the file
-    values = np.asarray(grey, np.int16)
+    if gray.size != size:
+        gray = gray.resize(size, Image.Resampling.BILINEAR)  # with BOX, sharpness would depend on the size of the file
+    values = np.asarray(gray, np.int16)
     return Appearance(
         float(values.mean()) / 255,
-        sharpness_of(values),
-        float((values >= WHITE).mean()),
-        float((values <= BLACK).mean()),
-        hash_of(grey),
+        compute_sharpness(values),
+        float((values >= WHITE_LEVEL).mean()),
+        float((values <= BLACK_LEVEL).mean()),
+        compute_difference_hash(gray),
     )
 
 
-def sharpness_of(values: np.ndarray) -> float:
+def compute_sharpness(values: np.ndarray) -> float:
     """Return the variance of the Laplacian of grey values (H, W) int16; 0 for fewer than 3 pixels a side."""
     if min(values.shape) < 3:
         return 0.0
@@ -71,13 +72,13 @@ def sharpness_of(values: np.ndarray) -> float:
     return float(laplacian.var(dtype=np.float64))
 
 
-def hash_of(grey: Image.Image) -> int:
+def compute_difference_hash(gray: Image.Image) -> int:
     """Return the difference hash of a grey picture: which of 8 x 8 points are brighter than their left neighbour.
 
     Pictures that differ in size, quality or light alone have hashes that differ in few bits.
 
     Source: Krawetz 2013, "Kind of Like That", https://www.hackerfactor.com/blog/?/archives/529-Kind-of-Like-That.html
     """
-    points = np.asarray(grey.resize((HASH_SIDE + 1, HASH_SIDE), Image.Resampling.BOX), np.int16)
-    bits = (points[:, 1:] > points[:, :-1] + MARGIN).ravel()
+    points = np.asarray(gray.resize((HASH_SIDE + 1, HASH_SIDE), Image.Resampling.BOX), np.int16)
+    bits = (points[:, 1:] > points[:, :-1] + HASH_MARGIN).ravel()
     return int.from_bytes(np.packbits(bits).tobytes(), "big", signed=True)

@@ -7,7 +7,7 @@ from PIL import Image, ImageFile
 
 from annotator.store.pictures.stretching import Stretch
 
-STRETCH = "stretch"  # in the `info` of a loaded image: its Stretch
+STRETCH_KEY = "stretch"  # in the `info` of a loaded image: its Stretch
 
 
 class BadImage(ValueError):
@@ -51,14 +51,14 @@ class ArrayImage(ImageFile.ImageFile):
             picture.load()
             self.im, self._mode, self._size = picture.im, picture.mode, picture.size
             if stretch:
-                self.info[STRETCH] = stretch
+                self.info[STRETCH_KEY] = stretch
         return Image.Image.load(self)
 
     def draft(self, mode: str | None, size: tuple[int, int] | None) -> None:
         """Do nothing: the pixels exist in one size only."""
 
 
-def stretch_of(image: Image.Image) -> Stretch | None:
+def get_stretch(image: Image.Image) -> Stretch | None:
     """Return how the values of a loaded image became 8 bits; None where they had 8 bits."""
-    found = image.info.get(STRETCH)
+    found = image.info.get(STRETCH_KEY)
     return found if isinstance(found, Stretch) else None

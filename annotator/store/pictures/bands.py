@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 
 from annotator.errors import AnnotatorError
 
-MOST = 1000  # bands of a file
-NOT_THERE = "are to be shown"  # in the reason of a file that does not have the chosen bands
-TO_CHOOSE = "which three to show is not known"  # in the reason of a file that waits for a choice
+MAX_BANDS = 1000  # bands of a file
+MISSING_BAND_REASON = "are to be shown"  # in the reason of a file that does not have the chosen bands
+UNCHOSEN_REASON = "which three to show is not known"  # in the reason of a file that waits for a choice
 
 # Who says which bands of an image are red, green and blue.
-PLAIN = ""  # it is a usual picture of three channels
-NAMED = "rgb"  # the file names them
-ORDER = "order"  # nobody: of three bands the order of the file is taken, and that is said
+CHANNELS_PLAIN = ""  # it is a usual picture of three channels
+CHANNELS_NAMED = "rgb"  # the file names them
+CHANNELS_BY_ORDER = "order"  # nobody: of three bands the order of the file is taken, and that is said
 
-Three = tuple[int, int, int]  # numbers of bands from 1, in the order red, green, blue
+BandTriple = tuple[int, int, int]  # numbers of bands from 1, in the order red, green, blue
 
 
 @dataclass(frozen=True)
-class Bands:
+class BandChoices:
     """The bands that a person chose to show of a project's images.
 
     Attributes:
@@ -30,15 +30,15 @@ class Bands:
         by_count: Number of bands -> the bands to show of images of exactly so many, whatever they say themselves.
     """
 
-    unknown: Three | None = None
-    by_count: Mapping[int, Three] = field(default_factory=dict[int, Three])
+    unknown: BandTriple | None = None
+    by_count: Mapping[int, BandTriple] = field(default_factory=dict[int, BandTriple])
 
 
-UNSAID = Bands()
+NO_BAND_CHOICES = BandChoices()
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownBands:
     """The bands of one image that are shown.
 
     Attributes:
@@ -47,17 +47,17 @@ class Shown:
             with the image, so that it is known what a changed choice concerns.
     """
 
-    three: Three
+    three: BandTriple
     kind: str
 
 
-def shown_of(count: int, known: Three | None, by: str, bands: Bands) -> Shown | None:
+def choose_shown_bands(count: int, known: BandTriple | None, by: str, bands: BandChoices) -> ShownBands | None:
     """Return the bands to show of an image of `count` bands; None where nobody has said it.
 
     Args:
         count: The number of bands of the image.
         known: The bands that the file itself gives as red, green and blue; None: it gives none.
-        by: How the file gives them: PLAIN, NAMED or ORDER.
+        by: How the file gives them: CHANNELS_PLAIN, CHANNELS_NAMED or CHANNELS_BY_ORDER.
         bands: The choices of the project.
 
     Raises:
@@ -65,21 +65,21 @@ def shown_of(count: int, known: Three | None, by: str, bands: Bands) -> Shown | 
     """
     chosen = bands.by_count.get(count)
     if chosen is None and known:
-        return Shown(known, f"{count}:{by}" if by else "")
+        return ShownBands(known, f"{count}:{by}" if by else "")
     chosen = chosen or bands.unknown
     if chosen is None:
         return None
     if max(chosen) > count:
-        raise AnnotatorError(f"it has {count} bands, and {in_text(chosen)} {NOT_THERE}")
-    return Shown(chosen, f"{count}:{in_text(chosen)}")
+        raise AnnotatorError(f"it has {count} bands, and {format_bands(chosen)} {MISSING_BAND_REASON}")
+    return ShownBands(chosen, f"{count}:{format_bands(chosen)}")
 
 
-def in_text(three: Three) -> str:
+def format_bands(three: BandTriple) -> str:
     """Return a choice as people write it, such as "4,3,2"."""
     return ",".join(map(str, three))
 
 
-def parsed(text: str) -> Three:
+def parse_bands(text: str) -> BandTriple:
     """Return a choice that a person wrote: three numbers of bands, or one, which is then shown as grey.
 
     Raises:
@@ -87,7 +87,7 @@ def parsed(text: str) -> Three:
     """
     parts = [part.strip() for part in text.split(",")]
     if len(parts) not in (1, 3) or not all(
-        part.isascii() and part.isdigit() and 1 <= int(part) <= MOST for part in parts
+        part.isascii() and part.isdigit() and 1 <= int(part) <= MAX_BANDS for part in parts
     ):
         raise AnnotatorError(
             f"{text!r} is no choice of bands. Wanted are the numbers of three, from 1, for red, green and blue, such "

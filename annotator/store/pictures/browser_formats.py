@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import BinaryIO
 
 from annotator.store.disk.open_files import open_file
-from annotator.store.pictures.colours import is_srgb
-from annotator.store.pictures.decoding import BadImage, opened, orientation
+from annotator.store.pictures.colors import is_srgb
+from annotator.store.pictures.decoding import BadImage, open_image, read_orientation
 
-PNG_START = b"\x89PNG\r\n\x1a\n"
-ORIENTATION, X_RESOLUTION, Y_RESOLUTION = 0x0112, 0x011A, 0x011B
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+ORIENTATION_TAG, X_RESOLUTION_TAG, Y_RESOLUTION_TAG = 0x0112, 0x011A, 0x011B
 # Chunks that affect neither colours nor position. Others, also future ones, may.
-PNG_CHUNKS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tIME", b"pHYs", b"bKGD", b"hIST", b"sRGB"})
-PNG_TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt"})
-GAIN_MAPS = (b"hdrgm:", b"urn:iso:std:iso:ts:21496")  # a screen of high dynamic range shows other colours
-MOST_CHUNKS = 20_000
-LARGEST_TEXT = 1_000_000
+HARMLESS_PNG_CHUNKS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tIME", b"pHYs", b"bKGD", b"hIST", b"sRGB"})
+PNG_TEXT_CHUNKS = frozenset({b"tEXt", b"zTXt", b"iTXt"})
+GAIN_MAP_MARKS = (b"hdrgm:", b"urn:iso:std:iso:ts:21496")  # a screen of high dynamic range shows other colours
+MAX_PNG_CHUNKS = 20_000
+MAX_TEXT_BYTES = 1_000_000
 
 
-def media_type(path: Path) -> str | None:
+def find_media_type(path: Path) -> str | None:
     """Return the media type of a file that browsers show correctly as it is; None for all other files.
 
     A file that has to be converted, or cannot be read, has none. The answer for a file of the same size and time is
@@ -32,20 +32,20 @@ def media_type(path: Path) -> str | None:
     """
     try:
         facts = path.stat()
-        return _judged(str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino)
+        return _detect_media_type(str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino)
     except OSError:
         return None  # the decoder will say why
 
 
 @lru_cache(maxsize=16_384)
-def _judged(path: str, size: int, modified_ns: int, inode: int) -> str | None:
+def _detect_media_type(path: str, size: int, modified_ns: int, inode: int) -> str | None:
     with open_file(Path(path)) as file:
         head = file.read(32)
         file.seek(0)
         try:
             if head.startswith(b"\xff\xd8\xff") and _is_plain_jpeg(file):
                 return "image/jpeg"
-            if head.startswith(PNG_START) and _is_plain_png(file):
+            if head.startswith(PNG_SIGNATURE) and _is_plain_png(file):
                 return "image/png"
             if head.startswith(b"RIFF") and head[8:12] == b"WEBP" and _is_plain_webp(head, size):
                 return "image/webp"
@@ -55,7 +55,7 @@ def _judged(path: str, size: int, modified_ns: int, inode: int) -> str | None:
 
 
 def _is_plain_jpeg(file: BinaryIO) -> bool:
-    with opened(file) as image:
+    with open_image(file) as image:
         segments = getattr(image, "applist", [])
         exif = [data[6:] for name, data in segments if name == "APP1" and data[:4].lower() == b"exif"]
         has_profile = any(name == "APP2" and data.startswith(b"ICC_PROFILE") for name, data in segments)
@@ -66,14 +66,14 @@ def _is_plain_jpeg(file: BinaryIO) -> bool:
             and image.info.get("adobe_transform", 1) == 1
             and len(exif) <= 1
             # Browsers rotate a JPEG by its EXIF only.
-            and orientation(image) == (_turn_of_exif(exif[0]) if exif else 1)
-            and not any(mark in data for _, data in segments for mark in GAIN_MAPS)
+            and read_orientation(image) == (_read_exif_orientation(exif[0]) if exif else 1)
+            and not any(mark in data for _, data in segments for mark in GAIN_MAP_MARKS)
             and has_profile == bool(profile)
             and is_srgb(profile, image.mode)
         )
 
 
-def _turn_of_exif(block: bytes) -> int | None:
+def _read_exif_orientation(block: bytes) -> int | None:
     """Return the orientation, 1 to 8, that all readers find in an EXIF block.
 
     None where the orientation is ambiguous, or browsers would stretch the image.
@@ -87,12 +87,12 @@ def _turn_of_exif(block: bytes) -> int | None:
     turns: list[int] = []
     for number in range(count):
         tag, kind, values, where = struct.unpack_from(order + "HHII", block, start + 2 + 12 * number)
-        if tag == ORIENTATION:
+        if tag == ORIENTATION_TAG:
             (value,) = struct.unpack_from(order + "H", block, start + 2 + 12 * number + 8)
             if (kind, values) != (3, 1) or not 1 <= value <= 8:
                 return None
             turns.append(value)
-        elif tag in (X_RESOLUTION, Y_RESOLUTION):
+        elif tag in (X_RESOLUTION_TAG, Y_RESOLUTION_TAG):
             resolutions[tag] = block[where : where + 8]
     if len(turns) > 1 or len(set(resolutions.values())) > 1:  # of two resolutions, Chromium makes another shape
         return None
@@ -101,24 +101,24 @@ def _turn_of_exif(block: bytes) -> int | None:
 
 def _is_plain_png(file: BinaryIO) -> bool:
     names: set[bytes] = set()
-    for name, length in _png_chunks(file):
+    for name, length in _iterate_png_chunks(file):
         if name == b"IHDR":
-            _, _, bits, colour_type = struct.unpack(">IIBB", file.read(10))
-            if bits > 8 or colour_type not in (0, 2, 3):  # grey, RGB, palette; without alpha
+            _, _, bits, color_type = struct.unpack(">IIBB", file.read(10))
+            if bits > 8 or color_type not in (0, 2, 3):  # grey, RGB, palette; without alpha
                 return False
-        elif name in PNG_TEXTS:
-            text = file.read(min(length, LARGEST_TEXT))
-            if length > LARGEST_TEXT or text.startswith(b"Raw profile type") or not _is_upright_text(text):
+        elif name in PNG_TEXT_CHUNKS:
+            text = file.read(min(length, MAX_TEXT_BYTES))
+            if length > MAX_TEXT_BYTES or text.startswith(b"Raw profile type") or not _is_upright_text(text):
                 return False
-        elif name == b"eXIf" and _turn_of_exif(file.read(length)) != 1:
+        elif name == b"eXIf" and _read_exif_orientation(file.read(length)) != 1:
             return False
         names.add(name)
     if b"IEND" not in names or b"tRNS" in names:
         return False
-    extra = names - PNG_CHUNKS - PNG_TEXTS - {b"eXIf"}
+    extra = names - HARMLESS_PNG_CHUNKS - PNG_TEXT_CHUNKS - {b"eXIf"}
     if b"iCCP" in names:
         file.seek(0)
-        with opened(file) as image:
+        with open_image(file) as image:
             profile = image.info.get("icc_profile")
             if not profile or image.mode not in {"RGB", "L", "P"}:
                 return False
@@ -127,10 +127,10 @@ def _is_plain_png(file: BinaryIO) -> bool:
     return extra <= ({b"gAMA", b"cHRM"} if b"sRGB" in names else set())
 
 
-def _png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+def _iterate_png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
     """Yield name and length of each chunk up to the last one; the file then stands at the chunk's content."""
-    place = len(PNG_START)
-    for _ in range(MOST_CHUNKS):
+    place = len(PNG_SIGNATURE)
+    for _ in range(MAX_PNG_CHUNKS):
         file.seek(place)
         head = file.read(8)
         if len(head) < 8:

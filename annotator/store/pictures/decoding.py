@@ -2,7 +2,8 @@
 
 Files are not trusted: they may be empty, truncated, mislabelled, or made to fill the memory. Pillow raises a dozen
 kinds of exceptions for such files; all of them become a BadImage with a reason that people understand. Only the formats
-of FORMATS are tried, so rarely used decoders are out of reach, and the size in the header is checked before any pixel
+of PILLOW_FORMATS are tried, so rarely used decoders are out of reach, and the size in the header is checked before
+any pixel
 is decoded.
 
 Model and people see the same pixels: a browser gets an original only if it certainly shows it as it is decoded here
@@ -22,27 +23,27 @@ import numpy as np
 from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError, features
 
 from annotator.errors import AnnotatorError
-from annotator.store.disk.open_files import NotAFile, clock, open_file
-from annotator.store.disk.processes import part_of
-from annotator.store.pictures import colours, exif, tiff_bands, tiff_tags
-from annotator.store.pictures.array_image import ArrayImage, BadImage, stretch_of
-from annotator.store.pictures.bands import TO_CHOOSE, UNSAID, Bands, shown_of
-from annotator.store.pictures.decoding_budget import DECODING
-from annotator.store.pictures.exif import UNKNOWN, Capture
-from annotator.store.pictures.extras import heic_formats, image_of_extra
-from annotator.store.pictures.jpeg import whole_jpeg
-from annotator.store.pictures.png16 import png16
+from annotator.store.disk.open_files import NotARegularFile, get_clock, open_file
+from annotator.store.disk.processes import build_temporary_path
+from annotator.store.pictures import colors, exif, tiff_bands, tiff_tags
+from annotator.store.pictures.array_image import ArrayImage, BadImage, get_stretch
+from annotator.store.pictures.bands import NO_BAND_CHOICES, UNCHOSEN_REASON, BandChoices, choose_shown_bands
+from annotator.store.pictures.decoding_budget import DECODING_BUDGET
+from annotator.store.pictures.exif import UNKNOWN_CAPTURE, Capture
+from annotator.store.pictures.extras import open_extra_image, register_heic_formats
+from annotator.store.pictures.jpeg import parse_whole_jpeg
+from annotator.store.pictures.png16 import open_png16
 from annotator.store.pictures.stretching import Stretch
 
-FORMATS = (
+PILLOW_FORMATS = (
     *("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF"),
     *(name for name, feature in (("AVIF", "avif"), ("JPEG2000", "jpg_2000")) if features.check(feature)),
 )
-START = 256  # bytes by which a file is known
+START_BYTES = 256  # bytes by which a file is known
 
 # Pillow's own hard limit at its default setting; 720 MB once decoded (4 bytes a pixel).
 MAX_PIXELS = 178_956_970
-READ_WHOLE = 16_000_000  # bytes; larger files are read while they are decoded
+MAX_BYTES_READ_WHOLE = 16_000_000  # bytes; larger files are read while they are decoded
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class ImageFacts:
     """Facts of a valid image file: its size in pixels as people see it, after its EXIF rotation, format and capture.
 
     Attributes:
-        format: One of FORMATS, or HEIF, DICOM or RAW (extras.py).
+        format: One of PILLOW_FORMATS, or HEIF, DICOM or RAW (extras.py).
         stretch: How values of more than 8 bits became 8 bits; None where there are none.
         bands: Which bands are shown of an image of many (bands.Shown.kind), "" for others.
     """
@@ -58,12 +59,12 @@ class ImageFacts:
     width: int
     height: int
     format: str
-    capture: Capture = UNKNOWN
+    capture: Capture = UNKNOWN_CAPTURE
     stretch: Stretch | None = None
     bands: str = ""
 
 
-def check_image(source: Path | BinaryIO, bands: Bands = UNSAID) -> ImageFacts:
+def check_image(source: Path | BinaryIO, bands: BandChoices = NO_BAND_CHOICES) -> ImageFacts:
     """Read the whole file, to check that it is neither truncated nor damaged, and return its facts.
 
     For most JPEGs in memory only the tables are decoded (jpeg.py). Other files are decoded, JPEGs at an eighth of their
@@ -75,27 +76,27 @@ def check_image(source: Path | BinaryIO, bands: Bands = UNSAID) -> ImageFacts:
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
-    whole = whole_jpeg(source.getvalue()) if isinstance(source, io.BytesIO) else None
+    whole = parse_whole_jpeg(source.getvalue()) if isinstance(source, io.BytesIO) else None
     if whole and whole.width * whole.height <= MAX_PIXELS:
         with contextlib.suppress(BadImage):  # then the whole file is decoded below, and tells what is wrong
-            _decode(whole.tables)
-            facts = exif.facts_of(whole.exif) if whole.exif else (1, UNKNOWN) if whole.exif == b"" else None
+            _decode_small(whole.tables)
+            facts = exif.parse_block(whole.exif) if whole.exif else (1, UNKNOWN_CAPTURE) if whole.exif == b"" else None
             if facts:
-                return ImageFacts(*_turned((whole.width, whole.height), facts[0]), "JPEG", facts[1])
-            with _reasons(), opened(io.BytesIO(whole.head)) as image:
-                size = _turned((whole.width, whole.height), orientation(image))
-                return ImageFacts(*size, "JPEG", exif.capture_of(image))
-    with _reasons(), opened(source, bands) as image:
-        header_size, capture = image.size, exif.capture_of(image)
+                return ImageFacts(*_turn_size((whole.width, whole.height), facts[0]), "JPEG", facts[1])
+            with _translate_errors(), open_image(io.BytesIO(whole.head)) as image:
+                size = _turn_size((whole.width, whole.height), read_orientation(image))
+                return ImageFacts(*size, "JPEG", exif.extract_capture(image))
+    with _translate_errors(), open_image(source, bands) as image:
+        header_size, capture = image.size, exif.extract_capture(image)
         image.draft(image.mode, (1, 1))
-        with DECODING.granted(_bytes_to_load(image, header_size)), _reading(image):
-            head = _head(image)
+        with DECODING_BUDGET.reserve(_estimate_load_bytes(image, header_size)), _time_reading(image):
+            head = _read_head(image)
             image.load()
-            _refuse_cut_values(image, head)
-            stretch = colours.stretch_of_grey(image) if colours.has_many_bits(image) else stretch_of(image)
+            _check_not_cut(image, head)
+            stretch = colors.compute_gray_stretch(image) if colors.has_many_bits(image) else get_stretch(image)
         # A TIFF is turned while it is loaded, by EXIF or XMP; a JPEG has become smaller.
         width, height = image.size if image.format in {"TIFF", "RAW"} else header_size
-        if orientation(image) >= 5:
+        if read_orientation(image) >= 5:
             width, height = height, width
         shown = image.bands if isinstance(image, ArrayImage) else ""
         return ImageFacts(
@@ -104,9 +105,9 @@ def check_image(source: Path | BinaryIO, bands: Bands = UNSAID) -> ImageFacts:
 
 
 @lru_cache(maxsize=64)
-def _decode(content: bytes) -> None:
+def _decode_small(content: bytes) -> None:
     """Decode an image of few bytes. Raises BadImage."""
-    with _reasons(), opened(io.BytesIO(content)) as image:
+    with _translate_errors(), open_image(io.BytesIO(content)) as image:
         image.load()
 
 
@@ -115,11 +116,13 @@ def read_capture(path: Path) -> Capture:
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
-    with _reasons(), open_file(path) as file, opened(file) as image:
-        return exif.capture_of(image)
+    with _translate_errors(), open_file(path) as file, open_image(file) as image:
+        return exif.extract_capture(image)
 
 
-def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None, bands: Bands = UNSAID) -> Image.Image:
+def open_rgb(
+    source: Path | BinaryIO, at_least: tuple[int, int] | None = None, bands: BandChoices = NO_BAND_CHOICES
+) -> Image.Image:
     """Return the image as people see it: mode RGB in sRGB, upright, its first frame, on white where transparent.
 
     Args:
@@ -133,15 +136,17 @@ def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None, b
     for sRGB. Values of more than 8 bits (X-ray, depth, microscope, satellite) are stretched from the darkest to the
     brightest value of the image, all channels alike, because few use the whole scale of 0 to 65535 (stretching.py).
 
-    Waits while other threads decode as much as the memory of DECODING allows.
+    Waits while other threads decode as much as the memory of DECODING_BUDGET allows.
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
-    with _reasons(), _decoded(source, lambda size: at_least, bands) as (picture, _):
+    with _translate_errors(), _decode_image(source, lambda size: at_least, bands) as (picture, _):
         return picture
 
 
-def write_display(source: Path | BinaryIO, target: Path, longest: int, bands: Bands = UNSAID) -> tuple[int, int]:
+def write_display(
+    source: Path | BinaryIO, target: Path, longest: int, bands: BandChoices = NO_BAND_CHOICES
+) -> tuple[int, int]:
     """Write an upright copy for the browser, its longer side at most `longest` pixels; return its (width, height).
 
     Args:
@@ -156,23 +161,23 @@ def write_display(source: Path | BinaryIO, target: Path, longest: int, bands: Ba
     Raises BadImage when the source cannot be read, OSError when the target cannot be written.
     """
     with contextlib.ExitStack() as stack:
-        with _reasons():
-            picture, original = stack.enter_context(_decoded(source, lambda size: _fitted(size, longest), bands))
-            size = _fitted(original, longest)
+        with _translate_errors():
+            picture, original = stack.enter_context(_decode_image(source, lambda size: _fit_size(size, longest), bands))
+            size = _fit_size(original, longest)
             if picture.size != size:
                 picture = picture.resize(size, Image.Resampling.LANCZOS)
         kind = {".webp": "WEBP", ".png": "PNG"}.get(target.suffix.lower(), "JPEG")
         quality = {"quality": 95, "subsampling": 0} if size == original and kind == "JPEG" else {"quality": 85}
-        with clock().running():
-            _write(picture, target, kind, quality)
+        with get_clock().restart():
+            _write_picture(picture, target, kind, quality)
     return size
 
 
 @contextlib.contextmanager
-def opened(source: Path | BinaryIO, bands: Bands = UNSAID) -> Generator[ImageFile.ImageFile]:
+def open_image(source: Path | BinaryIO, bands: BandChoices = NO_BAND_CHOICES) -> Generator[ImageFile.ImageFile]:
     """Open an image file with its header read and its size checked; nothing is decoded yet.
 
-    Of an open file only the header is read; files named by a path are read whole, up to READ_WHOLE bytes.
+    Of an open file only the header is read; files named by a path are read whole, up to MAX_BYTES_READ_WHOLE bytes.
 
     Raises BadImage, or whatever Pillow raises.
     """
@@ -182,48 +187,48 @@ def opened(source: Path | BinaryIO, bands: Bands = UNSAID) -> Generator[ImageFil
                 file = stack.enter_context(open_file(Path(source)))
             except FileNotFoundError:
                 raise BadImage("no such file") from None
-            except NotAFile:  # a named pipe would block for ever
+            except NotARegularFile:  # a named pipe would block for ever
                 raise BadImage("not a file") from None
             size = os.fstat(file.fileno()).st_size
             if size == 0:
                 raise BadImage("empty file (0 bytes)")
             # Read before memory is granted: a stalled disk must not keep it from other images.
-            if size <= READ_WHOLE:
+            if size <= MAX_BYTES_READ_WHOLE:
                 file = io.BytesIO(file.read())
         else:
             file = source
-        image = _of_arrays(file, bands)
+        image = _open_array_image(file, bands)
         try:
             if image is None:
-                image = stack.enter_context(Image.open(file, formats=(*FORMATS, *heic_formats())))
-                image = png16(file, image) or image
+                image = stack.enter_context(Image.open(file, formats=(*PILLOW_FORMATS, *register_heic_formats())))
+                image = open_png16(file, image) or image
         except Image.DecompressionBombError:
-            raise BadImage(_too_large(file)) from None
+            raise BadImage(_explain_too_large(file)) from None
         except UnidentifiedImageError:
             file.seek(0)
-            if (start := file.read(START))[4:8] == b"ftyp":  # a file of boxes: AVIF, HEIC, a video
+            if (start := file.read(START_BYTES))[4:8] == b"ftyp":  # a file of boxes: AVIF, HEIC, a video
                 brand = start[8:12].decode("ascii", "replace")
                 raise BadImage(f"truncated, damaged, or no still image (it begins as {brand!a} does)") from None
             raise
         if image.width * image.height > MAX_PIXELS:
-            raise BadImage(_size_reason(*image.size))
+            raise BadImage(_format_size_reason(*image.size))
         yield image
 
 
-def _of_arrays(file: BinaryIO, bands: Bands) -> ArrayImage | None:
+def _open_array_image(file: BinaryIO, bands: BandChoices) -> ArrayImage | None:
     """Return the image of a file that is not left to Pillow: many bands or bits, and formats of extras."""
     file.seek(0)
-    start = file.read(START)
-    if image := image_of_extra(file, start):
+    start = file.read(START_BYTES)
+    if image := open_extra_image(file, start):
         return image
     if not tiff_tags.is_tiff(start):
         return None
     try:
-        layout = tiff_bands.layout_of(file)
+        layout = tiff_bands.read_layout(file)
         if layout is None:
             return None
-        count = len(layout.colours)
-        shown = shown_of(count, *layout.named, bands) if count > 1 else None
+        count = len(layout.colors)
+        shown = choose_shown_bands(count, *layout.named_bands, bands) if count > 1 else None
     except (ValueError, AnnotatorError) as error:
         raise BadImage(f"not an image that is read here: a TIFF, but {error}") from None
     if count > 1 and shown is None:
@@ -231,13 +236,13 @@ def _of_arrays(file: BinaryIO, bands: Bands) -> ArrayImage | None:
         example = "1" if count < 3 else "3,2,1"
         kind = "bits" if layout.dtype.kind in "ui" else "bits, floating"
         raise BadImage(
-            f"{count} bands of {8 * layout.dtype.itemsize} {kind}{names}; {TO_CHOOSE} until it is said "
+            f"{count} bands of {8 * layout.dtype.itemsize} {kind}{names}; {UNCHOSEN_REASON} until it is said "
             f"(annotator bands PROJECT {example}; of a new project, init --bands {example})"
         )
-    return tiff_bands.opened(file, layout, shown.three if shown else None, shown.kind if shown else "")
+    return tiff_bands.open_bands(file, layout, shown.three if shown else None, shown.kind if shown else "")
 
 
-def _refuse_cut_values(image: ImageFile.ImageFile, head: bytes) -> None:
+def _check_not_cut(image: ImageFile.ImageFile, head: bytes) -> None:
     """Raise BadImage for a loaded JPEG 2000 whose colours were cut to black, or whose fourth band nobody has named."""
     if image.format != "JPEG2000" or image.mode not in {"RGB", "RGBA"}:
         return
@@ -253,7 +258,7 @@ def _refuse_cut_values(image: ImageFile.ImageFile, head: bytes) -> None:
             )
 
 
-def _head(image: ImageFile.ImageFile) -> bytes:
+def _read_head(image: ImageFile.ImageFile) -> bytes:
     """Return the first bytes of a JPEG 2000; b"" of other files, which nobody asks."""
     if image.format != "JPEG2000" or image.fp is None:
         return b""
@@ -264,7 +269,7 @@ def _head(image: ImageFile.ImageFile) -> bytes:
     return head
 
 
-def orientation(image: ImageFile.ImageFile) -> int:
+def read_orientation(image: ImageFile.ImageFile) -> int:
     """Return the EXIF orientation, 1 to 8, else that of XMP.
 
     1 (upright) where there is none, it cannot be read, or Pillow rotates the image itself. A PNG has to be loaded
@@ -280,8 +285,8 @@ def orientation(image: ImageFile.ImageFile) -> int:
 
 
 @contextlib.contextmanager
-def _decoded(
-    source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None], bands: Bands
+def _decode_image(
+    source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None], bands: BandChoices
 ) -> Generator[tuple[Image.Image, tuple[int, int]]]:
     """Yield the picture as open_rgb returns it, and the (width, height) of the whole image; its memory is reserved.
 
@@ -290,51 +295,51 @@ def _decoded(
         choose: Size of the whole image -> the size that suffices; None: all of it.
         bands: Which bands to show of an image of many (bands.py).
     """
-    with opened(source, bands) as image:
+    with open_image(source, bands) as image:
         size, turn, wanted = image.size, 1, None
         if image.format in {"JPEG", "MPO"}:
-            turn = orientation(image)
-            wanted = choose(_turned(size, turn))
+            turn = read_orientation(image)
+            wanted = choose(_turn_size(size, turn))
             if wanted:
-                image.draft(image.mode, _turned(wanted, turn))
-        with DECODING.granted(_bytes_to_decode(image, size)):
-            with _reading(image):
-                head = _head(image)
+                image.draft(image.mode, _turn_size(wanted, turn))
+        with DECODING_BUDGET.reserve(_estimate_decode_bytes(image, size)):
+            with _time_reading(image):
+                head = _read_head(image)
             image.load()
-            _refuse_cut_values(image, head)
+            _check_not_cut(image, head)
             if image.format not in {"JPEG", "MPO"}:
-                size, turn = image.size, orientation(image)  # a TIFF is turned by now
-                wanted = choose(_turned(size, turn))
-            picture = colours.before_reducing(image)
+                size, turn = image.size, read_orientation(image)  # a TIFF is turned by now
+                wanted = choose(_turn_size(size, turn))
+            picture = colors.to_averageable_mode(image)
             if wanted:
-                wide, high = _turned(wanted, turn)
+                wide, high = _turn_size(wanted, turn)
                 factor = min(picture.width // max(wide, 1), picture.height // max(high, 1))
                 if factor >= 2:
                     picture = picture.reduce(factor)
-            many_bits = colours.has_many_bits(image)
-            picture = colours.to_srgb(picture, None if many_bits else image.info.get("icc_profile"))
-            if turn in tiff_tags.TURNS:
-                picture = picture.transpose(tiff_tags.TURNS[turn])
+            many_bits = colors.has_many_bits(image)
+            picture = colors.to_srgb(picture, None if many_bits else image.info.get("icc_profile"))
+            if turn in tiff_tags.TURN_BY_ORIENTATION:
+                picture = picture.transpose(tiff_tags.TURN_BY_ORIENTATION[turn])
             # The result must not depend on the open file.
-            yield (image.copy() if picture is image else picture), _turned(size, turn)
+            yield (image.copy() if picture is image else picture), _turn_size(size, turn)
 
 
-def _reading(image: ImageFile.ImageFile) -> contextlib.AbstractContextManager[None]:
+def _time_reading(image: ImageFile.ImageFile) -> contextlib.AbstractContextManager[None]:
     """Let this thread's clock run while a file that is not in memory is loaded."""
-    return contextlib.nullcontext() if isinstance(image.fp, io.BytesIO) else clock().running()
+    return contextlib.nullcontext() if isinstance(image.fp, io.BytesIO) else get_clock().restart()
 
 
-def _turned(size: tuple[int, int], turn: int) -> tuple[int, int]:
+def _turn_size(size: tuple[int, int], turn: int) -> tuple[int, int]:
     return (size[1], size[0]) if turn >= 5 else size
 
 
-def _fitted(size: tuple[int, int], longest: int) -> tuple[int, int]:
+def _fit_size(size: tuple[int, int], longest: int) -> tuple[int, int]:
     scale = min(1.0, longest / max(size))
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
-def _write(picture: Image.Image, target: Path, kind: str, quality: dict[str, int]) -> None:
-    temporary = part_of(target)
+def _write_picture(picture: Image.Image, target: Path, kind: str, quality: dict[str, int]) -> None:
+    temporary = build_temporary_path(target)
     try:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             picture.save(file, kind, **quality)
@@ -346,7 +351,7 @@ def _write(picture: Image.Image, target: Path, kind: str, quality: dict[str, int
         raise
 
 
-def _bytes_to_load(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
+def _estimate_load_bytes(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
     """Return the most bytes that reading the pixels takes at the size of `image`, which draft() may have made smaller.
 
     Args:
@@ -365,51 +370,51 @@ def _bytes_to_load(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
     return pixels * (stored + decoder) + (6 * all_pixels if image.info.get("progressive") else 0)
 
 
-def _bytes_to_decode(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
+def _estimate_decode_bytes(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
     """Return the most bytes that decoding takes: the pixels, and the steps to RGB, two of which exist at a time."""
-    steps = 14 if colours.is_transparent(image) else 6 if colours.has_many_bits(image) else 8
-    return _bytes_to_load(image, whole) + steps * image.width * image.height
+    steps = 14 if colors.is_transparent(image) else 6 if colors.has_many_bits(image) else 8
+    return _estimate_load_bytes(image, whole) + steps * image.width * image.height
 
 
 @contextlib.contextmanager
-def _reasons() -> Generator[None]:
+def _translate_errors() -> Generator[None]:
     """Turn whatever Pillow raises into a BadImage that says why."""
     try:
         yield
     except BadImage:
         raise
     except UnidentifiedImageError:
-        names = ", ".join(name.lower() for name in FORMATS)
+        names = ", ".join(name.lower() for name in PILLOW_FORMATS)
         raise BadImage(f"not an image, or a format that is not read (read are {names})") from None
     except Image.DecompressionBombError as error:
-        raise BadImage(f"too many pixels: {_first_line(error)}") from error
+        raise BadImage(f"too many pixels: {_get_first_line(error)}") from error
     except MemoryError as error:
         raise BadImage("too large for the memory of this machine") from error
     except PermissionError as error:
         raise BadImage("no permission to read the file") from error
     except Exception as error:  # SyntaxError, struct.error, zlib.error, ValueError, OSError ...: depends on the decoder
-        message = _first_line(error)
+        message = _get_first_line(error)
         cut_off = isinstance(error, EOFError) or "truncated" in message.lower() or "unexpected end" in message.lower()
         raise BadImage(f"{'truncated' if cut_off else 'damaged'}: {message}") from error
 
 
-def _first_line(error: BaseException) -> str:
+def _get_first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__
 
 
-def _too_large(file: BinaryIO) -> str:
+def _explain_too_large(file: BinaryIO) -> str:
     """Return the reason for a file whose header Pillow refused; its format's own reader tells the size."""
     file.seek(0)
     prefix = file.read(16)
-    for name in FORMATS:
+    for name in PILLOW_FORMATS:
         factory, accept = Image.OPEN[name]
         if accept is None or accept(prefix) is True:
             file.seek(0)
             with contextlib.suppress(Exception):
-                return _size_reason(*factory(file, "").size)
+                return _format_size_reason(*factory(file, "").size)
     return f"more pixels than the limit of {MAX_PIXELS:,}"
 
 
-def _size_reason(width: int, height: int) -> str:
+def _format_size_reason(width: int, height: int) -> str:
     return f"{width:,} x {height:,} pixels is more than the limit of {MAX_PIXELS / 1e6:,.0f} million pixels"

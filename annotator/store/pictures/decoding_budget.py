@@ -7,12 +7,12 @@ import threading
 from collections import deque
 from collections.abc import Generator
 
-from annotator.store.disk.open_files import clock
+from annotator.store.disk.open_files import get_clock
 
-MOST = 1_000_000_000  # bytes; on a small machine an eighth of its memory
+MAX_BUDGET_BYTES = 1_000_000_000  # bytes; on a small machine an eighth of its memory
 
 
-class Budget:
+class MemoryBudget:
     """A number of bytes that threads share, first come, first served, so that a large request is not starved."""
 
     def __init__(self, size: int):
@@ -23,14 +23,14 @@ class Budget:
         self._changed = threading.Condition()
 
     @contextlib.contextmanager
-    def granted(self, amount: int) -> Generator[None]:
+    def reserve(self, amount: int) -> Generator[None]:
         """Reserve `amount` bytes for the block, waiting for them; at most the whole budget.
 
         A thread that holds a grant must not request another one: two such threads could deadlock.
         """
         amount = min(amount, self.size)
-        with clock().stopped():
-            self._take(amount)
+        with get_clock().pause():
+            self._wait_for_bytes(amount)
             try:
                 yield
             finally:
@@ -38,7 +38,7 @@ class Budget:
                     self._free += amount
                     self._changed.notify_all()
 
-    def _take(self, amount: int) -> None:
+    def _wait_for_bytes(self, amount: int) -> None:
         me = object()
         with self._changed:
             self._waiting.append(me)
@@ -51,7 +51,7 @@ class Budget:
                 self._changed.notify_all()
 
 
-def give_back_freed() -> None:
+def release_freed_memory() -> None:
     """Give freed memory back to the system after a large operation; the C library of Linux keeps it otherwise.
 
     After the Gallery's columns of a million images were read that is 38 MB.
@@ -60,11 +60,11 @@ def give_back_freed() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _size() -> int:
+def _get_budget_bytes() -> int:
     try:
-        return min(MOST, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8)
+        return min(MAX_BUDGET_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8)
     except (AttributeError, ValueError, OSError):  # Windows
-        return MOST
+        return MAX_BUDGET_BYTES
 
 
-DECODING = Budget(_size())
+DECODING_BUDGET = MemoryBudget(_get_budget_bytes())

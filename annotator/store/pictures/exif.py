@@ -4,7 +4,7 @@ A field of `Capture` is a column of the table `image` and, in memory, of the Gal
 over its fields by name.
 
 Blocks are not trusted. Pillow only finds the block: its own reader keeps whatever sizes the entries claim, so a few
-kilobytes can ask for gigabytes. Here at most MOST_ENTRIES entries of two directories are looked at, and of four tags a
+kilobytes can ask for gigabytes. Here at most MAX_ENTRIES entries of two directories are looked at, and of four tags a
 few bytes each are read.
 
 The time is DateTimeOriginal with its fraction of a second. With an offset from UTC it is exact; without one the clock
@@ -24,15 +24,15 @@ from PIL import ImageFile
 DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET = 0x9003, 0x9291, 0x9011
 EXIF_DIRECTORY, ORIENTATION = 0x8769, 0x0112
 MODEL = 0x0110
-EXIF, SHORT = b"Exif\0\0", 3
-FIRST_TEXTS = (MODEL,)  # tags whose texts are read from the first directory
+EXIF_PREFIX, SHORT_TYPE = b"Exif\0\0", 3
+FIRST_DIRECTORY_TAGS = (MODEL,)  # tags whose texts are read from the first directory
 EXIF_TEXTS = (DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET)  # and from the one of the exposure
-MOST_ENTRIES = 1000
-LONGEST = 64  # bytes of a text
-EARLIEST, LATEST = 1900, 2200  # years; others are clocks that were never set, or spoilt blocks
+MAX_ENTRIES = 1000
+MAX_TEXT_BYTES = 64  # bytes of a text
+MIN_YEAR, END_YEAR = 1900, 2200  # years; others are clocks that were never set, or spoilt blocks
 
-_DATE = re.compile(r"(\d{4})\D(\d\d)\D(\d\d)\D(\d\d)\D(\d\d)\D(\d\d)")
-_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
+_DATE_PATTERN = re.compile(r"(\d{4})\D(\d\d)\D(\d\d)\D(\d\d)\D(\d\d)\D(\d\d)")
+_OFFSET_PATTERN = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 
 @dataclass(frozen=True)
@@ -47,105 +47,105 @@ class Capture:
     captured_at: float | None = None
     camera: str = ""
 
-    def row(self) -> tuple[float | str | None, ...]:
-        """Return the values of the columns CAPTURE as the database keeps them; an unknown text is NULL, too."""
+    def to_row(self) -> tuple[float | str | None, ...]:
+        """Return the values of the columns CAPTURE_COLUMNS as the database keeps them; an unknown text is NULL, too."""
         return tuple(None if value == "" else value for value in astuple(self))
 
 
-CAPTURE = tuple(field.name for field in fields(Capture))  # columns of the table `image`
-UNKNOWN = Capture()
+CAPTURE_COLUMNS = tuple(field.name for field in fields(Capture))  # columns of the table `image`
+UNKNOWN_CAPTURE = Capture()
 
 
-def capture_of(image: ImageFile.ImageFile) -> Capture:
-    """Return the facts in the EXIF block of an image; UNKNOWN without a readable block.
+def extract_capture(image: ImageFile.ImageFile) -> Capture:
+    """Return the facts in the EXIF block of an image; UNKNOWN_CAPTURE without a readable block.
 
     Args:
         image: Opened and not yet loaded; of a PNG only a block before the pixels is known then.
     """
     with suppress(Exception):  # whatever is wrong with the block, the picture is good
-        file = _block(image)
-        return _capture(_texts(file)) if file else UNKNOWN
-    return UNKNOWN
+        file = _find_block(image)
+        return _build_capture(_read_texts(file)) if file else UNKNOWN_CAPTURE
+    return UNKNOWN_CAPTURE
 
 
-def facts_of(block: bytes) -> tuple[int, Capture] | None:
+def parse_block(block: bytes) -> tuple[int, Capture] | None:
     """Return orientation (1 to 8) and capture of an EXIF block; None where the orientation is uncertain."""
     try:
-        file = io.BytesIO(block.removeprefix(EXIF))
-        order, entries = _first_directory(file)
-        kind, count, value = entries.get(ORIENTATION, (SHORT, 1, struct.pack(f"{order}H", 1)))
-        if (kind, count) != (SHORT, 1) or len(entries) >= MOST_ENTRIES:
+        file = io.BytesIO(block.removeprefix(EXIF_PREFIX))
+        order, entries = _read_first_directory(file)
+        kind, count, value = entries.get(ORIENTATION, (SHORT_TYPE, 1, struct.pack(f"{order}H", 1)))
+        if (kind, count) != (SHORT_TYPE, 1) or len(entries) >= MAX_ENTRIES:
             return None
         (turn,) = struct.unpack_from(f"{order}H", value)
-        taken = UNKNOWN
+        taken = UNKNOWN_CAPTURE
         with suppress(Exception):  # as above
-            taken = _capture(_texts(file))
+            taken = _build_capture(_read_texts(file))
         return turn if 1 <= turn <= 8 else 1, taken
     except (LookupError, struct.error):
         return None
 
 
-def _capture(texts: dict[int, str]) -> Capture:
-    return Capture(captured_at=_time_of(texts), camera=texts.get(MODEL, ""))
+def _build_capture(texts: dict[int, str]) -> Capture:
+    return Capture(captured_at=_parse_time(texts), camera=texts.get(MODEL, ""))
 
 
-def _block(image: ImageFile.ImageFile) -> IO[bytes] | None:
+def _find_block(image: ImageFile.ImageFile) -> IO[bytes] | None:
     """Return the EXIF block of an image as a file; a TIFF is one itself. None without a block."""
     if image.format == "TIFF":
         return image.fp
     block = image.info.get("exif")
-    return io.BytesIO(block.removeprefix(EXIF)) if isinstance(block, bytes) else None
+    return io.BytesIO(block.removeprefix(EXIF_PREFIX)) if isinstance(block, bytes) else None
 
 
-def _first_directory(file: IO[bytes]) -> tuple[str, dict[int, tuple[int, int, bytes]]]:
+def _read_first_directory(file: IO[bytes]) -> tuple[str, dict[int, tuple[int, int, bytes]]]:
     """Return the byte order ("<" or ">") and the entries of the first directory."""
-    order = {b"II*\0": "<", b"MM\0*": ">"}[_read(file, 0, 4)]
-    (first,) = struct.unpack(f"{order}I", _read(file, 4, 4))
-    return order, _entries(file, order, first)
+    order = {b"II*\0": "<", b"MM\0*": ">"}[_read_bytes(file, 0, 4)]
+    (first,) = struct.unpack(f"{order}I", _read_bytes(file, 4, 4))
+    return order, _read_entries(file, order, first)
 
 
-def _texts(file: IO[bytes]) -> dict[int, str]:
-    """Return the texts of those of the tags FIRST_TEXTS and EXIF_TEXTS that exist, by tag."""
+def _read_texts(file: IO[bytes]) -> dict[int, str]:
+    """Return the texts of those of the tags FIRST_DIRECTORY_TAGS and EXIF_TEXTS that exist, by tag."""
     place = file.tell()
     try:
-        order, first = _first_directory(file)
-        texts = {tag: _text(file, order, *first[tag]) for tag in FIRST_TEXTS if tag in first}
+        order, first = _read_first_directory(file)
+        texts = {tag: _read_text(file, order, *first[tag]) for tag in FIRST_DIRECTORY_TAGS if tag in first}
         if EXIF_DIRECTORY in first:
             _, _, directory = first[EXIF_DIRECTORY]
             (start,) = struct.unpack(f"{order}I", directory)
-            entries = _entries(file, order, start)
-            texts |= {tag: _text(file, order, *entries[tag]) for tag in EXIF_TEXTS if tag in entries}
+            entries = _read_entries(file, order, start)
+            texts |= {tag: _read_text(file, order, *entries[tag]) for tag in EXIF_TEXTS if tag in entries}
         return texts
     finally:
         file.seek(place)
 
 
-def _entries(file: IO[bytes], order: str, start: int) -> dict[int, tuple[int, int, bytes]]:
+def _read_entries(file: IO[bytes], order: str, start: int) -> dict[int, tuple[int, int, bytes]]:
     """Return the entries of a directory: tag -> type, number of values, the four bytes of the value or of its place."""
-    (count,) = struct.unpack(f"{order}H", _read(file, start, 2))
-    content = _read(file, start + 2, 12 * min(count, MOST_ENTRIES))
+    (count,) = struct.unpack(f"{order}H", _read_bytes(file, start, 2))
+    content = _read_bytes(file, start + 2, 12 * min(count, MAX_ENTRIES))
     rows = struct.iter_unpack(f"{order}HHI4s", content[: len(content) // 12 * 12])
     return {tag: (kind, number, value) for tag, kind, number, value in rows}
 
 
-def _text(file: IO[bytes], order: str, kind: int, length: int, value: bytes) -> str:
+def _read_text(file: IO[bytes], order: str, kind: int, length: int, value: bytes) -> str:
     if kind != 2:  # not a text
         return ""
     if length > 4:
-        value = _read(file, struct.unpack(f"{order}I", value)[0], min(length, LONGEST))
+        value = _read_bytes(file, struct.unpack(f"{order}I", value)[0], min(length, MAX_TEXT_BYTES))
     return value[:length].split(b"\0")[0].decode("ascii", "replace").strip()
 
 
-def _read(file: IO[bytes], start: int, length: int) -> bytes:
+def _read_bytes(file: IO[bytes], start: int, length: int) -> bytes:
     file.seek(start)
     return file.read(length)
 
 
-def _time_of(texts: dict[int, str]) -> float | None:
-    date = _DATE.fullmatch(texts.get(DATE_TIME_ORIGINAL, ""))
-    if date is None or not EARLIEST <= int(date[1]) < LATEST:
+def _parse_time(texts: dict[int, str]) -> float | None:
+    date = _DATE_PATTERN.fullmatch(texts.get(DATE_TIME_ORIGINAL, ""))
+    if date is None or not MIN_YEAR <= int(date[1]) < END_YEAR:
         return None
-    offset = _OFFSET.fullmatch(texts.get(OFFSET, ""))
+    offset = _OFFSET_PATTERN.fullmatch(texts.get(OFFSET, ""))
     zone = UTC
     if offset:
         ahead = timedelta(hours=int(offset[2]), minutes=int(offset[3]))

@@ -12,20 +12,21 @@ from typing import Any, BinaryIO
 import numpy as np
 from PIL import Image
 
-from annotator.store.pictures import tiff_tags as tags
+from annotator.store.pictures import tiff_tags
 from annotator.store.pictures.array_image import ArrayImage, BadImage
-from annotator.store.pictures.kinds import DICOM, HEIC, RAW, Kind
-from annotator.store.pictures.png16 import in_colour
-from annotator.store.pictures.stretching import Stretch, scaled, stretched
+from annotator.store.pictures.picture_kinds import DICOM, HEIC, RAW, PictureKind
+from annotator.store.pictures.png16 import to_image
+from annotator.store.pictures.stretching import Stretch, scale_to_uint8, stretch_values
 
-RAW_STARTS = (b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"MMOR", b"IIU\0")
-RAW_BYTES, DICOM_BYTES = 40, 40  # a pixel, while it is read
-COLOUR_FILTER = (32803, 34892)  # photometric interpretations of raw files
-DEFLATED = b"1.2.840.10008.1.2.1.99"  # a DICOM that is unpacked as a whole, whatever its size, before anything is known
+RAW_SIGNATURES = (b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"MMOR", b"IIU\0")
+RAW_BYTES_PER_PIXEL, DICOM_BYTES_PER_PIXEL = 40, 40  # a pixel, while it is read
+COLOR_FILTER_VALUES = (32803, 34892)  # photometric interpretations of raw files
+# a DICOM that is unpacked as a whole, whatever its size, before anything is known
+DEFLATED_TRANSFER_SYNTAX = b"1.2.840.10008.1.2.1.99"
 
 
 @lru_cache(maxsize=1)
-def heic_formats() -> tuple[str, ...]:
+def register_heic_formats() -> tuple[str, ...]:
     """Return the formats that pillow-heif adds to Pillow's; none where it is not installed."""
     if not HEIC.is_read:
         return ()
@@ -35,7 +36,7 @@ def heic_formats() -> tuple[str, ...]:
     return ("HEIF",)
 
 
-def image_of_extra(file: BinaryIO, start: bytes) -> ArrayImage | None:
+def open_extra_image(file: BinaryIO, start: bytes) -> ArrayImage | None:
     """Return the image of a file that Pillow does not read, or reads as something else; None for all other files.
 
     Args:
@@ -46,54 +47,61 @@ def image_of_extra(file: BinaryIO, start: bytes) -> ArrayImage | None:
         BadImage: Its extra is not installed, or it is of a kind that is not read.
     """
     if start[128:132] == b"DICM":
-        _refuse_without(DICOM)
-        return _dicom(file)
+        _check_installed(DICOM)
+        return _open_dicom(file)
     if _is_raw(file, start):
-        _refuse_without(RAW)
-        return _raw(file)
+        _check_installed(RAW)
+        return _open_raw(file)
     if start[4:8] == b"ftyp" and start[8:12] in (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"):
-        _refuse_without(HEIC)
+        _check_installed(HEIC)
     return None
 
 
-def _refuse_without(kind: Kind) -> None:
+def _check_installed(kind: PictureKind) -> None:
     if not kind.is_read:
         raise BadImage(f"not an image that is read here, but one of {kind.name}: {kind.advice}")
 
 
 def _is_raw(file: BinaryIO, start: bytes) -> bool:
-    if start.startswith(RAW_STARTS) or start[8:11] == b"CR\x02" or start[4:12] == b"ftypcrx ":
+    if start.startswith(RAW_SIGNATURES) or start[8:11] == b"CR\x02" or start[4:12] == b"ftypcrx ":
         return True
-    if not tags.is_tiff(start) or (found := tags.tags_of(file)) is None:
+    if not tiff_tags.is_tiff(start) or (found := tiff_tags.read_tags(file)) is None:
         return False
-    is_preview = found.number(tags.SUBFILE, 0) & 1 and tags.SUB_IMAGES in found.numbers and tags.MAKE in found.texts
-    return bool(is_preview or tags.DNG in found.numbers) or found.number(tags.PHOTOMETRIC, 0) in COLOUR_FILTER
+    is_preview = (
+        found.get_number(tiff_tags.SUBFILE, 0) & 1
+        and tiff_tags.SUB_IMAGES in found.numbers
+        and tiff_tags.MAKE in found.texts
+    )
+    return (
+        bool(is_preview or tiff_tags.DNG in found.numbers)
+        or found.get_number(tiff_tags.PHOTOMETRIC, 0) in COLOR_FILTER_VALUES
+    )
 
 
-def _raw(file: BinaryIO) -> ArrayImage:
+def _open_raw(file: BinaryIO) -> ArrayImage:
     rawpy = import_module("rawpy")
     file.seek(0)
     with rawpy.imread(file) as raw:
         size = raw.sizes.iwidth, raw.sizes.iheight
-    size = size[::-1] if raw_is_turned(raw.sizes.flip) else size
+    size = size[::-1] if is_raw_turned(raw.sizes.flip) else size
 
     def read() -> tuple[Image.Image, None]:
         file.seek(0)
         with rawpy.imread(file) as raw:
             return Image.fromarray(raw.postprocess(use_camera_wb=True, output_bps=8)), None
 
-    return ArrayImage(file, "RAW", size, read, cost=RAW_BYTES * size[0] * size[1])
+    return ArrayImage(file, "RAW", size, read, cost=RAW_BYTES_PER_PIXEL * size[0] * size[1])
 
 
-def raw_is_turned(flip: int) -> bool:
+def is_raw_turned(flip: int) -> bool:
     """Return whether LibRaw turns a picture by a quarter: its flips are 0, 3 (half a turn), 5 and 6."""
     return flip in (5, 6)
 
 
-def _dicom(file: BinaryIO) -> ArrayImage:
+def _open_dicom(file: BinaryIO) -> ArrayImage:
     pydicom = import_module("pydicom")
     file.seek(0)
-    if DEFLATED in file.read(4096):
+    if DEFLATED_TRANSFER_SYNTAX in file.read(4096):
         raise BadImage("a DICOM that is packed as a whole (deflated), which is not read: save it unpacked")
     file.seek(0)
     header = pydicom.dcmread(file, stop_before_pixels=True)
@@ -106,47 +114,47 @@ def _dicom(file: BinaryIO) -> ArrayImage:
 
     def read() -> tuple[Image.Image, Stretch | None]:
         file.seek(0)
-        return _dicom_pixels(pydicom.dcmread(file))
+        return _decode_dicom_pixels(pydicom.dcmread(file))
 
-    return ArrayImage(file, "DICOM", size, read, cost=DICOM_BYTES * size[0] * size[1])
+    return ArrayImage(file, "DICOM", size, read, cost=DICOM_BYTES_PER_PIXEL * size[0] * size[1])
 
 
-def _dicom_pixels(data: Any) -> tuple[Image.Image, Stretch | None]:
+def _decode_dicom_pixels(data: Any) -> tuple[Image.Image, Stretch | None]:
     pixels = import_module("pydicom.pixels")
     kind = str(data.get("PhotometricInterpretation", "MONOCHROME2"))
     values = data.pixel_array
     if kind == "PALETTE COLOR":
         values = pixels.apply_color_lut(values, data)
-        return in_colour(*_eight_bits(values[..., :3])), None
+        return to_image(*_to_eight_bits(values[..., :3])), None
     if values.ndim == 3:
         if kind.startswith("YBR") and data.file_meta.TransferSyntaxUID.is_compressed is False:
             values = pixels.convert_color_space(values, kind, "RGB")
-        return in_colour(*_eight_bits(values)), None
+        return to_image(*_to_eight_bits(values)), None
     padding = data.get("PixelPaddingValue")
     is_padding = None if padding is None else values == padding
     values = pixels.apply_modality_lut(values, data)
     bits = int(data.get("BitsStored") or 16)
-    window = _window(data)
+    window = _parse_window(data)
     if window:
         low, high = window
-        grey = scaled(values, low, high)[..., None]
+        gray = scale_to_uint8(values, low, high)[..., None]
         stretch = Stretch(bits, low, high)
     else:
         if "VOILUTSequence" in data:
             values = pixels.apply_voi_lut(values, data)
-        grey, stretch = stretched(values[..., None], counts=None if is_padding is None else ~is_padding)
+        gray, stretch = stretch_values(values[..., None], counts=None if is_padding is None else ~is_padding)
         stretch = Stretch(bits, stretch.low, stretch.high)
     if kind == "MONOCHROME1":
-        grey = 255 - grey
+        gray = 255 - gray
     if is_padding is not None:
-        grey[is_padding] = 0
-    return in_colour(grey, None), stretch
+        gray[is_padding] = 0
+    return to_image(gray, None), stretch
 
 
-def _window(data: Any) -> tuple[float, float] | None:
+def _parse_window(data: Any) -> tuple[float, float] | None:
     """Return the values that become black and white by the first window (DICOM PS3.3 C.11.2.1.2); None without one."""
     with contextlib.suppress(TypeError, ValueError, AttributeError):
-        centre, width = (_first(data.get(name)) for name in ("WindowCenter", "WindowWidth"))
+        centre, width = (_get_first_number(data.get(name)) for name in ("WindowCenter", "WindowWidth"))
         if str(data.get("VOILUTFunction") or "LINEAR") == "LINEAR":
             centre, width = centre - 0.5, width - 1
         if width > 0 and np.isfinite([centre, width]).all():
@@ -154,9 +162,9 @@ def _window(data: Any) -> tuple[float, float] | None:
     return None
 
 
-def _first(value: Any) -> float:
+def _get_first_number(value: Any) -> float:
     return float(value[0] if hasattr(value, "__len__") and not isinstance(value, str) else value)
 
 
-def _eight_bits(values: np.ndarray) -> tuple[np.ndarray, None]:
-    return (values if values.dtype == np.uint8 else stretched(values)[0]), None
+def _to_eight_bits(values: np.ndarray) -> tuple[np.ndarray, None]:
+    return (values if values.dtype == np.uint8 else stretch_values(values)[0]), None

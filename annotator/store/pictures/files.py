@@ -23,16 +23,17 @@ from typing import NamedTuple
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.disk.open_files import open_file, read_file
-from annotator.store.pictures.bands import UNSAID, Bands
-from annotator.store.pictures.decoding import READ_WHOLE, BadImage, ImageFacts, check_image
-from annotator.store.pictures.kinds import IMAGE_SUFFIXES, advice_on, looks_like_image
-from annotator.store.pictures.left_out import LeftOut
-from annotator.store.pictures.leftovers import leftover_folder, leftover_of
+from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
+from annotator.store.pictures.decoding import MAX_BYTES_READ_WHOLE, BadImage, ImageFacts, check_image
+from annotator.store.pictures.leftovers import find_leftover_part, is_leftover_folder
+from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES, get_advice, looks_like_image
+from annotator.store.pictures.skipped_files import SkippedFiles
 
-GONE = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
-KNOWN_OF = 1000  # files looked up at a time
-TOGETHER, AHEAD = 16, 64  # files that a thread takes at a time; and how often that much may be read ahead, a thread
-LARGEST = 2**63 - 1  # that SQLite holds; some file systems allow times beyond the year 2262
+GONE_PROBLEM = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
+FILES_PER_LOOKUP = 1000  # files looked up at a time
+# files that a thread takes at a time; and how often that much may be read ahead, a thread
+FILES_PER_TASK, TASKS_AHEAD_PER_THREAD = (16, 64)
+MAX_SQLITE_INTEGER = 2**63 - 1  # that SQLite holds; some file systems allow times beyond the year 2262
 
 
 class FileState(NamedTuple):
@@ -48,10 +49,10 @@ class FileState(NamedTuple):
     stamp: str = ""
 
 
-NOT_READ = FileState()
+UNREAD_STATE = FileState()
 
 
-class Known(NamedTuple):
+class KnownFile(NamedTuple):
     """The registered facts of a path: sha256 is "" for a file that was kept out."""
 
     state: FileState
@@ -69,14 +70,14 @@ class FoundFile:
     """
 
     path: str
-    state: FileState = NOT_READ
+    state: FileState = UNREAD_STATE
     sha256: str = ""
     facts: ImageFacts | None = None
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class Listing:
+class FolderListing:
     """The files below a folder.
 
     Attributes:
@@ -87,31 +88,31 @@ class Listing:
 
     paths: list[str]
     kept_out: list[BadFile]
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: SkippedFiles = field(default_factory=SkippedFiles)
 
-    def images(self) -> list[str]:
+    def list_images(self) -> list[str]:
         """Return the paths that end like those of images."""
         return [path for path in self.paths if looks_like_image(path)]
 
 
-def escaped(name: str) -> str:
+def escape_path(name: str) -> str:
     r"""Return the text under which a file name is stored: bytes that are not UTF-8 are written as \xe9.
 
     A backslash that could be read as the beginning of such a byte is written as \x5c, so that `unescaped` is exact.
     """
-    plain = _ESCAPE.sub(lambda match: f"\\x5c{match[0][1:]}", name)
+    plain = _ESCAPE_PATTERN.sub(lambda match: f"\\x5c{match[0][1:]}", name)
     return plain.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def unescaped(path: str) -> str:
+def unescape_path(path: str) -> str:
     """Return the file name that `escaped` was given."""
-    return _ESCAPE.sub(lambda match: os.fsdecode(bytes([int(match[1], 16)])), path)
+    return _ESCAPE_PATTERN.sub(lambda match: os.fsdecode(bytes([int(match[1], 16)])), path)
 
 
-_ESCAPE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
+_ESCAPE_PATTERN = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
 
 
-def list_files(folder: Path, leave_out: Path, known: Collection[str] = ()) -> Listing:
+def list_files(folder: Path, leave_out: Path, known: Collection[str] = ()) -> FolderListing:
     """Return all files below a folder, except `leave_out`, other projects, hidden files and folders, and leftovers.
 
     Args:
@@ -127,73 +128,76 @@ def list_files(folder: Path, leave_out: Path, known: Collection[str] = ()) -> Li
     inside, left_out = os.path.realpath(folder), os.path.realpath(leave_out)
     paths: list[str] = []
     kept_out: list[BadFile] = []
-    counts = LeftOut()
-    kept = {path for path in known if leftover_of(path)}
+    counts = SkippedFiles()
+    kept = {path for path in known if find_leftover_part(path)}
     waiting = [""]
     while waiting:
         subfolder = waiting.pop()
         try:
-            entries = _entries(folder / subfolder)
+            entries = _list_entries(folder / subfolder)
         except OSError as error:
-            kept_out.append(BadFile(f"{escaped(subfolder)}/", _why_unlisted(folder / subfolder, error)))
+            kept_out.append(BadFile(f"{escape_path(subfolder)}/", _explain_unlisted(folder / subfolder, error)))
             continue
         for entry in entries:
             path = f"{subfolder}/{entry.name}" if subfolder else entry.name
-            if leftover_folder(entry.name) and _is_folder(entry):
+            if is_leftover_folder(entry.name) and _is_folder(entry):
                 count = _count_files(entry)
-                below = [name for name in kept if name.startswith(f"{escaped(path)}/")]
-                counts.add_leftovers(entry.name, count - sum(_exists(folder / unescaped(name)) for name in below))
+                below = [name for name in kept if name.startswith(f"{escape_path(path)}/")]
+                counts.add_leftovers(entry.name, count - sum(_exists(folder / unescape_path(name)) for name in below))
                 continue
-            if leftover_of(entry.name):
-                counts.add_leftovers(leftover_of(entry.name), int(escaped(path) not in kept))
+            if find_leftover_part(entry.name):
+                counts.add_leftovers(find_leftover_part(entry.name), int(escape_path(path) not in kept))
                 continue
             if entry.name.startswith("."):
                 continue
             if not _is_folder(entry):
-                counts.meet(path)
-                paths.append(escaped(path))
+                counts.count_if_skipped(path)
+                paths.append(escape_path(path))
             elif not entry.is_symlink():
                 if os.path.realpath(entry.path) != left_out and not _exists(Path(entry.path, "project.db")):
                     waiting.append(path)
             # A link to a folder inside is passed over: its files are found where they lie.
             elif not _is_below(target := os.path.realpath(entry.path), inside):
-                reason = f"a link to a folder outside of the image folder: to {escaped(target)}"
-                kept_out.append(BadFile(f"{escaped(path)}/", reason))
-    paths += [path for path in kept if _exists(folder / unescaped(path))]
-    return Listing(sorted(paths), sorted(kept_out, key=lambda file: file.path), counts)
+                reason = f"a link to a folder outside of the image folder: to {escape_path(target)}"
+                kept_out.append(BadFile(f"{escape_path(path)}/", reason))
+    paths += [path for path in kept if _exists(folder / unescape_path(path))]
+    return FolderListing(sorted(paths), sorted(kept_out, key=lambda file: file.path), counts)
 
 
 def inspect_files(
     folder: Path,
     paths: Sequence[str],
-    known: Callable[[Sequence[str]], Mapping[str, Known]],
+    known: Callable[[Sequence[str]], Mapping[str, KnownFile]],
     threads: int | None = None,
-    bands: Bands = UNSAID,
+    bands: BandChoices = NO_BAND_CHOICES,
 ) -> Iterator[tuple[str, FoundFile | None]]:
     """Read the files, several at a time, and yield (path, FoundFile) in order; (path, None) where nothing changed.
 
     Args:
         folder: The folder that the paths are relative to.
         paths: Escaped.
-        known: Returns the registered facts of some paths, KNOWN_OF at a time; files in the same state are not opened.
+        known: Returns the registered facts of some paths, FILES_PER_LOOKUP at a time; files in the same state are not
+            opened.
         threads: As many files are read at a time; None: as many as there are processors.
         bands: Which bands are shown of images of many.
     """
     inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
 
-    def inspect_some(some: Sequence[str], known_of: Mapping[str, Known]) -> list[tuple[str, FoundFile | None]]:
+    def inspect_some(some: Sequence[str], known_of: Mapping[str, KnownFile]) -> list[tuple[str, FoundFile | None]]:
         below: dict[str, str] = {}
-        return [(path, _inspect(str(folder), inside, path, known_of.get(path), below, bands)) for path in some]
+        return [(path, _inspect_file(str(folder), inside, path, known_of.get(path), below, bands)) for path in some]
 
     pool = ThreadPoolExecutor(count)
     ahead: deque[Future[list[tuple[str, FoundFile | None]]]] = deque()
     try:
-        for start in range(0, len(paths), KNOWN_OF):
-            some = paths[start : start + KNOWN_OF]
+        for start in range(0, len(paths), FILES_PER_LOOKUP):
+            some = paths[start : start + FILES_PER_LOOKUP]
             known_of = known(some)
-            for first in range(0, len(some), TOGETHER):
-                ahead.append(pool.submit(inspect_some, some[first : first + TOGETHER], known_of))
-                if len(ahead) > AHEAD * count:  # futures of ten million files would not fit into memory
+            for first in range(0, len(some), FILES_PER_TASK):
+                ahead.append(pool.submit(inspect_some, some[first : first + FILES_PER_TASK], known_of))
+                if (
+                    len(ahead) > TASKS_AHEAD_PER_THREAD * count
+                ):  # futures of ten million files would not fit into memory
                     yield from ahead.popleft().result()
         while ahead:
             yield from ahead.popleft().result()
@@ -214,29 +218,29 @@ def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> t
         AnnotatorError: The file is gone, lies outside its folder, or holds something else now: what kind of problem,
             then ": " and details.
     """
-    place = folder / unescaped(path)
-    shown = escaped(str(place))
+    place = folder / unescape_path(path)
+    shown = escape_path(str(place))
     try:
         real = Path(os.path.realpath(place, strict=True))
         facts = real.stat()
         if not _is_below(real, os.path.realpath(folder)):
             raise AnnotatorError(
-                f"its file is a link out of the image folder now: {shown} leads to {escaped(str(real))} and is not "
+                f"its file is a link out of the image folder now: {shown} leads to {escape_path(str(real))} and is not "
                 "opened."
             )
         # Before it is opened: reading a named pipe would block for ever.
         if not stat.S_ISREG(facts.st_mode):
-            raise AnnotatorError(f"its file is not a file any more: {shown} is {_kind(facts.st_mode)}.")
-        state = _state(facts)
-        if state != recorded and content_of(real) != sha256:
+            raise AnnotatorError(f"its file is not a file any more: {shown} is {_describe_file_type(facts.st_mode)}.")
+        state = _to_file_state(facts)
+        if state != recorded and compute_sha256(real) != sha256:
             raise AnnotatorError(
                 f"its file holds another picture now: {shown} has changed since it was registered. Its decisions "
                 "belong to the old content; run annotator init again to add the new content as a new image."
             )
     except (FileNotFoundError, NotADirectoryError) as error:
         raise AnnotatorError(
-            f"{GONE}: {shown} cannot be opened ({error.strerror}). If it was moved, run annotator init again with the "
-            "folder where it is now: images are known by their content."
+            f"{GONE_PROBLEM}: {shown} cannot be opened ({error.strerror}). If it was moved, run annotator init again "
+            "with the folder where it is now: images are known by their content."
         ) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -246,30 +250,30 @@ def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> t
     return real, state
 
 
-def is_there(folder: str, path: str) -> bool:
+def path_exists(folder: str, path: str) -> bool:
     """Return whether something of that name exists (for a link: its target).
 
     Both arguments are escaped; path "" is the folder itself.
     """
-    return _may(Path(unescaped(folder), unescaped(path)), os.F_OK)
+    return _has_access(Path(unescape_path(folder), unescape_path(path)), os.F_OK)
 
 
-def state_of(folder: Path, path: str) -> FileState | None:
+def read_file_state(folder: Path, path: str) -> FileState | None:
     """Return the state of a file by its escaped path; None where the file cannot be looked at."""
     try:
-        return _state((folder / unescaped(path)).stat())
+        return _to_file_state((folder / unescape_path(path)).stat())
     except (OSError, ValueError):
         return None
 
 
-def content_of(path: str | Path) -> str:
+def compute_sha256(path: str | Path) -> str:
     """Return the sha256 of a file, hexadecimal. Raises OSError."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _inspect(
-    folder: str, inside: str, path: str, known: Known | None, below: dict[str, str], bands: Bands
+def _inspect_file(
+    folder: str, inside: str, path: str, known: KnownFile | None, below: dict[str, str], bands: BandChoices
 ) -> FoundFile | None:
     """Return the facts of one file; None when it is in the registered state.
 
@@ -281,24 +285,24 @@ def _inspect(
         below: Subfolder -> its real path, for files looked at within milliseconds; filled here.
         bands: Which bands to show of images of many (bands.py).
     """
-    state = NOT_READ
+    state = UNREAD_STATE
     try:
-        real, facts = _looked_at(folder, unescaped(path), below)
-        state = _state(facts)
+        real, facts = _resolve_file(folder, unescape_path(path), below)
+        state = _to_file_state(facts)
         if known and known.state == state:
             return None
         if not _is_below(real, inside):
-            reason = f"a link that leads out of the image folder: to {escaped(real)}"
+            reason = f"a link that leads out of the image folder: to {escape_path(real)}"
             return FoundFile(path, state, reason=reason)
         if not stat.S_ISREG(facts.st_mode):
-            return FoundFile(path, state, reason=f"not a file: {_kind(facts.st_mode)}")
-        if advice := advice_on(path):
+            return FoundFile(path, state, reason=f"not a file: {_describe_file_type(facts.st_mode)}")
+        if advice := get_advice(path):
             return FoundFile(path, state, reason=f"not an image file: {advice}")
         if not looks_like_image(path):
             ending = Path(path).suffix or "no ending"
             suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
             return FoundFile(path, state, reason=f"not an image file: {ending} is none of {suffixes}")
-        sha256, source = _content(real)
+        sha256, source = _read_content(real)
         if known and known.sha256 == sha256:
             return FoundFile(path, state, sha256)
         return FoundFile(path, state, sha256, check_image(source, bands))
@@ -308,7 +312,7 @@ def _inspect(
         return FoundFile(path, state, reason=f"cannot be read ({error.strerror or error})")
 
 
-def _looked_at(folder: str, path: str, below: dict[str, str]) -> tuple[str, os.stat_result]:
+def _resolve_file(folder: str, path: str, below: dict[str, str]) -> tuple[str, os.stat_result]:
     """Return the real path of a file, and its stat. Raises OSError."""
     subfolder, _, name = path.rpartition("/")
     if subfolder not in below:
@@ -321,18 +325,18 @@ def _looked_at(folder: str, path: str, below: dict[str, str]) -> tuple[str, os.s
     return real, os.stat(real)  # noqa: PTH116 - as above, quicker than a Path
 
 
-def _content(path: str) -> tuple[str, Path | io.BytesIO]:
-    """Return the sha256 of a file, and the bytes that have it; the path for a file that is empty or over READ_WHOLE."""
-    content = read_file(path, READ_WHOLE)
-    return (hashlib.sha256(content).hexdigest(), io.BytesIO(content)) if content else (content_of(path), Path(path))
+def _read_content(path: str) -> tuple[str, Path | io.BytesIO]:
+    """Return a file's sha256 and its bytes; its path if it is empty or over MAX_BYTES_READ_WHOLE."""
+    content = read_file(path, MAX_BYTES_READ_WHOLE)
+    return (hashlib.sha256(content).hexdigest(), io.BytesIO(content)) if content else (compute_sha256(path), Path(path))
 
 
-def _state(facts: os.stat_result) -> FileState:
-    modified = max(-LARGEST, min(facts.st_mtime_ns, LARGEST))
+def _to_file_state(facts: os.stat_result) -> FileState:
+    modified = max(-MAX_SQLITE_INTEGER, min(facts.st_mtime_ns, MAX_SQLITE_INTEGER))
     return FileState(facts.st_size, modified, f"{facts.st_ino}:{facts.st_ctime_ns}")
 
 
-def _kind(mode: int) -> str:
+def _describe_file_type(mode: int) -> str:
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
     return kinds.get(stat.S_IFMT(mode), "a device")
 
@@ -346,12 +350,12 @@ def _check_folder(folder: Path) -> None:
         raise AnnotatorError(f"The folder {folder} cannot be read: {error}. Check its rights.") from error
     if not stat.S_ISDIR(mode):
         raise AnnotatorError(f"{folder} is a file; a folder of images is wanted. Try: {folder.parent}")
-    if not _may(folder, os.R_OK | os.X_OK):
+    if not _has_access(folder, os.R_OK | os.X_OK):
         raise AnnotatorError(f"The folder {folder} may not be read. Check its rights.")
 
 
-def _entries(place: Path) -> list[os.DirEntry[str]]:
-    if not _may(place, os.X_OK):
+def _list_entries(place: Path) -> list[os.DirEntry[str]]:
+    if not _has_access(place, os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     with os.scandir(place) as entries:
         return list(entries)
@@ -362,8 +366,8 @@ def _count_files(folder: os.DirEntry[str]) -> int:
     return 0 if folder.is_symlink() else sum(len(names) for _, _, names in os.walk(folder.path))
 
 
-def _why_unlisted(place: Path, error: OSError) -> str:
-    enter, read = _may(place, os.X_OK), _may(place, os.R_OK)
+def _explain_unlisted(place: Path, error: OSError) -> str:
+    enter, read = _has_access(place, os.X_OK), _has_access(place, os.R_OK)
     if enter and not read:
         return "a folder that may be entered but not listed"
     if read and not enter:
@@ -378,7 +382,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _may(place: Path, mode: int) -> bool:
+def _has_access(place: Path, mode: int) -> bool:
     return os.access(place, mode, effective_ids=os.access in os.supports_effective_ids)
 
 

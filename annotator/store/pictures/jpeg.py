@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotator.store.pictures.exif import EXIF
+from annotator.store.pictures.exif import EXIF_PREFIX
 
-BASELINE, SCAN, END = (0xC0, 0xC1), 0xDA, 0xD9
-OTHER_FRAMES = frozenset(range(0xC2, 0xD0)) - {0xC4, 0xCC}  # progressive, lossless, ...
-WITHOUT_LENGTH = frozenset({0x00, 0x01, *range(0xD0, 0xDA), 0xFF})
-COMMENT, FACTS, SEVERAL = 0xFE, 0xE1, (0xE2, b"MPF\0")
-MOST_SIDE = 65_500  # pixels, that libjpeg takes
-MOST_SEGMENTS = 500
-TINY = (16).to_bytes(2)  # pixels of a side
+BASELINE_MARKERS, SCAN_MARKER, END_MARKER = (0xC0, 0xC1), 0xDA, 0xD9
+OTHER_FRAME_MARKERS = frozenset(range(0xC2, 0xD0)) - {0xC4, 0xCC}  # progressive, lossless, ...
+LENGTHLESS_MARKERS = frozenset({0x00, 0x01, *range(0xD0, 0xDA), 0xFF})
+COMMENT_MARKER, APP1_MARKER, MULTI_PICTURE_SEGMENT = 0xFE, 0xE1, (0xE2, b"MPF\0")
+MAX_SIDE_PIXELS = 65_500  # pixels, that libjpeg takes
+MAX_SEGMENTS = 500
+TINY_SIDE = (16).to_bytes(2)  # pixels of a side
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class WholeJpeg:
 
     Attributes:
         width, height: As the file has them: before its EXIF rotation.
-        tables: A JPEG of TINY x TINY pixels under the same tables.
+        tables: A JPEG of TINY_SIDE x TINY_SIDE pixels under the same tables.
         head: The file up to its pixels.
         exif: Its EXIF block, b"" without one; None where the file also has XMP, or more blocks.
     """
@@ -39,7 +39,7 @@ class WholeJpeg:
     exif: bytes | None
 
 
-def whole_jpeg(content: bytes) -> WholeJpeg | None:
+def parse_whole_jpeg(content: bytes) -> WholeJpeg | None:
     """Return the facts of a JPEG by its markers; None where only decoding can tell whether the file is good.
 
     That is so for a file that is not a JPEG of one sequential scan, which most cameras write, and for one that may be
@@ -49,42 +49,42 @@ def whole_jpeg(content: bytes) -> WholeJpeg | None:
         return None
     place, frame, more = 2, b"", list[bytes]()
     kept = [b"\xff\xd8"]
-    for _ in range(MOST_SEGMENTS):
+    for _ in range(MAX_SEGMENTS):
         if place + 4 > len(content) or content[place] != 0xFF:
             return None
         marker = content[place + 1]
         behind = place + 2 + int.from_bytes(content[place + 2 : place + 4])
-        if marker in WITHOUT_LENGTH or marker in OTHER_FRAMES or not place + 4 <= behind <= len(content):
+        if marker in LENGTHLESS_MARKERS or marker in OTHER_FRAME_MARKERS or not place + 4 <= behind <= len(content):
             return None
         segment = content[place:behind]
-        if marker == SEVERAL[0] and segment.startswith(SEVERAL[1], 4):
+        if marker == MULTI_PICTURE_SEGMENT[0] and segment.startswith(MULTI_PICTURE_SEGMENT[1], 4):
             return None
-        if marker == SCAN:
+        if marker == SCAN_MARKER:
             # All components in this scan, and nothing but stuffed bytes and restarts up to the end of the image.
-            if len(frame) < 10 or segment[4:5] != frame[9:10] or not _ends_well(content, behind):
+            if len(frame) < 10 or segment[4:5] != frame[9:10] or not _has_clean_end(content, behind):
                 return None
             height, width = int.from_bytes(frame[5:7]), int.from_bytes(frame[7:9])
-            if not (0 < height <= MOST_SIDE and 0 < width <= MOST_SIDE):
+            if not (0 < height <= MAX_SIDE_PIXELS and 0 < width <= MAX_SIDE_PIXELS):
                 return None
             tables = b"".join([*kept, segment, b"\xff\xd9"])
-            exif = more[0] if len(more) == 1 and more[0].startswith(EXIF) else None
+            exif = more[0] if len(more) == 1 and more[0].startswith(EXIF_PREFIX) else None
             return WholeJpeg(width, height, tables, content[:behind], exif if more else b"")
-        if marker in BASELINE:
+        if marker in BASELINE_MARKERS:
             if frame:
                 return None
             frame = segment
-            segment = segment[:5] + TINY + TINY + segment[9:]
-        if marker == FACTS:
+            segment = segment[:5] + TINY_SIDE + TINY_SIDE + segment[9:]
+        if marker == APP1_MARKER:
             more.append(segment[4:])
-        elif marker != COMMENT:
+        elif marker != COMMENT_MARKER:
             kept.append(segment)
         place = behind
     return None
 
 
-def _ends_well(content: bytes, start: int) -> bool:
+def _has_clean_end(content: bytes, start: int) -> bool:
     """Return whether the first marker after `start`, not counting restarts, is the end of the image."""
     scan = np.frombuffer(content, np.uint8, offset=start)
     follow = scan[np.flatnonzero(scan[:-1] == 0xFF) + 1]
     markers = follow[(follow != 0) & ((follow & 0xF8) != 0xD0)]
-    return markers.size > 0 and int(markers[0]) == END
+    return markers.size > 0 and int(markers[0]) == END_MARKER

@@ -6,9 +6,9 @@ than its photo, and a deleted photo was deleted on purpose. Their names are in t
 
 from collections.abc import Mapping, Sequence
 
-from annotator.shares import counted
+from annotator.humanize import format_count
 
-FOLDERS = frozenset(
+LEFTOVER_FOLDERS = frozenset(
     {
         # Synology, QNAP and NetApp: thumbnails, deleted files, earlier states
         "@eadir", "@tmp", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", ".@__thumb", "~snapshot",
@@ -22,18 +22,20 @@ FOLDERS = frozenset(
         "lost+found", ".thumbnails", ".thumbs", ".trash", ".trashed", ".xvpics",
     }
 )  # fmt: skip
-FOLDER_STARTS = (".trash-",)  # of each user, by number
-FILES = frozenset({"thumbs.db", "ehthumbs.db", "ehthumbs_vista.db", "desktop.ini", ".ds_store", ".apdisk", "icon\r"})
-FILE_STARTS = ("._", ".trashed-")  # the other half of a Mac's file; a deleted file of Android
+LEFTOVER_FOLDER_PREFIXES = (".trash-",)  # of each user, by number
+LEFTOVER_FILES = frozenset(
+    {"thumbs.db", "ehthumbs.db", "ehthumbs_vista.db", "desktop.ini", ".ds_store", ".apdisk", "icon\r"}
+)
+LEFTOVER_FILE_PREFIXES = ("._", ".trashed-")  # the other half of a Mac's file; a deleted file of Android
 
 
-def leftover_folder(name: str) -> bool:
+def is_leftover_folder(name: str) -> bool:
     """Return whether a folder of this name holds leftovers only."""
     folded = name.casefold()
-    return folded in FOLDERS or folded.startswith(FOLDER_STARTS)
+    return folded in LEFTOVER_FOLDERS or folded.startswith(LEFTOVER_FOLDER_PREFIXES)
 
 
-def leftover_of(path: str) -> str:
+def find_leftover_part(path: str) -> str:
     r"""Return the part of a path that makes it a leftover, as it is written; "" for a path that is none.
 
     Args:
@@ -42,21 +44,21 @@ def leftover_of(path: str) -> str:
     """
     *folders, name = path.replace("\\", "/").split("/")
     for folder in folders:
-        if leftover_folder(folder):
+        if is_leftover_folder(folder):
             return folder
     folded = name.casefold()
-    if folded in FILES:
+    if folded in LEFTOVER_FILES:
         return name.strip()
-    return next((start + "*" for start in FILE_STARTS if folded.startswith(start)), "")
+    return next((start + "*" for start in LEFTOVER_FILE_PREFIXES if folded.startswith(start)), "")
 
 
-def leftovers_in_words(counts: Mapping[str, int]) -> Sequence[str]:
+def describe_leftovers(counts: Mapping[str, int]) -> Sequence[str]:
     """Return a sentence about leftovers that were left out; none where there are none.
 
     Args:
-        counts: Part of the path, as `leftover_of` returns it -> the number of files.
+        counts: Part of the path, as `find_leftover_part` returns it -> the number of files.
     """
     if not counts:
         return []
     names = ", ".join(sorted(counts, key=str.casefold))
-    return [f"{counted(sum(counts.values()), 'file')} in {names} left out: leftovers of a server or a system."]
+    return [f"{format_count(sum(counts.values()), 'file')} in {names} left out: leftovers of a server or a system."]

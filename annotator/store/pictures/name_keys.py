@@ -8,12 +8,12 @@ image.folder_key is its beginning, which all files of one folder share.
 import re
 from functools import lru_cache
 
-_DIGITS = re.compile("[0-9]+")
-_CONTROL = re.compile("[\x00-\x1f]")
-_SUBFOLDER, _FILE = "\x02", "\x01"  # before a folder's name, and before the file's
+_DIGITS_PATTERN = re.compile("[0-9]+")
+_CONTROL_PATTERN = re.compile("[\x00-\x1f]")
+_SUBFOLDER_MARK, _FILE_MARK = "\x02", "\x01"  # before a folder's name, and before the file's
 
 
-def name_key(folder_id: int, path: str) -> str:
+def build_name_key(folder_id: int, path: str) -> str:
     """Return the sort key of a file.
 
     Args:
@@ -21,18 +21,18 @@ def name_key(folder_id: int, path: str) -> str:
         path: Below that folder, with "/" on every system.
     """
     folders, _, name = path.rpartition("/")
-    return f"{folder_id:06d}{_of_folders(folders)}{_FILE}{_natural(name)}"
+    return f"{folder_id:06d}{_build_folders_key(folders)}{_FILE_MARK}{_build_natural_key(name)}"
 
 
 @lru_cache(maxsize=256)
-def _of_folders(path: str) -> str:
-    return "".join(_SUBFOLDER + _natural(folder) for folder in path.split("/")) if path else ""
+def _build_folders_key(path: str) -> str:
+    return "".join(_SUBFOLDER_MARK + _build_natural_key(folder) for folder in path.split("/")) if path else ""
 
 
-def _natural(name: str) -> str:
-    return _DIGITS.sub(lambda match: _number(match[0]), _CONTROL.sub(" ", name).casefold())
+def _build_natural_key(name: str) -> str:
+    return _DIGITS_PATTERN.sub(lambda match: _encode_number(match[0]), _CONTROL_PATTERN.sub(" ", name).casefold())
 
 
-def _number(digits: str) -> str:
+def _encode_number(digits: str) -> str:
     significant = digits.lstrip("0") or "0"
     return f"{min(len(significant), 999):03d}{significant}"

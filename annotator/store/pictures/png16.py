@@ -10,40 +10,40 @@ import numpy as np
 from PIL import Image, ImageFile
 
 from annotator.store.pictures.array_image import ArrayImage
-from annotator.store.pictures.stretching import Stretch, stretched
+from annotator.store.pictures.stretching import Stretch, stretch_values
 
-HIGH = {"RGB;16B": "RGB;16L", "RGBA;16B": "RGBA;16L", "LA;16B": ""}  # raw mode -> that of the low bytes
-BYTES = 40  # a pixel: two images of 4 bytes, their values, and the steps to 8 bits
+LOW_BYTE_RAW_MODES = {"RGB;16B": "RGB;16L", "RGBA;16B": "RGBA;16L", "LA;16B": ""}  # raw mode -> that of the low bytes
+BYTES_PER_PIXEL = 40  # a pixel: two images of 4 bytes, their values, and the steps to 8 bits
 
 
-def png16(file: BinaryIO, image: ImageFile.ImageFile) -> ArrayImage | None:
+def open_png16(file: BinaryIO, image: ImageFile.ImageFile) -> ArrayImage | None:
     """Return the image of an opened PNG of 16 bits in colour or with transparency; None for other files."""
-    if image.format != "PNG" or not image.tile or str(image.tile[0][3]) not in HIGH:
+    if image.format != "PNG" or not image.tile or str(image.tile[0][3]) not in LOW_BYTE_RAW_MODES:
         return None
     is_transparent = image.mode == "RGBA" or "transparency" in image.info
     found: list[ArrayImage] = []
 
     def read() -> tuple[Image.Image, Stretch]:
-        picture, stretch = _read(file, image)
+        picture, stretch = _read_pixels(file, image)
         # The orientation may be behind the pixels.
         found[0].info |= {name: value for name, value in image.info.items() if name != "transparency"}
         return picture, stretch
 
     info = {name: value for name, value in image.info.items() if name != "transparency"}
-    cost = BYTES * image.width * image.height
+    cost = BYTES_PER_PIXEL * image.width * image.height
     found.append(ArrayImage(file, "PNG", image.size, read, cost=cost, info=info, is_transparent=is_transparent))
     return found[0]
 
 
-def _read(file: BinaryIO, image: ImageFile.ImageFile) -> tuple[Image.Image, Stretch]:
+def _read_pixels(file: BinaryIO, image: ImageFile.ImageFile) -> tuple[Image.Image, Stretch]:
     raw, clear = str(image.tile[0][3]), image.info.get("transparency")
     if raw == "LA;16B":  # two values of two bytes are read as four
         image.tile = [image.tile[0]._replace(args="RGBA")]
         image.load()
         values = np.ascontiguousarray(np.asarray(image)).view(">u2").astype(np.uint16)
     else:
-        low = _opened_again(file)
-        low.tile = [low.tile[0]._replace(args=HIGH[raw])]
+        low = _reopen(file)
+        low.tile = [low.tile[0]._replace(args=LOW_BYTE_RAW_MODES[raw])]
         image.load()
         low.load()
         values = np.asarray(image).astype(np.uint16) << 8 | np.asarray(low)
@@ -52,11 +52,11 @@ def _read(file: BinaryIO, image: ImageFile.ImageFile) -> tuple[Image.Image, Stre
         alpha, values = values[..., -1], values[..., :-1]
     elif isinstance(clear, tuple):  # one colour stands for transparent
         alpha = np.where((values == np.asarray(clear, np.uint16)).all(2), 0, 65535).astype(np.uint16)
-    grey, stretch = stretched(values, counts=None if alpha is None else alpha > 0)
-    return in_colour(grey, None if alpha is None else np.round(alpha / 257).astype(np.uint8)), stretch
+    gray, stretch = stretch_values(values, counts=None if alpha is None else alpha > 0)
+    return to_image(gray, None if alpha is None else np.round(alpha / 257).astype(np.uint8)), stretch
 
 
-def in_colour(values: np.ndarray, alpha: np.ndarray | None) -> Image.Image:
+def to_image(values: np.ndarray, alpha: np.ndarray | None) -> Image.Image:
     """Return (H, W, 1 or 3) uint8 as an image, with its transparency (H, W) uint8 if it has any."""
     picture = Image.fromarray(np.ascontiguousarray(values[..., 0] if values.shape[2] == 1 else values))
     if alpha is not None:
@@ -64,7 +64,7 @@ def in_colour(values: np.ndarray, alpha: np.ndarray | None) -> Image.Image:
     return picture
 
 
-def _opened_again(file: BinaryIO) -> ImageFile.ImageFile:
+def _reopen(file: BinaryIO) -> ImageFile.ImageFile:
     place = file.tell()
     file.seek(0)
     content = io.BytesIO(file.read())

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from annotator.records import ABSENT, PRESENT
-from annotator.store.relations.edits import EXACTLY_ONE, IS_A, Declared, Relation
+from annotator.store.relations.relation_edits import EXACTLY_ONE, IS_A, Declaration, Relation
 
 
 class Implication(NamedTuple):
@@ -33,7 +33,7 @@ class Implication(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Group:
+class ClassGroup:
     """A group of classes of which at most one, or exactly one, is present.
 
     Attributes:
@@ -72,18 +72,18 @@ class Relations:
         return result
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[ClassGroup, ...]:
         """The groups of two or more active classes; a group that has lost a class is only one of at most one."""
-        result: list[Group] = []
+        result: list[ClassGroup] = []
         for relation in self.made:
             declared = relation.declared
             left = tuple(one for one in declared.class_ids if one in self.class_ids)
             if declared.kind != IS_A and len(left) > 1:
                 exactly = declared.kind == EXACTLY_ONE and len(left) == len(declared.class_ids)
-                result.append(Group(relation.id, declared.name, left, exactly))
+                result.append(ClassGroup(relation.id, declared.name, left, exactly))
         return tuple(result)
 
-    def ancestors(self, class_id: int) -> dict[int, int]:
+    def find_ancestors(self, class_id: int) -> dict[int, int]:
         """Return all that a class is, near ones first: class id -> the last relation on the way."""
         found: dict[int, int] = {}
         waiting = [class_id]
@@ -99,11 +99,11 @@ class Relations:
         """Class id -> all classes that are one -> the last relation on the way up."""
         result: dict[int, dict[int, int]] = {}
         for child in self.parents:
-            for ancestor, relation_id in self.ancestors(child).items():
+            for ancestor, relation_id in self.find_ancestors(child).items():
                 result.setdefault(ancestor, {})[child] = relation_id
         return result
 
-    def implications(self) -> list[Implication]:
+    def build_implications(self) -> list[Implication]:
         """Return everything that one answer implies; of several reasons for the same one, the first."""
         found: dict[tuple[int, int, int, int], Implication] = {}
 
@@ -118,7 +118,7 @@ class Relations:
                         for absent in (other, *self.descendants.get(other, {})):
                             excluded.setdefault(one, {}).setdefault(absent, group.id)
         for class_id in sorted(self.class_ids):
-            above = self.ancestors(class_id)
+            above = self.find_ancestors(class_id)
             for ancestor, relation_id in above.items():
                 add(Implication(class_id, PRESENT, ancestor, PRESENT, relation_id))
                 add(Implication(ancestor, ABSENT, class_id, ABSENT, relation_id))
@@ -135,7 +135,7 @@ class Relations:
         ]
         return [*found.values(), *last]
 
-    def implied(self, answers: dict[int, int]) -> dict[int, int]:
+    def compute_implied(self, answers: dict[int, int]) -> dict[int, int]:
         """Return what the answers of an image imply of its other classes: class id -> state. From scratch, for tests.
 
         Args:
@@ -143,7 +143,7 @@ class Relations:
         """
         support: dict[tuple[int, int, int], int] = {}
         needed: dict[tuple[int, int, int], int] = {}
-        for one in self.implications():
+        for one in self.build_implications():
             if answers.get(one.class_id) == one.state and one.other_id not in answers:
                 key = one.other_id, one.other_state, one.relation_id
                 support[key] = support.get(key, 0) + 1
@@ -155,7 +155,7 @@ class Relations:
         return {class_id: of.pop() for class_id, of in states.items() if len(of) == 1}
 
 
-def problems(relations: Relations, added: Sequence[Declared], names: dict[int, str]) -> list[str]:
+def find_problems(relations: Relations, added: Sequence[Declaration], names: dict[int, str]) -> list[str]:
     """Return what is wrong with relations after some were added: circles, and classes that could never be present.
 
     Args:
@@ -169,7 +169,7 @@ def problems(relations: Relations, added: Sequence[Declared], names: dict[int, s
             child, parent = one.class_ids
             if child == parent:
                 found.append(f"{names[child]!r} cannot be a kind of {names[child]!r}.")
-            elif path := _path(relations, parent, child):
+            elif path := _find_path(relations, parent, child):
                 words = " is a kind of ".join(repr(names[class_id]) for class_id in [child, *path])
                 found.append(f"{words}: that is a circle.")
         elif len(set(one.class_ids)) < 2:
@@ -177,7 +177,7 @@ def problems(relations: Relations, added: Sequence[Declared], names: dict[int, s
     if found:
         return found
     states: dict[tuple[int, int], set[int]] = {}
-    for one in relations.implications():
+    for one in relations.build_implications():
         if one.state == PRESENT and one.needed == 1:
             states.setdefault((one.class_id, one.other_id), set()).add(one.other_state)
             if one.other_id == one.class_id:
@@ -191,7 +191,7 @@ def problems(relations: Relations, added: Sequence[Declared], names: dict[int, s
     return found
 
 
-def _path(relations: Relations, start: int, end: int) -> list[int]:
+def _find_path(relations: Relations, start: int, end: int) -> list[int]:
     """Return the classes from `start` up to `end`, along "is a"; empty where there is no way."""
     ways: list[list[int]] = [[start]]
     seen = {start}

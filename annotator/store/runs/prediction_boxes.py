@@ -1,9 +1,11 @@
 """The boxes of a source of predictions: where its model saw a class, kept as evidence beside its scores.
 
-    predictions/<source>/<version>/boxes.npy    (n,) BOX, sorted by image, class and falling score; missing: no boxes
+    predictions/<source>/<version>/boxes.npy    (n,) BOX_DTYPE, sorted by image, class and falling score; missing: no
+    boxes
 
 Boxes belong to a version of a source (prediction_sources.py): they are replaced and removed with it. They are drawn
-where a person judges a suggestion, and are exported nowhere: nobody has drawn them. Of a cell the MOST surest are kept,
+where a person judges a suggestion, and are exported nowhere: nobody has drawn them. Of a cell the MAX_BOXES_PER_CELL
+surest are kept,
 so that a detector that keeps everything from a confidence of 0.005 on cannot fill the disk.
 """
 
@@ -14,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.store.database.arrays import open_array, save_array
 
-FILE = "boxes.npy"
-MOST = 20  # boxes of one image and class; 28 bytes each
-STEPS = 65535  # of a whole side of the image
-BOX = np.dtype([("image_id", "<i8"), ("class_id", "<i8"), ("place", "<u2", (4,)), ("score", "<f4")])
-"""A stored box: left, top, width and height as fractions of the image in STEPS, and the model's score of it."""
+BOXES_FILE = "boxes.npy"
+MAX_BOXES_PER_CELL = 20  # boxes of one image and class; 28 bytes each
+STEPS_PER_SIDE = 65535  # of a whole side of the image
+BOX_DTYPE = np.dtype([("image_id", "<i8"), ("class_id", "<i8"), ("place", "<u2", (4,)), ("score", "<f4")])
+"""A stored box: left, top, width, height as fractions of the image in STEPS_PER_SIDE, and the model's score."""
 
-NO_BOXES = np.zeros(0, BOX)
+NO_BOXES = np.zeros(0, BOX_DTYPE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,40 +44,41 @@ class CellBoxes:
     scores: np.ndarray
 
 
-def boxes_of(image_ids: np.ndarray, class_ids: np.ndarray, given: CellBoxes) -> np.ndarray:
-    """Return boxes as they are stored, (n,) BOX, of these images and classes, (n,) each."""
-    boxes = np.zeros(len(image_ids), BOX)
+def to_stored_boxes(image_ids: np.ndarray, class_ids: np.ndarray, given: CellBoxes) -> np.ndarray:
+    """Return boxes as they are stored, (n,) BOX_DTYPE, of these images and classes, (n,) each."""
+    boxes = np.zeros(len(image_ids), BOX_DTYPE)
     boxes["image_id"], boxes["class_id"], boxes["score"] = image_ids, class_ids, given.scores
     corners = np.clip(np.concatenate([given.places[:, :2], given.places[:, :2] + given.places[:, 2:]], 1), 0, 1)
-    steps = np.rint(corners * STEPS)
+    steps = np.rint(corners * STEPS_PER_SIDE)
     boxes["place"] = np.concatenate([steps[:, :2], steps[:, 2:] - steps[:, :2]], 1)
     return boxes
 
 
 def write(folder: Path, boxes: np.ndarray, before: np.ndarray) -> None:
-    """Write the boxes of a version, of each cell the MOST surest; no file where there are none. Raises DiskFull.
+    """Write the boxes of a version, of each cell the MAX_BOXES_PER_CELL surest; no file where there are none. Raises
+        DiskFull.
 
     Args:
         folder: The folder of the version.
-        boxes: (n,) BOX, in any order.
-        before: (m,) BOX of the version before, of cells that have no newer score.
+        boxes: (n,) BOX_DTYPE, in any order.
+        before: (m,) BOX_DTYPE of the version before, of cells that have no newer score.
     """
-    kept = _surest(np.concatenate([boxes, before]) if len(before) else boxes)
+    kept = _select_surest(np.concatenate([boxes, before]) if len(before) else boxes)
     if len(kept):
-        save_array(folder / FILE, kept)
+        save_array(folder / BOXES_FILE, kept)
 
 
-def opened(folder: Path) -> np.ndarray:
-    """Return the boxes of a version, (n,) BOX mapped from the disk; none where the file is missing or damaged."""
+def open_boxes(folder: Path) -> np.ndarray:
+    """Return the boxes of a version, (n,) BOX_DTYPE mapped from the disk; none where the file is missing or damaged."""
     try:
-        boxes = open_array(folder / FILE)
+        boxes = open_array(folder / BOXES_FILE)
     except (OSError, ValueError, EOFError):
         return NO_BOXES
     # A plain view: single values of a memmap are slow to read, and a search reads many.
-    return boxes.view(np.ndarray) if boxes.dtype == BOX and boxes.ndim == 1 else NO_BOXES
+    return boxes.view(np.ndarray) if boxes.dtype == BOX_DTYPE and boxes.ndim == 1 else NO_BOXES
 
 
-def without_scored(boxes: np.ndarray, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
+def drop_rescored(boxes: np.ndarray, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
     """Return the boxes whose cells have no score in the blocks (prediction_sources.Block): those replace the others."""
     if not len(boxes):
         return boxes
@@ -85,22 +88,22 @@ def without_scored(boxes: np.ndarray, blocks: Iterable[tuple[np.ndarray, np.ndar
         counts -= first
         rows = np.repeat(np.arange(len(image_ids)), counts)
         at = np.arange(len(rows)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
-        columns, known = positions(boxes["class_id"][at], class_ids, np.argsort(class_ids, kind="stable"))
+        columns, known = find_positions(boxes["class_id"][at], class_ids, np.argsort(class_ids, kind="stable"))
         kept[at[known & ~np.isnan(scores[rows, columns])]] = False
     return boxes[kept]
 
 
-def of_image(boxes: np.ndarray, image_id: int) -> np.ndarray:
-    """Return the boxes of an image, (k,) BOX, from the sorted boxes of a version; it reads a few pages of the file."""
+def find_image_boxes(boxes: np.ndarray, image_id: int) -> np.ndarray:
+    """Return an image's boxes, (k,) BOX_DTYPE, from a version's sorted boxes; reads a few pages of the file."""
     ids = boxes["image_id"]
     return np.asarray(boxes[bisect_left(ids, image_id) : bisect_right(ids, image_id)])
 
 
-def _surest(boxes: np.ndarray) -> np.ndarray:
-    """Return the boxes sorted by image, class and falling score, at most MOST of each image and class."""
+def _select_surest(boxes: np.ndarray) -> np.ndarray:
+    """Return the boxes sorted by image, class and falling score, at most MAX_BOXES_PER_CELL of each image and class."""
     ordered = boxes[np.lexsort((-boxes["score"], boxes["class_id"], boxes["image_id"]))]
     new_cell = np.ones(len(ordered), bool)
     new_cell[1:] = np.diff(ordered["image_id"]).astype(bool) | np.diff(ordered["class_id"]).astype(bool)
     starts = np.flatnonzero(new_cell)
     number_in_cell = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
-    return ordered[number_in_cell < MOST]
+    return ordered[number_in_cell < MAX_BOXES_PER_CELL]

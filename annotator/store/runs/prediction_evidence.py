@@ -5,25 +5,30 @@ import numpy as np
 from annotator.indexing import Ids
 from annotator.store.database.database import Database
 from annotator.store.runs import prediction_boxes
-from annotator.store.runs.prediction_sources import OPENED, merged_classes, said, sources
+from annotator.store.runs.prediction_sources import (
+    MAX_CACHED_VERSIONS,
+    load_cell_scores,
+    load_merged_classes,
+    load_sources,
+)
 
-DRAWN = 8  # boxes of one source in one cell
-DOUBTFUL = 0.25  # of the score of the surest box of the cell: boxes below are clutter, and not drawn
+MAX_DRAWN_BOXES = 8  # boxes of one source in one cell
+MIN_DRAWN_SCORE_SHARE = 0.25  # of the score of the surest box of the cell: boxes below are clutter, and not drawn
 
 ModelBox = tuple[str, float, float, float, float, float]
 """The name of a source, its score of the box, and left, top, width and height as fractions of the image."""
 
 
-def in_words(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[tuple[str, float], ...]]:
+def load_score_texts(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[tuple[str, float], ...]]:
     """Return the scores of some cells as pages show them: for each cell (name, score) of the sources with a score."""
     result: list[tuple[tuple[str, float], ...]] = [()] * len(image_ids)
-    for source, values in said(db, image_ids, class_ids):
+    for source, values in load_cell_scores(db, image_ids, class_ids):
         for place in np.flatnonzero(~np.isnan(values)).tolist():
             result[place] = (*result[place], (source.name, round(float(values[place]), 4)))
     return result
 
 
-def boxes(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[ModelBox, ...]]:
+def load_cell_boxes(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[ModelBox, ...]]:
     """Return the boxes of some cells, the surest of each source first, without doubtful ones.
 
     Args:
@@ -32,34 +37,38 @@ def boxes(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[ModelBox, 
         class_ids: (n,) the class of each cell.
 
     Returns:
-        For each cell at most DRAWN boxes of each source.
+        For each cell at most MAX_DRAWN_BOXES boxes of each source.
     """
     result: list[tuple[ModelBox, ...]] = [()] * len(image_ids)
     merged = None
-    for source in sources(db):
-        every = _opened(db, (source.id, source.version))
+    for source in load_sources(db):
+        every = _open_boxes(db, (source.id, source.version))
         if not len(every):
             continue
-        merged = merged_classes(db) if merged is None else merged
-        of_images = {image_id: prediction_boxes.of_image(every, image_id) for image_id in set(map(int, image_ids))}
+        merged = load_merged_classes(db) if merged is None else merged
+        of_images = {
+            image_id: prediction_boxes.find_image_boxes(every, image_id) for image_id in set(map(int, image_ids))
+        }
         for place, (image_id, class_id) in enumerate(zip(image_ids, class_ids, strict=True)):
             of_image = of_images[int(image_id)]
             wanted = [int(class_id), *merged.get(int(class_id), ())]
             drawn = of_image[np.isin(of_image["class_id"], wanted)] if len(of_image) else of_image
             if len(drawn):
-                drawn = drawn[np.argsort(-drawn["score"], kind="stable")][:DRAWN]
+                drawn = drawn[np.argsort(-drawn["score"], kind="stable")][:MAX_DRAWN_BOXES]
                 best = float(drawn["score"][0])
                 result[place] += tuple(
-                    _model_box(source.name, box) for box in drawn if best <= 0 or box["score"] >= DOUBTFUL * best
+                    _to_model_box(source.name, box)
+                    for box in drawn
+                    if best <= 0 or box["score"] >= MIN_DRAWN_SCORE_SHARE * best
                 )
     return result
 
 
-def _opened(db: Database, key: tuple[int, int]) -> np.ndarray:
+def _open_boxes(db: Database, key: tuple[int, int]) -> np.ndarray:
     folder = db.paths.predictions(*key)
-    return db.caches.get("boxes of predictions", key, lambda: prediction_boxes.opened(folder), OPENED)
+    return db.caches.get("boxes of predictions", key, lambda: prediction_boxes.open_boxes(folder), MAX_CACHED_VERSIONS)
 
 
-def _model_box(name: str, box: np.void) -> ModelBox:
-    left, top, width, height = (round(step / prediction_boxes.STEPS, 4) for step in box["place"].tolist())
+def _to_model_box(name: str, box: np.void) -> ModelBox:
+    left, top, width, height = (round(step / prediction_boxes.STEPS_PER_SIDE, 4) for step in box["place"].tolist())
     return name, round(float(box["score"]), 4), left, top, width, height

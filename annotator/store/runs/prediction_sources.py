@@ -24,28 +24,29 @@ from filelock import FileLock
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.indexing import CellIndex, Ids
-from annotator.store.database.arrays import open_array, replacing
-from annotator.store.database.database import Database, new_id
-from annotator.store.database.project_identity import make_room
+from annotator.store.database.arrays import open_array, replace_file_atomically
+from annotator.store.database.database import Database, get_inserted_id
+from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.runs import prediction_boxes
 from annotator.store.runs.prediction_boxes import NO_BOXES
 
 PROBABILITY, SCORE = "probability", "score"
 SCALES = (PROBABILITY, SCORE)
-LONGEST_NAME = 60  # letters
-ROWS = 8192  # images written or read at once
-REMAPPED = 16  # blocks after which the file is mapped anew, so that its pages leave the memory
-MOST = 8  # sources that a project may have at a time: each is a column more in every training
-OPENED = 2 * MOST
-NAMES = "class names"  # the source of what a text-image network guesses from the names alone (name_texts.py)
-NAMES_OFF = "names_off"  # the setting that says whether it does
+MAX_NAME_CHARACTERS = 60  # letters
+CHUNK_ROWS = 8192  # images written or read at once
+BLOCKS_PER_REMAP = 16  # blocks after which the file is mapped anew, so that its pages leave the memory
+MAX_SOURCES = 8  # sources that a project may have at a time: each is a column more in every training
+MAX_CACHED_VERSIONS = 2 * MAX_SOURCES
+# the source of what a text-image network guesses from the names alone (name_texts.py)
+CLASS_NAMES_SOURCE = "class names"
+NAMES_OFF_SETTING = "names_off"  # the setting that says whether it does
 
-Block = tuple[np.ndarray, np.ndarray, np.ndarray]
+ScoreBlock = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Image ids (k,), class ids (c,), scores (k, c) float, nan where the source says nothing."""
 
 
 @dataclass(frozen=True)
-class Source:
+class PredictionSource:
     """A model from elsewhere.
 
     Attributes:
@@ -77,33 +78,33 @@ class SourceScores(CellIndex):
     """
 
     scores: np.ndarray
-    source: Source
+    source: PredictionSource
 
 
-_COLUMNS = "id, name, scale, annotator, added_at, version, class_ids, images, cells"
-_LIVE = "version > 0 AND removed_at IS NULL"
+_SOURCE_COLUMNS_SQL = "id, name, scale, annotator, added_at, version, class_ids, images, cells"
+_IS_LIVE_SQL = "version > 0 AND removed_at IS NULL"
 
 
-def sources(db: Database) -> list[Source]:
+def load_sources(db: Database) -> list[PredictionSource]:
     """Return the sources that were not removed, in the order in which they were added."""
-    rows = db.tuples(f"SELECT {_COLUMNS} FROM prediction_source WHERE {_LIVE} ORDER BY id")
+    rows = db.tuples(f"SELECT {_SOURCE_COLUMNS_SQL} FROM prediction_source WHERE {_IS_LIVE_SQL} ORDER BY id")
     return [
-        Source(id_, name, scale, annotator, at, version, json.loads(class_ids), images, cells)
+        PredictionSource(id_, name, scale, annotator, at, version, json.loads(class_ids), images, cells)
         for id_, name, scale, annotator, at, version, class_ids, images, cells in rows
     ]
 
 
-def find(db: Database, name: str) -> Source:
+def find(db: Database, name: str) -> PredictionSource:
     """Return the source of this name. Raises AnnotatorError naming near ones."""
-    named = {source.name: source for source in sources(db)}
+    named = {source.name: source for source in load_sources(db)}
     if name not in named:
         raise AnnotatorError(f"No predictions are called {name!r}. {did_you_mean(name, named)}")
     return named[name]
 
 
-def versions(db: Database) -> tuple[tuple[int, int], ...]:
+def load_versions(db: Database) -> tuple[tuple[int, int], ...]:
     """Return (source, version) of all sources: those that a training that begins now would use."""
-    return tuple(db.tuples(f"SELECT id, version FROM prediction_source WHERE {_LIVE} ORDER BY id"))
+    return tuple(db.tuples(f"SELECT id, version FROM prediction_source WHERE {_IS_LIVE_SQL} ORDER BY id"))
 
 
 def add(
@@ -113,12 +114,12 @@ def add(
     by: str,
     image_ids: np.ndarray,
     class_ids: Ids,
-    blocks: Callable[[], Iterable[Block]],
+    blocks: Callable[[], Iterable[ScoreBlock]],
     *,
     boxes: np.ndarray = NO_BOXES,
     replace: bool = False,
     progress: Callable[[int], None] = lambda done: None,
-) -> Source:
+) -> PredictionSource:
     """Add scores to a source, which is made where there is none of this name; newer scores replace older ones.
 
     Memory stays flat: blocks are written one by one.
@@ -138,10 +139,10 @@ def add(
     Raises AnnotatorError for a name that cannot be used, another scale than the source has, or too many sources;
     DiskFull.
     """
-    db.refuse_read_only()
-    with _locked(db):
-        source_id, before = _begin(db, name, scale, by, replace)
-        old = _opened(db, before) if before and not replace else None
+    db.check_writable()
+    with _lock_predictions(db):
+        source_id, before = _begin_source(db, name, scale, by, replace)
+        old = _open_source(db, before) if before and not replace else None
         if before and not replace and old is None:
             raise AnnotatorError(
                 f"The arrays of the predictions {name!r} are gone or damaged. Add them whole: --replace"
@@ -150,20 +151,22 @@ def add(
         columns = np.unique(np.asarray(class_ids, np.int64))
         if old is not None:
             rows, columns = np.union1d(rows, old.image_ids), np.union1d(columns, old.class_ids)
-        index, version = CellIndex(rows, columns), _newest_version(db, source_id) + 1
+        index, version = CellIndex(rows, columns), _get_newest_version(db, source_id) + 1
         folder = db.paths.predictions(source_id, version)
         shutil.rmtree(folder, ignore_errors=True)
-        make_room(folder)
+        make_folder_in_project(folder)
         try:
-            with replacing(folder / "scores.npy") as part:
-                _write(db, part, np.dtype(np.float16 if scale == PROBABILITY else np.float32), index, old)
-                _apply(part, index, blocks, old is not None, progress)
-                images, cells = _counted(db, part, index, added, old)
-            with replacing(folder / "image_ids.npy") as part, part.open("wb") as file:
+            with replace_file_atomically(folder / "scores.npy") as part:
+                _write_version(db, part, np.dtype(np.float16 if scale == PROBABILITY else np.float32), index, old)
+                _apply_blocks(part, index, blocks, old is not None, progress)
+                images, cells = _count_all_scored(db, part, index, added, old)
+            with replace_file_atomically(folder / "image_ids.npy") as part, part.open("wb") as file:
                 np.save(file, rows, allow_pickle=False)
-            earlier = prediction_boxes.opened(db.paths.predictions(source_id, old.source.version)) if old else NO_BOXES
-            prediction_boxes.write(folder, boxes, prediction_boxes.without_scored(earlier, blocks()))
-            _publish(db, source_id, scale, by, version, columns, images, cells)
+            earlier = (
+                prediction_boxes.open_boxes(db.paths.predictions(source_id, old.source.version)) if old else NO_BOXES
+            )
+            prediction_boxes.write(folder, boxes, prediction_boxes.drop_rescored(earlier, blocks()))
+            _publish_version(db, source_id, scale, by, version, columns, images, cells)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -173,43 +176,43 @@ def add(
     return find(db, name)
 
 
-def remove(db: Database, name: str) -> Source:
+def remove_source(db: Database, name: str) -> PredictionSource:
     """Remove a source and delete its arrays; its logged scores of answered cells stay. Raises AnnotatorError.
 
-    Removing NAMES also switches guessing from names off.
+    Removing CLASS_NAMES_SOURCE also switches guessing from names off.
     """
-    with _locked(db):
+    with _lock_predictions(db):
         source = find(db, name)
         with db.writing() as sql:
             sql.execute("UPDATE prediction_source SET removed_at = ? WHERE id = ?", [time.time(), source.id])
-        if name == NAMES:
-            db.set_setting(NAMES_OFF, True)  # else the worker would add it again
+        if name == CLASS_NAMES_SOURCE:
+            db.set_setting(NAMES_OFF_SETTING, True)  # else the worker would add it again
         shutil.rmtree(db.paths.predictions(source.id), ignore_errors=True)
     return source
 
 
-def opened(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
+def open_scores(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
     """Return those of the sources `keys`, (source, version) each, whose arrays can be read; None: the current ones."""
-    keys = versions(db) if keys is None else keys
-    return [scores for key in keys if (scores := _by_key(db, key)) is not None]
+    keys = load_versions(db) if keys is None else keys
+    return [scores for key in keys if (scores := _open_cached(db, key)) is not None]
 
 
-def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.ndarray]]:
+def load_cell_scores(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[PredictionSource, np.ndarray]]:
     """Return every source with its scores of the cells (image_ids, class_ids), n each; takes microseconds.
 
     Scores are (n,) float64, nan where the source has none.
     """
-    every = opened(db)
+    every = open_scores(db)
     if not every:
         return []
-    merged = merged_classes(db)
+    merged = load_merged_classes(db)
     wanted = np.asarray(class_ids, np.int64)
-    result: list[tuple[Source, np.ndarray]] = []
+    result: list[tuple[PredictionSource, np.ndarray]] = []
     for scores in every:
-        rows, known = scores.rows(image_ids)
+        rows, known = scores.find_rows(image_ids)
         values = np.full(len(rows), np.nan)
         for class_id in set(wanted.tolist()):
-            columns = _columns(scores, class_id, merged)
+            columns = _find_columns(scores, class_id, merged)
             at = np.flatnonzero(known & (wanted == class_id))
             for column in columns:
                 values[at] = np.fmax(values[at], scores.scores[rows[at], column])
@@ -217,17 +220,17 @@ def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.
     return result
 
 
-def aligned(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Sequence[int]) -> np.ndarray:
+def load_aligned_scores(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Sequence[int]) -> np.ndarray:
     """Return the scores of a source for these images and classes: (N, C) of the file's type, nan for none."""
-    merged = merged_classes(db)
-    rows, known = scores.rows(image_ids)
+    merged = load_merged_classes(db)
+    rows, known = scores.find_rows(image_ids)
     result = np.full((len(rows), len(class_ids)), np.nan, scores.scores.dtype)
-    columns = [_columns(scores, class_id, merged) for class_id in class_ids]
+    columns = [_find_columns(scores, class_id, merged) for class_id in class_ids]
     used = sorted({column for several in columns for column in several})
     place = {column: at for at, column in enumerate(used)}
     to_rows = np.flatnonzero(known)
-    for start in range(0, len(to_rows), ROWS):
-        at = to_rows[start : start + ROWS]
+    for start in range(0, len(to_rows), CHUNK_ROWS):
+        at = to_rows[start : start + CHUNK_ROWS]
         block = np.asarray(scores.scores[rows[at]])[:, used]
         for to, several in enumerate(columns):
             for column in several:
@@ -235,7 +238,7 @@ def aligned(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Seque
     return result
 
 
-def log(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, int, int]]) -> None:
+def log_scores(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, int, int]]) -> None:
     """Store the sources' scores of cells that were just answered, inside the transaction of the decisions.
 
     Args:
@@ -246,7 +249,7 @@ def log(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, 
     if not answered:
         return
     decision_ids, image_ids, class_ids = np.array(answered, np.int64).T
-    for source, values in said(db, image_ids, class_ids):
+    for source, values in load_cell_scores(db, image_ids, class_ids):
         at = np.flatnonzero(~np.isnan(values))
         rows = zip(decision_ids[at].tolist(), values[at].tolist(), strict=True)
         sql.conn.executemany(
@@ -255,7 +258,7 @@ def log(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, 
         )
 
 
-def logged(db: Database, image_id: int) -> dict[int, list[tuple[str, float]]]:
+def load_logged_scores(db: Database, image_id: int) -> dict[int, list[tuple[str, float]]]:
     """Return the scores stored with the decisions about an image: decision -> [(name of a source, score)]."""
     result: dict[int, list[tuple[str, float]]] = {}
     for decision_id, name, score in db.tuples(
@@ -267,13 +270,13 @@ def logged(db: Database, image_id: int) -> dict[int, list[tuple[str, float]]]:
     return result
 
 
-def _columns(scores: SourceScores, class_id: int, merged: dict[int, list[int]]) -> list[int]:
+def _find_columns(scores: SourceScores, class_id: int, merged: dict[int, list[int]]) -> list[int]:
     """Return the columns that count for a class: its own, and those of the classes that were merged into it."""
-    columns, known = scores.columns([class_id, *merged.get(class_id, ())])
+    columns, known = scores.find_columns([class_id, *merged.get(class_id, ())])
     return columns[known].tolist()
 
 
-def merged_classes(db: Database) -> dict[int, list[int]]:
+def load_merged_classes(db: Database) -> dict[int, list[int]]:
     """Return class -> the classes that were merged into it, directly or by way of others."""
     into = dict(db.tuples("SELECT id, merged_into FROM class WHERE archived = 1 AND merged_into NOT NULL"))
     result: dict[int, list[int]] = {}
@@ -285,17 +288,17 @@ def merged_classes(db: Database) -> dict[int, list[int]]:
     return result
 
 
-def _by_key(db: Database, key: tuple[int, int]) -> SourceScores | None:
-    return db.caches.get("predictions from elsewhere", key, lambda: _open(db, key), OPENED)
+def _open_cached(db: Database, key: tuple[int, int]) -> SourceScores | None:
+    return db.caches.get("predictions from elsewhere", key, lambda: _open_version(db, key), MAX_CACHED_VERSIONS)
 
 
-def _opened(db: Database, source: Source) -> SourceScores | None:
-    return _by_key(db, (source.id, source.version))
+def _open_source(db: Database, source: PredictionSource) -> SourceScores | None:
+    return _open_cached(db, (source.id, source.version))
 
 
-def _open(db: Database, key: tuple[int, int]) -> SourceScores | None:
+def _open_version(db: Database, key: tuple[int, int]) -> SourceScores | None:
     """Return a version of a source; None where its arrays are gone or do not fit its row."""
-    source = next((source for source in sources(db) if (source.id, source.version) == key), None)
+    source = next((source for source in load_sources(db) if (source.id, source.version) == key), None)
     if source is None:
         return None
     folder = db.paths.predictions(*key)
@@ -312,32 +315,32 @@ def _open(db: Database, key: tuple[int, int]) -> SourceScores | None:
 
 
 @contextmanager
-def _locked(db: Database) -> Generator[None]:
+def _lock_predictions(db: Database) -> Generator[None]:
     """Hold the lock on all predictions for the block: one process writes at a time; the others wait."""
     folder = db.paths.predictions(0).parent
-    make_room(folder)
+    make_folder_in_project(folder)
     with FileLock(folder / ".lock"):
         yield
 
 
-def _begin(db: Database, name: str, scale: str, by: str, replace: bool) -> tuple[int, Source | None]:
+def _begin_source(db: Database, name: str, scale: str, by: str, replace: bool) -> tuple[int, PredictionSource | None]:
     """Return the id of a source, made where there is none yet, and the source as it is; None for a new one.
 
     Raises AnnotatorError where the scores cannot be added.
     """
     if scale not in SCALES:
         raise AnnotatorError(f"There is no scale {scale!r}. {did_you_mean(scale, SCALES)}")
-    if not (name.isprintable() and name == name.strip() and 0 < len(name) <= LONGEST_NAME):
+    if not (name.isprintable() and name == name.strip() and 0 < len(name) <= MAX_NAME_CHARACTERS):
         raise AnnotatorError(
-            f"Predictions cannot be called {name[:80]!r}: a name has 1 to {LONGEST_NAME} letters, no blank at its ends "
-            "and no line breaks."
+            f"Predictions cannot be called {name[:80]!r}: a name has 1 to {MAX_NAME_CHARACTERS} letters, no blank at "
+            "its ends and no line breaks."
         )
-    live = sources(db)
+    live = load_sources(db)
     before = next((source for source in live if source.name == name), None)
-    if before is None and len(live) >= MOST:
+    if before is None and len(live) >= MAX_SOURCES:
         raise AnnotatorError(
-            f"There are {len(live)} sources of predictions; {MOST} can be used at a time. Remove one: "
-            f"annotator predictions {db.paths.project} --remove {live[0].name!r}"
+            f"There are {len(live)} sources of predictions; {MAX_SOURCES} can be used at a time. Remove one: annotator "
+            f"predictions {db.paths.project} --remove {live[0].name!r}"
         )
     if before and before.scale != scale and not replace:
         raise AnnotatorError(
@@ -350,14 +353,14 @@ def _begin(db: Database, name: str, scale: str, by: str, replace: bool) -> tuple
             return row[0], before
         values = [name, scale, by, time.time()]
         insert = "INSERT INTO prediction_source (name, scale, annotator, added_at) VALUES (?, ?, ?, ?)"
-        return new_id(sql.execute(insert, values)), None
+        return get_inserted_id(sql.execute(insert, values)), None
 
 
-def _newest_version(db: Database, source_id: int) -> int:
+def _get_newest_version(db: Database, source_id: int) -> int:
     return db.value("SELECT version FROM prediction_source WHERE id = ?", [source_id])
 
 
-def _publish(
+def _publish_version(
     db: Database, source_id: int, scale: str, by: str, version: int, columns: np.ndarray, images: int, cells: int
 ) -> None:
     with db.writing() as sql:
@@ -368,7 +371,7 @@ def _publish(
         )
 
 
-def _write(db: Database, path: Path, dtype: np.dtype, index: CellIndex, old: SourceScores | None) -> None:
+def _write_version(db: Database, path: Path, dtype: np.dtype, index: CellIndex, old: SourceScores | None) -> None:
     """Write the file of a version with the scores of the version before, nan elsewhere."""
     before = db.paths.predictions(old.source.id, old.source.version) / "scores.npy" if old else None
     if (
@@ -383,16 +386,16 @@ def _write(db: Database, path: Path, dtype: np.dtype, index: CellIndex, old: Sou
     with path.open("wb") as file:
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
-        for start in range(0, shape[0], ROWS):
-            ids = index.image_ids[start : start + ROWS]
+        for start in range(0, shape[0], CHUNK_ROWS):
+            ids = index.image_ids[start : start + CHUNK_ROWS]
             if old and before:  # mapped anew for each block
-                file.write(old.aligned(open_array(before), ids, index.class_ids).astype(dtype, copy=False).tobytes())
+                file.write(old.align(open_array(before), ids, index.class_ids).astype(dtype, copy=False).tobytes())
             else:
                 file.write(np.full((len(ids), shape[1]), np.nan, dtype).tobytes())
 
 
-def _apply(
-    path: Path, index: CellIndex, blocks: Callable[[], Iterable[Block]], had: bool, progress: Callable[[int], None]
+def _apply_blocks(
+    path: Path, index: CellIndex, blocks: Callable[[], Iterable[ScoreBlock]], had: bool, progress: Callable[[int], None]
 ) -> None:
     """Write the blocks into the file.
 
@@ -408,7 +411,7 @@ def _apply(
     number = 0
     for forgets in (True, False) if had else (False,):
         for image_ids, class_ids, values in blocks():
-            rows, columns = index.rows(image_ids)[0], index.columns(class_ids)[0]
+            rows, columns = index.find_rows(image_ids)[0], index.find_columns(class_ids)[0]
             clipped = np.clip(values, -largest, largest).astype(scores.dtype)
             place = np.ix_(rows, columns)
             if forgets:
@@ -420,28 +423,30 @@ def _apply(
                 np.fmax.at(scores, place, clipped)
             number += 1
             progress(number)
-            if number % REMAPPED == 0:
+            if number % BLOCKS_PER_REMAP == 0:
                 del scores
                 scores = np.load(path, mmap_mode="r+")
 
 
-def _count(path: Path, rows: np.ndarray) -> np.ndarray:
+def _count_scored(path: Path, rows: np.ndarray) -> np.ndarray:
     """Return how many of these images (rows) have a score in a file, and how many of their cells do: (2,)."""
     count = np.zeros(2, np.int64)
-    for start in range(0, len(rows), ROWS):
-        known = ~np.isnan(open_array(path)[rows[start : start + ROWS]])
+    for start in range(0, len(rows), CHUNK_ROWS):
+        known = ~np.isnan(open_array(path)[rows[start : start + CHUNK_ROWS]])
         count += known.any(1).sum(), known.sum()
     return count
 
 
-def _counted(db: Database, path: Path, index: CellIndex, image_ids: np.ndarray, old: SourceScores | None) -> list[int]:
+def _count_all_scored(
+    db: Database, path: Path, index: CellIndex, image_ids: np.ndarray, old: SourceScores | None
+) -> list[int]:
     """Return how many images and cells have a score in the new file.
 
     Only `image_ids`, the images with added scores, are counted anew.
     """
-    count = _count(path, index.rows(image_ids)[0])
+    count = _count_scored(path, index.find_rows(image_ids)[0])
     if old is not None:
-        rows, known = old.rows(image_ids)
+        rows, known = old.find_rows(image_ids)
         before = db.paths.predictions(old.source.id, old.source.version) / "scores.npy"
-        count += np.array([old.source.images, old.source.cells]) - _count(before, rows[known])
+        count += np.array([old.source.images, old.source.cells]) - _count_scored(before, rows[known])
     return count.tolist()

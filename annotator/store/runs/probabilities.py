@@ -22,12 +22,12 @@ from annotator.store.database.arrays import open_array, save_array, save_rows
 from annotator.store.database.database import Database
 from models.rows import Rows
 
-WHOLE, COLUMNS, COLUMNS_OF = "probabilities.npy", "columns.npy", "columns_of.npy"
-VERSIONS_MAPPED = 4  # arrays of all classes
-MANY = 4  # a version that changes more than one column in so many is written with all columns
+WHOLE_FILE, COLUMNS_FILE, COLUMN_PLACES_FILE = "probabilities.npy", "columns.npy", "columns_of.npy"
+MAX_MAPPED_VERSIONS = 4  # arrays of all classes
+WHOLE_VERSION_RATIO = 4  # a version that changes more than one column in so many is written with all columns
 
 
-class Layered:
+class LayeredProbabilities:
     """Probabilities (N, C) of which some columns lie in other arrays (models.rows.Rows).
 
     It is indexed as a numpy array is, by at most one key for the rows and one for the columns. The result is a copy in
@@ -56,18 +56,18 @@ class Layered:
         rows, columns = cast(tuple[Any, Any], key) if isinstance(key, tuple) else (key, slice(None))
         places = np.asarray(cast(np.ndarray, np.arange(self.shape[1])[columns]))
         if not places.ndim:
-            return self._column(int(places))[rows]
+            return self._get_column(int(places))[rows]
         if isinstance(rows, slice) or isinstance(columns, slice):
-            return self._product(rows, places)
+            return self._get_product(rows, places)
         numbers: np.ndarray = np.asarray(rows)
         if numbers.ndim == 2 and numbers.shape[1] == 1 and places.shape[0] == 1:  # numpy.ix_
-            return self._product(numbers[:, 0], places[0])
-        return self._cells(numbers, places)
+            return self._get_product(numbers[:, 0], places[0])
+        return self._get_cells(numbers, places)
 
-    def _column(self, column: int) -> np.ndarray:
+    def _get_column(self, column: int) -> np.ndarray:
         return self.columns[column] if column in self.columns else self.base[:, column]
 
-    def _product(self, rows: Any, columns: np.ndarray) -> np.ndarray:
+    def _get_product(self, rows: Any, columns: np.ndarray) -> np.ndarray:
         """Return all of these columns (c,) in all of these rows: (n, c), or (c,) for one row."""
         elsewhere = self._is_elsewhere[columns]
         if not elsewhere.any():
@@ -82,7 +82,7 @@ class Layered:
             found[..., place] = self.columns[int(columns[place])][rows]
         return found
 
-    def _cells(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _get_cells(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return one value for each pair of row and column; the two arrays are broadcast."""
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
@@ -94,24 +94,24 @@ class Layered:
         return found
 
 
-def read(db: Database, run_id: int, version: int) -> Rows:
+def open_probabilities(db: Database, run_id: int, version: int) -> Rows:
     """Return the probabilities (N, C) float16 of a version, mapped. Raises OSError, ValueError for damaged files."""
-    place = _place(db.paths, run_id, version)
+    place = _locate_columns(db.paths, run_id, version)
     if place is None:
-        return _whole(db, run_id, version)
+        return _open_whole(db, run_id, version)
     base, versions, places = place
-    whole = _whole(db, run_id, base)
+    whole = _open_whole(db, run_id, base)
     if whole.ndim != 2 or whole.shape[1] != len(versions):
         raise ValueError(f"version {version} of run {run_id} has {len(versions)} columns, and version {base} others")
-    cached = db.caches.get("columns of probabilities", run_id, _no_columns, 1)
-    before, stored = cached.copy(), _no_columns()
+    cached = db.caches.get("columns of probabilities", run_id, _create_empty_columns, 1)
+    before, stored = cached.copy(), _create_empty_columns()
     columns: dict[int, np.ndarray] = {}
     for column in np.flatnonzero(places >= 0).tolist():
         made, at = int(versions[column]), int(places[column])
         if made not in stored:
             opened = before.get(made)
             stored[made] = (
-                np.asarray(open_array(db.paths.run(run_id, made) / COLUMNS, np.float16, 2))
+                np.asarray(open_array(db.paths.run(run_id, made) / COLUMNS_FILE, np.float16, 2))
                 if opened is None
                 else opened
             )
@@ -121,7 +121,7 @@ def read(db: Database, run_id: int, version: int) -> Rows:
     for made in before.keys() - stored.keys():  # gone files would keep their room on the disk
         cached.pop(made, None)
     cached.update(stored)
-    return Layered(whole, columns)
+    return LayeredProbabilities(whole, columns)
 
 
 def save_columns(
@@ -138,41 +138,44 @@ def save_columns(
         values: (k, N) float16, their probabilities.
     """
     folder = db.paths.run(run_id, version)
-    place = _place(db.paths, run_id, before)
+    place = _locate_columns(db.paths, run_id, before)
     if place is None:
-        classes = _whole(db, run_id, before).shape[1]
+        classes = _open_whole(db, run_id, before).shape[1]
         place = before, np.full(classes, before), np.full(classes, -1)
     base, versions, places = place
     versions, places = versions.copy(), places.copy()
     versions[list(columns)], places[list(columns)] = version, np.arange(len(columns))
-    (folder / WHOLE).unlink(missing_ok=True)  # of a worker that was killed before it published this version
-    save_array(folder / COLUMNS, values, sync=False)
-    save_array(folder / COLUMNS_OF, np.stack([np.append(versions, base), np.append(places, -1)], 1), sync=False)
+    (folder / WHOLE_FILE).unlink(missing_ok=True)  # of a worker that was killed before it published this version
+    save_array(folder / COLUMNS_FILE, values, sync=False)
+    save_array(folder / COLUMN_PLACES_FILE, np.stack([np.append(versions, base), np.append(places, -1)], 1), sync=False)
 
 
 def save_whole(db: Database, run_id: int, version: int, rows: Rows) -> None:
     """Write a version with all its columns. Raises DiskFull."""
-    save_rows(db.paths.run(run_id, version) / WHOLE, rows, np.float16, sync=False)
+    save_rows(db.paths.run(run_id, version) / WHOLE_FILE, rows, np.float16, sync=False)
 
 
-def is_whole_next(db: Database, run_id: int, version: int, columns: int) -> bool:
+def should_write_whole(db: Database, run_id: int, version: int, columns: int) -> bool:
     """Return whether the version after this one, which changes `columns` columns, is to be written with all columns.
 
-    This is so when more than one column in MANY changes, and where the changed columns on the disk would otherwise be
+    This is so when more than one column in WHOLE_VERSION_RATIO changes, and where the changed columns on the disk
+    would otherwise be
     more than twice the number of classes.
     """
-    place = _place(db.paths, run_id, version)
+    place = _locate_columns(db.paths, run_id, version)
     if place is None:
-        return MANY * columns > _whole(db, run_id, version).shape[1]
+        return WHOLE_VERSION_RATIO * columns > _open_whole(db, run_id, version).shape[1]
     _, versions, places = place
-    stored = sum(len(open_array(db.paths.run(run_id, made) / COLUMNS)) for made in set(versions[places >= 0].tolist()))
-    return MANY * columns > len(versions) or stored + columns > 2 * len(versions)
+    stored = sum(
+        len(open_array(db.paths.run(run_id, made) / COLUMNS_FILE)) for made in set(versions[places >= 0].tolist())
+    )
+    return WHOLE_VERSION_RATIO * columns > len(versions) or stored + columns > 2 * len(versions)
 
 
-def needed(paths: Paths, run_id: int, version: int) -> set[int]:
+def find_needed_versions(paths: Paths, run_id: int, version: int) -> set[int]:
     """Return the versions whose files this one reads, itself included."""
     try:
-        place = _place(paths, run_id, version)
+        place = _locate_columns(paths, run_id, version)
     except (OSError, ValueError):  # damaged: a training follows
         place = None
     if place is None:
@@ -181,7 +184,7 @@ def needed(paths: Paths, run_id: int, version: int) -> set[int]:
     return {version, base, *versions[places >= 0].tolist()}
 
 
-def _place(paths: Paths, run_id: int, version: int) -> tuple[int, np.ndarray, np.ndarray] | None:
+def _locate_columns(paths: Paths, run_id: int, version: int) -> tuple[int, np.ndarray, np.ndarray] | None:
     """Return where the columns of a version are; None where the version itself has all columns.
 
     Returns:
@@ -189,22 +192,22 @@ def _place(paths: Paths, run_id: int, version: int) -> tuple[int, np.ndarray, np
         its place there (C,), -1 for the based-on version.
     """
     folder = paths.run(run_id, version)
-    if version == 0 or (folder / WHOLE).exists():
+    if version == 0 or (folder / WHOLE_FILE).exists():
         return None
-    stored = np.array(open_array(folder / COLUMNS_OF))
+    stored = np.array(open_array(folder / COLUMN_PLACES_FILE))
     if stored.ndim != 2 or stored.shape[1] != 2 or stored.dtype != np.int64 or not len(stored):
-        raise ValueError(f"{folder / COLUMNS_OF} is damaged")
+        raise ValueError(f"{folder / COLUMN_PLACES_FILE} is damaged")
     return int(stored[-1, 0]), stored[:-1, 0], stored[:-1, 1]
 
 
-def _no_columns() -> dict[int, np.ndarray]:
+def _create_empty_columns() -> dict[int, np.ndarray]:
     return {}
 
 
-def _whole(db: Database, run_id: int, version: int) -> np.ndarray:
+def _open_whole(db: Database, run_id: int, version: int) -> np.ndarray:
     return db.caches.get(
         "whole probabilities",
         (run_id, version),
-        lambda: np.asarray(open_array(db.paths.run(run_id, version) / WHOLE, np.float16, 2)),
-        VERSIONS_MAPPED,
+        lambda: np.asarray(open_array(db.paths.run(run_id, version) / WHOLE_FILE, np.float16, 2)),
+        MAX_MAPPED_VERSIONS,
     )

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from annotator.records import Run
-from annotator.settings import RUNS_KEPT
-from annotator.store.database.database import Database, new_id
+from annotator.settings import KEPT_RUN_COUNT
+from annotator.store.database.database import Database, get_inserted_id
 from annotator.store.runs import probabilities
 
-COLUMNS = """id, method, parameters, backbone, class_ids, images, last_decision_id, epochs, seconds, loss, threshold,
+RUN_COLUMNS_SQL = """id, method, parameters, backbone, class_ids, images, last_decision_id, epochs, seconds, loss,
+    threshold,
     finished_at, trained_decision_id, version, calibration"""
-VERSIONS_KEPT = 2  # and what they need: a page may be about to open the one before
+MAX_KEPT_VERSIONS = 2  # and what they need: a page may be about to open the one before
 
 
 def begin(
@@ -47,7 +48,7 @@ def begin(
                 threshold,
             ],
         )
-        run_id = new_id(run)
+        run_id = get_inserted_id(run)
     for room in (db.paths.runs, db.paths.heatmaps):
         shutil.rmtree(room / str(run_id), ignore_errors=True)
     return run_id
@@ -90,7 +91,7 @@ def publish(
         )
 
 
-def sources_of(db: Database, run_id: int) -> tuple[tuple[int, int], ...]:
+def load_source_versions(db: Database, run_id: int) -> tuple[tuple[int, int], ...]:
     """Return (source, version) of the predictions from elsewhere that a run used."""
     return tuple(
         db.tuples(
@@ -100,13 +101,13 @@ def sources_of(db: Database, run_id: int) -> tuple[tuple[int, int], ...]:
     )
 
 
-def source_weights(db: Database, run_id: int) -> dict[int, dict[int, float]]:
+def load_source_weights(db: Database, run_id: int) -> dict[int, dict[int, float]]:
     """Return the weights that a run gave to the predictions from elsewhere that it used: source -> class -> weight."""
     rows = db.tuples("SELECT prediction_source_id, weights FROM run_source WHERE run_id = ?", [run_id])
     return {source: {int(class_id): weight for class_id, weight in json.loads(text).items()} for source, text in rows}
 
 
-def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> None:
+def publish_version(db: Database, run_id: int, version: int, last_decision_id: int) -> None:
     """Make a later version of a run's probabilities the current one: its arrays are on disk and whole.
 
     Args:
@@ -119,31 +120,31 @@ def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> N
         sql.execute(
             "UPDATE run SET version = ?, last_decision_id = ? WHERE id = ?", [version, last_decision_id, run_id]
         )
-    kept = range(max(version - VERSIONS_KEPT + 1, 0), version + 1)
-    needed = {number for of_kept in kept for number in probabilities.needed(db.paths, run_id, of_kept)}
+    kept = range(max(version - MAX_KEPT_VERSIONS + 1, 0), version + 1)
+    needed = {number for of_kept in kept for number in probabilities.find_needed_versions(db.paths, run_id, of_kept)}
     for place in db.paths.run(run_id).glob("v*"):
         number = place.name.removeprefix("v")
         if number.isdigit() and int(number) not in needed:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def current_run(db: Database) -> Run | None:
+def load_current_run(db: Database) -> Run | None:
     """Return the newest published run whose row can be read, None before the first."""
-    return next((run for row in _newest(db) if (run := _run(row))), None)
+    return next((run for row in _load_newest_rows(db) if (run := _to_run(row))), None)
 
 
-def damaged(db: Database) -> list[int]:
+def find_damaged_runs(db: Database) -> list[int]:
     """Return the ids of the newest published runs whose rows cannot be read; they are not used."""
-    return [row["id"] for row in _newest(db) if _run(row) is None]
+    return [row["id"] for row in _load_newest_rows(db) if _to_run(row) is None]
 
 
-def kept_run(db: Database, run_id: int) -> Run | None:
+def find_kept_run(db: Database, run_id: int) -> Run | None:
     """Return a published run whose arrays still exist, None otherwise."""
-    rows = db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 AND id = ?", [run_id])
-    return _run(rows[0]) if rows and (db.paths.run(run_id) / "head.safetensors").exists() else None
+    rows = db.rows(f"SELECT {RUN_COLUMNS_SQL} FROM run WHERE published = 1 AND id = ?", [run_id])
+    return _to_run(rows[0]) if rows and (db.paths.run(run_id) / "head.safetensors").exists() else None
 
 
-def forget_old(db: Database, limit: int = RUNS_KEPT) -> None:
+def delete_old_runs(db: Database, limit: int = KEPT_RUN_COUNT) -> None:
     """Delete the arrays and heat maps of all but the newest runs, and rows of runs that never got published."""
     keep = {row["id"] for row in db.rows("SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [limit])}
     newest = max(keep, default=0)
@@ -158,7 +159,7 @@ def forget_old(db: Database, limit: int = RUNS_KEPT) -> None:
         sql.execute("DELETE FROM run WHERE published = 0 AND id < ?", [newest])
 
 
-def suggestion_fates(db: Database) -> list[dict[str, Any]]:
+def count_suggestion_answers(db: Database) -> list[dict[str, Any]]:
     """Return for each run how its suggestions were answered so far: run, accepted, rejected, unsure."""
     return db.rows(
         """SELECT one AS run, sum(n * (two = 1)) AS accepted, sum(n * (two = -1)) AS rejected,
@@ -166,11 +167,11 @@ def suggestion_fates(db: Database) -> list[dict[str, Any]]:
     )
 
 
-def _newest(db: Database) -> list[dict[str, Any]]:
-    return db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [RUNS_KEPT])
+def _load_newest_rows(db: Database) -> list[dict[str, Any]]:
+    return db.rows(f"SELECT {RUN_COLUMNS_SQL} FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [KEPT_RUN_COUNT])
 
 
-def positives_seen(db: Database, run_id: int, class_id: int, most: int) -> int:
+def count_training_positives(db: Database, run_id: int, class_id: int, limit: int) -> int:
     """Return the number of positives of the class that a run was trained on, at most `most`.
 
     Answers taken back since do not count.
@@ -178,11 +179,11 @@ def positives_seen(db: Database, run_id: int, class_id: int, most: int) -> int:
     return db.value(
         """SELECT count(*) FROM (SELECT 1 FROM label WHERE class_id = ? AND state = 1 AND decision_id <=
         (SELECT trained_decision_id FROM run WHERE id = ?) LIMIT ?)""",
-        [class_id, run_id, most],
+        [class_id, run_id, limit],
     )
 
 
-def _run(row: dict[str, Any]) -> Run | None:
+def _to_run(row: dict[str, Any]) -> Run | None:
     try:
         parsed: dict[str, Any] = {name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}
         parsed["calibration"] = json.loads(row["calibration"]) if row["calibration"] else None
@@ -190,10 +191,10 @@ def _run(row: dict[str, Any]) -> Run | None:
         return None
     if not all(isinstance(parsed[name], kind) for name, kind in (("parameters", dict), ("loss", list))):
         return None
-    return Run(**{**row, **parsed}) if _are_ids(parsed["class_ids"]) else None
+    return Run(**{**row, **parsed}) if _are_valid_ids(parsed["class_ids"]) else None
 
 
-def _are_ids(value: Any) -> bool:
+def _are_valid_ids(value: Any) -> bool:
     """Return whether this is a list of different whole numbers, ascending."""
     if not isinstance(value, list):
         return False

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from annotator.records import sources
+from annotator.records import list_sources
 from annotator.store.database.database import Database
 
-HALF = 0.5  # a probability from here on says "present"
+PRESENT_THRESHOLD = 0.5  # a probability from here on says "present"
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,17 @@ class SourceRecord:
     absent_right: int
 
 
-def source_records(db: Database) -> list[SourceRecord]:
+def load_source_records(db: Database) -> list[SourceRecord]:
     """Return the record of each source of probabilities, by standing answers to pairs that were not chosen by them.
 
     Only answers count to which the source's score was noted when they were given.
     """
-    unbiased = sources(unbiased=True)
+    unbiased = list_sources(unbiased=True)
     marks = ",".join("?" * len(unbiased))
     rows = db.tuples(
-        f"""SELECT s.name, sum(p.score >= {HALF}), sum(p.score >= {HALF} AND l.state = 1), sum(p.score < {HALF}),
-        sum(p.score < {HALF} AND l.state = -1)
+        f"""SELECT s.name, sum(p.score >= {PRESENT_THRESHOLD}), sum(p.score >= {PRESENT_THRESHOLD} AND l.state = 1),
+            sum(p.score < {PRESENT_THRESHOLD}),
+        sum(p.score < {PRESENT_THRESHOLD} AND l.state = -1)
         FROM prediction_source s JOIN prediction_score p ON p.prediction_source_id = s.id
         JOIN decision d ON d.id = p.decision_id JOIN label l ON l.decision_id = d.id
         WHERE s.removed_at IS NULL AND s.scale = 'probability' AND l.state IN (1, -1) AND d.source IN ({marks})

@@ -14,14 +14,19 @@ from typing import Any, cast
 
 from annotator.errors import AlreadyRunning
 from annotator.store.database.database import Database
-from annotator.store.disk.processes import has_ended, this_process
+from annotator.store.disk.processes import get_process_name, has_claimant_ended
 
-KEY, WANTED, STOP, RESULT = "tagging", "tagging_wanted", "tagging_stop", "tagging_result"
-SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
+STATE_SETTING, REQUEST_SETTING, STOP_SETTING, RESULT_SETTING = (
+    "tagging",
+    "tagging_wanted",
+    "tagging_stop",
+    "tagging_result",
+)
+CLAIM_TIMEOUT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
 
 
 @dataclass(frozen=True)
-class Tagging:
+class TaggingState:
     """The state of a process that asks a model about images.
 
     Attributes:
@@ -52,7 +57,7 @@ class Tagging:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TaggingRequest:
     """What somebody asks for on the Settings page.
 
     Attributes:
@@ -67,87 +72,87 @@ class Wanted:
     by: str
 
 
-def claim(db: Database, url: str, model: str, name: str) -> Tagging:
+def claim(db: Database, url: str, model: str, name: str) -> TaggingState:
     """Claim the tagging of this project. Raises AlreadyRunning when another process has it."""
     seconds = time.time()
-    mine = Tagging(url, model, name, os.getpid(), socket.gethostname(), seconds, seconds, this_process())
+    mine = TaggingState(url, model, name, os.getpid(), socket.gethostname(), seconds, seconds, get_process_name())
     with db.writing():
-        other = running(db)
+        other = get_running(db)
         if other is not None:
             raise AlreadyRunning(
                 f"Another tagger is at work on {db.paths.project}: process {other.pid} of {other.host} asks "
                 f"{other.model}.\n"
                 "    Wait for it, or stop it on the Settings page; what it has said stays."
             )
-        db.set_setting(KEY, asdict(mine))
-        db.set_setting(STOP, None)
+        db.set_setting(STATE_SETTING, asdict(mine))
+        db.set_setting(STOP_SETTING, None)
     return mine
 
 
-def report(db: Database, state: Tagging) -> None:
+def report(db: Database, state: TaggingState) -> None:
     """Store the state of this process, as a heartbeat."""
     with db.writing(durable=False) as sql:
         sql.execute(
             "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            [KEY, json.dumps(asdict(state))],
+            [STATE_SETTING, json.dumps(asdict(state))],
         )
 
 
-def release(db: Database, mine: Tagging) -> None:
+def release(db: Database, mine: TaggingState) -> None:
     """End this process's claim; the claim of another process stays."""
     with db.writing():
-        state = _read(db)
+        state = _read_state(db)
         if state is not None and (state.pid, state.host) == (mine.pid, mine.host):
-            db.set_setting(KEY, None)
+            db.set_setting(STATE_SETTING, None)
 
 
-def running(db: Database) -> Tagging | None:
+def get_running(db: Database) -> TaggingState | None:
     """Return the state of the process that is at work now; None without one."""
-    state = _read(db)
-    return None if state is None or has_ended(state, SILENT_SECONDS) else state
+    state = _read_state(db)
+    return None if state is None or has_claimant_ended(state, CLAIM_TIMEOUT_SECONDS) else state
 
 
-def wanted(db: Database) -> Wanted | None:
+def get_request(db: Database) -> TaggingRequest | None:
     """Return what somebody asked for last; None for nothing."""
-    value = db.setting(WANTED)
+    value = db.get_setting(REQUEST_SETTING)
     try:
-        return Wanted(**cast(dict[str, Any], value)) if isinstance(value, dict) else None
+        return TaggingRequest(**cast(dict[str, Any], value)) if isinstance(value, dict) else None
     except TypeError:  # of another version
         return None
 
 
-def want(db: Database, what: Wanted | None) -> None:
+def set_request(db: Database, request: TaggingRequest | None) -> None:
     """Store what is asked for; None: nothing any more, and a process that is at work ends soon."""
-    db.set_setting(WANTED, what and asdict(what))
-    if what is None and (state := running(db)) is not None:
-        db.set_setting(STOP, state.process)
-    elif what is not None:
-        db.set_setting(RESULT, None)
+    db.set_setting(REQUEST_SETTING, request and asdict(request))
+    if request is None and (state := get_running(db)) is not None:
+        db.set_setting(STOP_SETTING, state.process)
+    elif request is not None:
+        db.set_setting(RESULT_SETTING, None)
 
 
-def is_to_stop(db: Database, mine: Tagging) -> bool:
+def should_stop(db: Database, mine: TaggingState) -> bool:
     """Return whether somebody wants this process to end."""
-    return db.setting(STOP) == mine.process
+    return db.get_setting(STOP_SETTING) == mine.process
 
 
-def result(db: Database) -> dict[str, Any]:
+def get_result(db: Database) -> dict[str, Any]:
     """Return what the last tagger told at its end, {"name", "images", "without", "error", "at"}; {} before any."""
-    value = db.setting(RESULT)
+    value = db.get_setting(RESULT_SETTING)
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def note_result(db: Database, facts: dict[str, Any]) -> None:
+def set_result(db: Database, facts: dict[str, Any]) -> None:
     """Store what a tagger tells at its end, JSON values by name, and that it is no longer wanted."""
-    db.set_setting(RESULT, facts)
-    db.set_setting(WANTED, None)
+    db.set_setting(RESULT_SETTING, facts)
+    db.set_setting(REQUEST_SETTING, None)
 
 
-def _read(db: Database) -> Tagging | None:
-    value = db.setting(KEY)
+def _read_state(db: Database) -> TaggingState | None:
+    value = db.get_setting(STATE_SETTING)
     if not isinstance(value, dict):
         return None
     facts = cast(dict[str, Any], value)
     try:
-        return Tagging(**{field.name: facts[field.name] for field in fields(Tagging)})
+        return TaggingState(**{field.name: facts[field.name] for field in fields(TaggingState)})
     except (KeyError, TypeError):  # of another version
         return None

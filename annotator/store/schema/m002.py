@@ -2,7 +2,7 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m002(db: Database) -> None:
@@ -11,7 +11,7 @@ def m002(db: Database) -> None:
     SQLite cannot change a CHECK or a primary key: `decision` and `lease` are written anew. The caller switches foreign
     keys off before, because that is not possible inside a transaction.
     """
-    for statement in statements(_M002):
+    for statement in split_statements(_M002):
         db.execute(statement)
     keys = "1234567890qwertyuiopasdfghjklzxcvbnm"
     classes = [row[0] for row in db.execute("SELECT id FROM class ORDER BY id LIMIT ?", [len(keys)]).fetchall()]

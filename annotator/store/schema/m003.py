@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m003(db: Database) -> None:
     """Add audit drawings, automatically accepted cells, versions of runs, and disagreements between people."""
-    for statement in statements(_M003):
+    for statement in split_statements(_M003):
         db.execute(statement)
     several = """SELECT image_id FROM decision WHERE action IN ('label', 'done') AND source != 'import'
         GROUP BY image_id HAVING min(annotator) != max(annotator)"""

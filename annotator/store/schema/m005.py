@@ -2,12 +2,12 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m005(db: Database) -> None:
     """Add file stamps, which tell that a file was replaced by one of the same size and time, and former names."""
-    for statement in statements(_M005):
+    for statement in split_statements(_M005):
         db.execute(statement)
 
 

@@ -2,12 +2,12 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m006(db: Database) -> None:
     """Add a counter of class changes (versions.py): a new class reopens complete images without a decision."""
-    for statement in statements(_M006):
+    for statement in split_statements(_M006):
         db.execute(statement)
 
 

@@ -2,8 +2,8 @@
 
 from sqlite_utils import Database
 
-from annotator.store.pictures.name_keys import name_key
-from annotator.store.schema.script import statements
+from annotator.store.pictures.name_keys import build_name_key
+from annotator.store.schema.script import split_statements
 
 
 def m007(db: Database) -> None:
@@ -15,10 +15,10 @@ def m007(db: Database) -> None:
     SQLite cannot change a CHECK: `decision` is written anew, as in step 2, and with it the view and the triggers that
     read it.
     """
-    for statement in statements(_M007):
+    for statement in split_statements(_M007):
         db.execute(statement)
     db.execute(_COUNTED)
-    for statement in statements(_TRIGGERS):
+    for statement in split_statements(_TRIGGERS):
         db.execute(statement)
     _set_name_keys(db)
 
@@ -29,7 +29,7 @@ def _set_name_keys(db: Database) -> None:
         """SELECT i.id, f.folder_id, f.path FROM image i JOIN file f ON f.image_id = i.id
         ORDER BY i.id, f.path = i.name, f.folder_id DESC, f.path DESC"""
     ).fetchall()
-    keys = {image_id: name_key(folder_id, path) for image_id, folder_id, path in files}  # the last of each holds
+    keys = {image_id: build_name_key(folder_id, path) for image_id, folder_id, path in files}  # the last of each holds
     db.conn.executemany(
         "UPDATE image SET name_key = ? WHERE id = ?", [(key, image_id) for image_id, key in keys.items()]
     )

@@ -2,12 +2,12 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m008(db: Database) -> None:
     """Add tables for data from outside and for exported data sets, so that both can be named and compared."""
-    for statement in statements(_M008):
+    for statement in split_statements(_M008):
         db.execute(statement)
 
 

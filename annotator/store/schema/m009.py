@@ -2,12 +2,12 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m009(db: Database) -> None:
     """Add the times that speed test tasks took a person. Their answers are not kept: they are no evidence."""
-    for statement in statements(_M009):
+    for statement in split_statements(_M009):
         db.execute(statement)
 
 

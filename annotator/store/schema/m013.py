@@ -2,7 +2,7 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m013(db: Database) -> None:
@@ -12,7 +12,7 @@ def m013(db: Database) -> None:
     disagreement, also a blind answer of a third person, which is only one more opinion. Disagreements that such an
     answer has ended stay ended.
     """
-    for statement in statements(_M013):
+    for statement in split_statements(_M013):
         db.execute(statement)
 
 

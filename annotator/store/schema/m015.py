@@ -2,7 +2,7 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m015(db: Database) -> None:
@@ -12,7 +12,7 @@ def m015(db: Database) -> None:
     person had seen the answers of others. People who have answered an image by now count as having been shown it; their
     answers after taking a blind answer back do not count as blind.
     """
-    for statement in statements(_M015):
+    for statement in split_statements(_M015):
         db.execute(statement)
 
 

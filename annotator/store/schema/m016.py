@@ -2,7 +2,7 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m016(db: Database) -> None:
@@ -10,7 +10,7 @@ def m016(db: Database) -> None:
 
     "Deer in this burst" says that at least one of its images shows a deer, so it is no decision about any of them.
     """
-    for statement in statements(_M016):
+    for statement in split_statements(_M016):
         db.execute(statement)
 
 

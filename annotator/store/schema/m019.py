@@ -2,12 +2,12 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m019(db: Database) -> None:
     """Add the event of each image, which is empty until events are asked for, and the changes that people make."""
-    for statement in statements(_M019):
+    for statement in split_statements(_M019):
         db.execute(statement)
 
 

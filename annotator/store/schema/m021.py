@@ -2,7 +2,7 @@
 
 from sqlite_utils import Database
 
-from annotator.store.schema.script import statements
+from annotator.store.schema.script import split_statements
 
 
 def m021(db: Database) -> None:
@@ -12,7 +12,7 @@ def m021(db: Database) -> None:
     cells out of questions leaves it out, too. Triggers keep these rows in the transaction of the label they follow
     from; without relations they do nothing.
     """
-    for statement in statements(_TABLES):
+    for statement in split_statements(_TABLES):
         db.execute(statement)
     for name, event, of, states, own in (
         ("label_implies", "INSERT", "new", "(new.state)", "0"),
@@ -21,7 +21,7 @@ def m021(db: Database) -> None:
     ):
         targets = _TARGETS.format(of=of, states=states, own=own)
         cells = _CELLS.format(of=of, targets=targets)
-        for statement in statements(_TRIGGER.format(name=name, event=event, of=of, targets=targets, cells=cells)):
+        for statement in split_statements(_TRIGGER.format(name=name, event=event, of=of, targets=targets, cells=cells)):
             db.execute(statement)
 
 

@@ -12,8 +12,8 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.store.schema import MIGRATIONS
 
-TABLES = ("image", "class", "decision", "label", "folder", "file")  # that are carried over
-_ROWS = {
+COPIED_TABLES = ("image", "class", "decision", "label", "folder", "file")  # that are carried over
+_ROW_QUERIES = {
     "decisions": "SELECT id, uuid, action, image_id, class_id, state, undoes, annotator FROM decision ORDER BY id",
     "labels": "SELECT image_id, class_id, state FROM label ORDER BY 1, 2",
     "images": "SELECT id, name, sha256 FROM image ORDER BY id",
@@ -34,7 +34,7 @@ def write_older(database: Path, target: Path, step: str) -> None:
         connection.execute("PRAGMA foreign_keys = OFF")
         MIGRATIONS.apply(old, stop_before=step)
         with connection:
-            for table in TABLES:
+            for table in COPIED_TABLES:
                 there = _columns(new, table)
                 columns = ", ".join(name for name in _columns(connection, table) if name in there)
                 rows = new.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2").fetchall()
@@ -42,7 +42,7 @@ def write_older(database: Path, target: Path, step: str) -> None:
                 connection.executemany(f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({marks})", rows)
 
 
-def read_any(database: Path) -> dict[str, Any]:
+def read_any_version(database: Path) -> dict[str, Any]:
     """Return the number of schema steps of a project.db, and its decisions, labels and images.
 
     A copy is read, so that the file itself does not change.
@@ -61,7 +61,7 @@ def read_any(database: Path) -> dict[str, Any]:
             with closing(sqlite3.connect(Path(place) / database.name)) as sql:
                 damaged = sql.execute("PRAGMA integrity_check").fetchone() != ("ok",)
                 steps = sql.execute("SELECT count(*) FROM _sqlite_migrations").fetchone()[0]
-                found = {name: sql.execute(query).fetchall() for name, query in _ROWS.items()}
+                found = {name: sql.execute(query).fetchall() for name, query in _ROW_QUERIES.items()}
         except sqlite3.DatabaseError as error:
             raise AnnotatorError(f"{database} cannot be read: {error}") from error
     if damaged:

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 
 
-def statements(script: str) -> Iterator[str]:
+def split_statements(script: str) -> Iterator[str]:
     """Yield the statements of a script one by one; executescript would commit first.
 
     A trigger, which has semicolons inside, is one statement.

@@ -4,7 +4,7 @@
           /manifests/<time>.json         which part is which file; written last, so a backup is complete or absent
 
 A folder, not one archive, so that a second backup stores only what changed, and each part can be checked by its name.
-project.db is copied first, by SQLite's online backup (database/snapshot_copy.py). Files are written before the rows
+project.db is copied first, by SQLite's online backup (database/database_copies.py). Files are written before the rows
 that name them, so the files named in the copy exist when they are copied, unless they are deleted at that moment.
 """
 
@@ -24,19 +24,18 @@ from filelock import FileLock, Timeout
 
 from annotator import __version__
 from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull
-from annotator.settings import DATABASE, IMPORTED, Paths
-from annotator.store.database import read_only
-from annotator.store.database import snapshot_copy as database_copy
-from annotator.store.database.arrays import sweep
+from annotator.settings import DATABASE_FILE, IMPORTED_FOLDER, Paths
+from annotator.store.database import database_copies, read_only
+from annotator.store.database.arrays import remove_unfinished_files
 from annotator.store.disk import system_errors
 from annotator.store.disk.durable import make_folder, sync_folder
 from annotator.store.disk.processes import is_temporary
-from annotator.store.pictures.files import escaped
+from annotator.store.pictures.files import escape_path
 
 Progress = Callable[[str, int, int], None]
-KEPT = (IMPORTED, "predictions", "adapted", "adapting", "tags", "selections", "audits")
+BACKED_UP_FOLDERS = (IMPORTED_FOLDER, "predictions", "adapted", "adapting", "tags", "selections", "audits")
 """Folders of a project with files that nothing computes again (docs/deploy.md says what each holds)."""
-LEFT_OUT = {
+EXCLUDED_NAMES = {
     "secret": "the next annotator serve makes a new one; every browser signs in again",
     "features": "the worker computes them again",
     "runs": "the next training makes one",
@@ -51,13 +50,13 @@ LEFT_OUT = {
     "uploads": "what was sent and not imported: send it again",
     "copies": "older states of project.db",
 }
-PARTS, MANIFESTS, LOCK = "parts", "manifests", "backup.lock"
-VERSION = 1
-CHUNK = 1 << 20
+PARTS_FOLDER, MANIFESTS_FOLDER, LOCK_FILE = "parts", "manifests", "backup.lock"
+MANIFEST_VERSION = 1
+CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Part:
+class BackupPart:
     """A file of a backup; `path` is relative to the project, with slashes, escaped (pictures/files.py)."""
 
     path: str
@@ -66,7 +65,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class BackedUp:
+class BackupResult:
     """The content of a backup, and the new files that it wrote.
 
     Attributes:
@@ -83,7 +82,7 @@ class BackedUp:
     left_out: dict[str, str]
 
 
-def back_up(project: Path, target: Path, progress: Progress | None = None) -> BackedUp:
+def create_backup(project: Path, target: Path, progress: Progress | None = None) -> BackupResult:
     """Add a backup of the project to the folder `target`, while others go on working.
 
     Earlier backups in the folder stay unchanged.
@@ -95,15 +94,15 @@ def back_up(project: Path, target: Path, progress: Progress | None = None) -> Ba
     """
     show = progress or ignore_progress
     paths, target = Paths(project.resolve()), target.resolve()
-    if not read_only.is_there(paths):
-        raise AnnotatorError(f"There is no project in {paths.project} (no {DATABASE} in it).")
+    if not read_only.database_exists(paths):
+        raise AnnotatorError(f"There is no project in {paths.project} (no {DATABASE_FILE} in it).")
     _check_target(paths, target)
     try:
         make_folder(target, 0o700)
-        with alone(target):
-            return _backed_up(paths, target, show)
+        with lock_backup(target):
+            return _write_backup(paths, target, show)
     except sqlite3.DatabaseError as error:
-        told = system_errors.of_sqlite(error, target)
+        told = system_errors.translate_sqlite_error(error, target)
         if isinstance(told, DiskFull):
             raise told from error
         raise AnnotatorError(f"{paths.database} could not be copied: {error}. annotator doctor may say why.") from error
@@ -123,7 +122,7 @@ def _check_target(paths: Paths, target: Path) -> None:
         raise AnnotatorError(f"The backup {target} and the project {paths.project} lie in each other. Name another.")
     if target.exists() and not target.is_dir():
         raise AnnotatorError(f"{target} is a file; a backup is a folder. Name a folder, or one that is not there yet.")
-    ours = {PARTS, MANIFESTS, LOCK}
+    ours = {PARTS_FOLDER, MANIFESTS_FOLDER, LOCK_FILE}
     if target.is_dir() and (others := {entry.name for entry in target.iterdir()} - ours):
         raise AnnotatorError(
             f"{target} holds other things ({min(others)}). Name a folder of its own, or an earlier backup."
@@ -131,9 +130,9 @@ def _check_target(paths: Paths, target: Path) -> None:
 
 
 @contextmanager
-def alone(target: Path) -> Generator[None]:
+def lock_backup(target: Path) -> Generator[None]:
     """Lock the backup folder against other backups and pruning during a block. Raises AlreadyRunning."""
-    lock = FileLock(target / LOCK)
+    lock = FileLock(target / LOCK_FILE)
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
@@ -144,45 +143,45 @@ def alone(target: Path) -> Generator[None]:
         lock.release()
 
 
-def _backed_up(paths: Paths, target: Path, show: Progress) -> BackedUp:
-    store = target / PARTS
+def _write_backup(paths: Paths, target: Path, show: Progress) -> BackupResult:
+    store = target / PARTS_FOLDER
     make_folder(store, 0o700)
-    make_folder(target / MANIFESTS, 0o700)
-    for folder in (store, target / MANIFESTS):
-        sweep(folder, ".*", alone=True)  # left by a killed process: this process holds the lock
-    database_copy.check_room(target, paths.database.stat().st_size, "The copy of project.db")
+    make_folder(target / MANIFESTS_FOLDER, 0o700)
+    for folder in (store, target / MANIFESTS_FOLDER):
+        remove_unfinished_files(folder, ".*", exclusive=True)  # left by a killed process: this process holds the lock
+    database_copies.check_free_space(target, paths.database.stat().st_size, "The copy of project.db")
     database = store / f".{uuid.uuid4().hex}.part"
     try:
         database.touch(0o600)
-        database_copy.copy(paths.database, database, lambda done, of: show("Copying the database", done, of))
+        database_copies.copy_database(paths.database, database, lambda done, of: show("Copying the database", done, of))
         with database.open("rb+") as file:
             os.fsync(file.fileno())
-        digest, size = digest_of(database)
-        new, new_bytes = int(_put(store, database, digest)), size
+        digest, size = compute_digest(database)
+        new, new_bytes = int(_move_to_part(store, database, digest)), size
         new_bytes *= new
-        parts = [Part(DATABASE, digest, size)]
+        parts = [BackupPart(DATABASE_FILE, digest, size)]
     finally:
         database.unlink(missing_ok=True)
-    files = list(_files(paths.project))
+    files = list(_iterate_files(paths.project))
     for done, path in enumerate(files):
         show("Copying files", done, len(files))
-        part, is_new = _stored(store, path, escaped(path.relative_to(paths.project).as_posix()))
+        part, is_new = _store_file(store, path, escape_path(path.relative_to(paths.project).as_posix()))
         if part:
             parts.append(part)
             new, new_bytes = new + is_new, new_bytes + is_new * part.bytes
-    written = {"version": VERSION, "annotator": __version__, "made_at": time.time()}
+    written = {"version": MANIFEST_VERSION, "annotator": __version__, "made_at": time.time()}
     text = json.dumps(written | {"parts": [asdict(part) for part in parts]})
     sync_folder(store)
-    stamp = database_copy.next_stamp(path.stem for path in (target / MANIFESTS).glob("[0-9]*.json"))
-    manifest = target / MANIFESTS / f"{stamp}.json"
-    _write(manifest, text.encode())
-    left_out = {name: how for name, how in LEFT_OUT.items() if (paths.project / name).exists()}
-    return BackedUp(manifest, len(parts), sum(part.bytes for part in parts), new, new_bytes, left_out)
+    stamp = database_copies.create_next_stamp(path.stem for path in (target / MANIFESTS_FOLDER).glob("[0-9]*.json"))
+    manifest = target / MANIFESTS_FOLDER / f"{stamp}.json"
+    _write_manifest(manifest, text.encode())
+    left_out = {name: how for name, how in EXCLUDED_NAMES.items() if (paths.project / name).exists()}
+    return BackupResult(manifest, len(parts), sum(part.bytes for part in parts), new, new_bytes, left_out)
 
 
-def _files(project: Path) -> Iterator[Path]:
+def _iterate_files(project: Path) -> Iterator[Path]:
     """Yield the files to back up beside the database, without links, which may lead anywhere, and temporary files."""
-    for name in KEPT:
+    for name in BACKED_UP_FOLDERS:
         if (project / name).is_symlink():
             continue
         for folder, folders, names in os.walk(project / name):
@@ -201,34 +200,34 @@ def _is_regular(path: Path) -> bool:
         return False
 
 
-def _stored(store: Path, path: Path, name: str) -> tuple[Part | None, bool]:
+def _store_file(store: Path, path: Path, name: str) -> tuple[BackupPart | None, bool]:
     """Return the file as a part, and whether it is new; (None, False) for a file that was deleted meanwhile."""
     temporary = store / f".{uuid.uuid4().hex}.part"
     try:
         if path.suffix == ".db":  # of a running import (disk/fetched_manifest.py): copied at one moment
             temporary.touch(0o600)
-            database_copy.copy(path, temporary)
+            database_copies.copy_database(path, temporary)
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
-            digest, size = digest_of(temporary)
-            return Part(name, digest, size), _put(store, temporary, digest)
-        digest, size = digest_of(path)
+            digest, size = compute_digest(temporary)
+            return BackupPart(name, digest, size), _move_to_part(store, temporary, digest)
+        digest, size = compute_digest(path)
         if not (store / digest[:2] / digest).exists():
             temporary.touch(0o600)
-            digest, size = digest_of(path, temporary)  # digest of the copy: the file may have changed since
-            return Part(name, digest, size), _put(store, temporary, digest)
-        return Part(name, digest, size), False
+            digest, size = compute_digest(path, temporary)  # digest of the copy: the file may have changed since
+            return BackupPart(name, digest, size), _move_to_part(store, temporary, digest)
+        return BackupPart(name, digest, size), False
     except FileNotFoundError:
         return None, False
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def digest_of(path: Path, copy: Path | None = None) -> tuple[str, int]:
+def compute_digest(path: Path, copy: Path | None = None) -> tuple[str, int]:
     """Return the sha256 and size of a file, and write its bytes to `copy` if given."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file, (copy or Path(os.devnull)).open("wb") as written:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(CHUNK_BYTES):
             digest.update(chunk)
             size += len(chunk)
             written.write(chunk)
@@ -238,7 +237,7 @@ def digest_of(path: Path, copy: Path | None = None) -> tuple[str, int]:
     return digest.hexdigest(), size
 
 
-def _put(store: Path, file: Path, digest: str) -> bool:
+def _move_to_part(store: Path, file: Path, digest: str) -> bool:
     """Move a synced file to its part and return True; return False, and leave the file, if the part exists."""
     part = store / digest[:2] / digest
     if part.exists():
@@ -249,7 +248,7 @@ def _put(store: Path, file: Path, digest: str) -> bool:
     return True
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_manifest(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.part")
     temporary.touch(0o600)
     with temporary.open("wb") as file:
@@ -261,7 +260,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 @dataclass(frozen=True)
-class Pruned:
+class PruneResult:
     """The result of removing old backups.
 
     Attributes:
@@ -276,7 +275,7 @@ class Pruned:
     kept: list[str]
 
 
-def prune(target: Path, keep: int) -> Pruned:
+def prune(target: Path, keep: int) -> PruneResult:
     """Keep the newest `keep` backups of a folder; remove the others, and parts that only they name.
 
     Manifests are removed before parts: if the removal is interrupted, each backup still listed is complete, and the
@@ -289,21 +288,21 @@ def prune(target: Path, keep: int) -> Pruned:
     """
     if keep < 1:
         raise AnnotatorError(f"At least the newest backup stays: {keep} cannot be kept.")
-    with alone(target):
-        manifests = sorted((target / MANIFESTS).glob("[0-9]*.json"))
+    with lock_backup(target):
+        manifests = sorted((target / MANIFESTS_FOLDER).glob("[0-9]*.json"))
         stay, go = manifests[-keep:], manifests[:-keep]
-        named = _named(stay)
+        named = _load_named_parts(stay)
         for manifest in go:
             manifest.unlink()
-        sync_folder(target / MANIFESTS)
-        gone = [part for part in (target / PARTS).glob("??/*") if part.is_file() and part.name not in named]
+        sync_folder(target / MANIFESTS_FOLDER)
+        gone = [part for part in (target / PARTS_FOLDER).glob("??/*") if part.is_file() and part.name not in named]
         size = sum(part.stat().st_size for part in gone)
         for part in gone:
             part.unlink()
-    return Pruned(len(go), len(gone), size, [manifest.stem for manifest in stay])
+    return PruneResult(len(go), len(gone), size, [manifest.stem for manifest in stay])
 
 
-def _named(manifests: Sequence[Path]) -> set[str]:
+def _load_named_parts(manifests: Sequence[Path]) -> set[str]:
     named: set[str] = set()
     for manifest in manifests:
         try:

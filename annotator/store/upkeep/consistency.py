@@ -13,35 +13,33 @@ from dataclasses import dataclass, field
 import sqlite_utils
 
 from annotator.store.database.database import Database
-from annotator.store.events import events
-from annotator.store.images import twins
-from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels import derivation as history
-from annotator.store.labels import implied
+from annotator.store.events import project_events
+from annotator.store.images import near_duplicate_groups
+from annotator.store.labels import blind_visibility, derivation, implied_cells
 
 Progress = Callable[[int, int], None]
-CACHE_KB = 200_000  # cache of the temporary copy
-TOLD = 1000  # largest number of differences listed of one kind
-IMAGES_AT_ONCE = 500  # between two calls of the progress
+COPY_CACHE_KB = 200_000  # cache of the temporary copy
+MAX_LISTED_DIFFERENCES = 1000  # largest number of differences listed of one kind
+IMAGES_PER_PROGRESS = 500  # between two calls of the progress
 
-_FOLLOW = {  # derived tables, and the columns that are compared
+_DERIVED_TABLES = {  # derived tables, and the columns that are compared
     "label": "SELECT image_id, class_id, state, decision_id FROM label",
     "stage": "SELECT id, stage FROM image",
     "contradiction": "SELECT image_id, class_id FROM contradiction",
     "reading": "SELECT image_id, had, due FROM reading",
     "implied": "SELECT image_id, class_id, state FROM accepted WHERE decision_id NOT NULL",
 }
-_COUNTED = f"""SELECT kind, one, two, sum(n) FROM (
+_COUNT_TALLIES_SQL = f"""SELECT kind, one, two, sum(n) FROM (
     SELECT 'stage' AS kind, stage AS one, '' AS two, count(*) AS n FROM image GROUP BY stage
     UNION ALL SELECT 'label', class_id, state, count(*) FROM label GROUP BY class_id, state
     UNION ALL SELECT 'accepted', class_id, state, count(*) FROM accepted GROUP BY class_id, state
-    UNION ALL {apart.COUNTED}
+    UNION ALL {blind_visibility.HIDDEN_TALLIES_SQL}
     UNION ALL SELECT kind, one, two, count(*) FROM counted c
         WHERE NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = c.decision_id) GROUP BY kind, one, two
 ) GROUP BY kind, one, two HAVING sum(n) != 0"""
-_OF_ARCHIVED = """SELECT 'auto-accepted' AS kind, image_id, class_id FROM accepted
+_ARCHIVED_REMAINS_SQL = """SELECT 'auto-accepted' AS kind, image_id, class_id FROM accepted
     UNION ALL SELECT 'leased', image_id, class_id FROM lease"""
-_TALLY = "SELECT kind, one, two, n FROM tally WHERE n != 0"
+_SELECT_TALLY_SQL = "SELECT kind, one, two, n FROM tally WHERE n != 0"
 
 
 @dataclass
@@ -60,13 +58,13 @@ class Differences:
     images: set[int] = field(default_factory=set[int])
 
 
-def problems(db: Database) -> list[str]:
+def find_problems(db: Database) -> list[str]:
     """Return all inconsistencies, one sentence each. Raises AnnotatorError for a file too damaged to be read."""
-    found = differences(db)
+    found = find_differences(db)
     return [*found.integrity, *found.foreign_keys, *found.derived]
 
 
-def differences(db: Database, progress: Progress | None = None) -> Differences:
+def find_differences(db: Database, progress: Progress | None = None) -> Differences:
     """Compare the derived tables with the decisions, and check the integrity of the database.
 
     The checks are SQLite's integrity check, foreign keys, tallies against counts, remains of archived classes, and
@@ -85,24 +83,29 @@ def differences(db: Database, progress: Progress | None = None) -> Differences:
     found.integrity = [f"integrity check: {row[0]}" for row in db.tuples("PRAGMA integrity_check") if row[0] != "ok"]
     if found.integrity:
         return found
-    with closing(_copy(db)) as copy:
+    with closing(_copy_database(db)) as copy:
         found.foreign_keys = [f"foreign key: {tuple(row)}" for row in copy.execute("PRAGMA foreign_key_check")]
-        copy.execute(f"CREATE TEMP TABLE stored_tally AS {_TALLY}")
-        found.derived += _differing(copy, "tally", _COUNTED, "SELECT * FROM stored_tally")
-        archived = f"SELECT * FROM ({_OF_ARCHIVED}) WHERE class_id IN (SELECT id FROM class WHERE archived = 1)"
+        copy.execute(f"CREATE TEMP TABLE stored_tally AS {_SELECT_TALLY_SQL}")
+        found.derived += _compare_tables(copy, "tally", _COUNT_TALLIES_SQL, "SELECT * FROM stored_tally")
+        archived = (
+            f"SELECT * FROM ({_ARCHIVED_REMAINS_SQL}) WHERE class_id IN (SELECT id FROM class WHERE archived = 1)"
+        )
         found.derived += [f"archived class: {row} is still there" for row in copy.execute(archived).fetchall()]
-        for name, statement in _FOLLOW.items():
+        for name, statement in _DERIVED_TABLES.items():
             copy.execute(f"CREATE TEMP TABLE stored_{name} AS {statement}")
-        _rebuild(copy, progress)
-        for name, statement in _FOLLOW.items():
+        _rebuild_copy(copy, progress)
+        for name, statement in _DERIVED_TABLES.items():
             stored = f"SELECT * FROM stored_{name}"
-            found.derived += _differing(copy, name, statement, stored)
+            found.derived += _compare_tables(copy, name, statement, stored)
             image = "id" if name == "stage" else "image_id"
             for one, other in ((statement, stored), (stored, statement)):
                 rows = copy.execute(f"SELECT DISTINCT {image} FROM (SELECT * FROM ({one}) EXCEPT {other})")
                 found.images.update(row[0] for row in rows.fetchall())
-    found.derived += events.odd_rows(db)[:TOLD]
-    found.derived += [f"twins: image {image_id} is of a group of no image" for image_id in twins.odd_groups(db)[:TOLD]]
+    found.derived += project_events.find_invalid_rows(db)[:MAX_LISTED_DIFFERENCES]
+    found.derived += [
+        f"twins: image {image_id} is of a group of no image"
+        for image_id in near_duplicate_groups.find_invalid_groups(db)[:MAX_LISTED_DIFFERENCES]
+    ]
     return found
 
 
@@ -116,42 +119,44 @@ def repair(db: Database, image_ids: set[int], progress: Progress | None = None) 
     with db.writing() as sql:
         for done, image_id in enumerate(sorted(image_ids)):
             newest = "SELECT coalesce(max(id), 0) FROM decision WHERE image_id = ?"
-            history.rebuild(sql, image_id, sql.execute(newest, [image_id]).fetchone()[0])
-            if progress and done % IMAGES_AT_ONCE == 0:
+            derivation.rebuild_image(sql, image_id, sql.execute(newest, [image_id]).fetchone()[0])
+            if progress and done % IMAGES_PER_PROGRESS == 0:
                 progress(done, len(image_ids))
-        implied.derive(sql)
+        implied_cells.derive(sql)
         for table in ("accepted", "lease"):
             sql.execute(f"DELETE FROM {table} WHERE class_id IN (SELECT id FROM class WHERE archived = 1)")
         sql.execute("DELETE FROM tally")
-        sql.execute(f"INSERT INTO tally (kind, one, two, n) {_COUNTED}")
-        if events.odd_rows(db):
-            events.repair(db)
-        if twins.odd_groups(db):
-            twins.forget(db)
+        sql.execute(f"INSERT INTO tally (kind, one, two, n) {_COUNT_TALLIES_SQL}")
+        if project_events.find_invalid_rows(db):
+            project_events.repair(db)
+        if near_duplicate_groups.find_invalid_groups(db):
+            near_duplicate_groups.delete_groups(db)
 
 
-def _differing(copy: sqlite3.Connection, name: str, expected: str, stored: str) -> list[str]:
+def _compare_tables(copy: sqlite3.Connection, name: str, expected: str, stored: str) -> list[str]:
     def describe_rows(one: str, other: str, what: str) -> list[str]:
-        rows = copy.execute(f"SELECT * FROM (SELECT * FROM ({one}) EXCEPT SELECT * FROM ({other})) LIMIT {TOLD}")
+        rows = copy.execute(
+            f"SELECT * FROM (SELECT * FROM ({one}) EXCEPT SELECT * FROM ({other})) LIMIT {MAX_LISTED_DIFFERENCES}"
+        )
         return [f"{name}: {row} {what}" for row in sorted(rows.fetchall(), key=repr)]
 
     return [*describe_rows(expected, stored, "is missing"), *describe_rows(stored, expected, "follows from nothing")]
 
 
-def _copy(db: Database) -> sqlite3.Connection:
+def _copy_database(db: Database) -> sqlite3.Connection:
     copy = sqlite3.connect("", isolation_level=None)  # a temporary file, removed when it is closed
     with db.reading() as sql:
         sql.conn.backup(copy)
-    copy.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+    copy.execute(f"PRAGMA cache_size = -{COPY_CACHE_KB}")
     return copy
 
 
-def _rebuild(copy: sqlite3.Connection, progress: Progress | None) -> None:
+def _rebuild_copy(copy: sqlite3.Connection, progress: Progress | None) -> None:
     sql = sqlite_utils.Database(copy)
     copy.execute("BEGIN")
     copy.execute("DELETE FROM label")
     image_ids = [row[0] for row in copy.execute("SELECT id FROM image").fetchall()]
     for done, image_id in enumerate(image_ids):
-        history.rebuild(sql, image_id, 0)
-        if progress and done % IMAGES_AT_ONCE == 0:
+        derivation.rebuild_image(sql, image_id, 0)
+        if progress and done % IMAGES_PER_PROGRESS == 0:
             progress(done, len(image_ids))

@@ -18,28 +18,38 @@ from typing import Any, cast
 
 from filelock import FileLock, Timeout
 
-from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull, several
-from annotator.settings import DATABASE
-from annotator.store.database import snapshot_copy as database_copy
+from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull, combine_problems
+from annotator.settings import DATABASE_FILE
+from annotator.store.database import database_copies
 from annotator.store.disk.durable import make_folder, sync_folder
-from annotator.store.pictures.files import unescaped
-from annotator.store.upkeep.backup import KEPT, MANIFESTS, PARTS, VERSION, Part, Progress, digest_of, ignore_progress
+from annotator.store.pictures.files import unescape_path
+from annotator.store.upkeep.backup import (
+    BACKED_UP_FOLDERS,
+    MANIFEST_VERSION,
+    MANIFESTS_FOLDER,
+    PARTS_FOLDER,
+    BackupPart,
+    Progress,
+    compute_digest,
+    ignore_progress,
+)
 
-LONGEST_MANIFEST = 2 << 30  # bytes
-LONGEST_NAME = 255  # bytes of a file's or folder's name
-_HEX = frozenset("0123456789abcdef")
-_NEVER = frozenset("\0\\:" if os.name == "nt" else "\0")  # characters refused in the name of a file or folder
+MAX_MANIFEST_BYTES = 2 << 30
+MAX_NAME_BYTES = 255  # bytes of a file's or folder's name
+_HEX_DIGITS = frozenset("0123456789abcdef")
+# characters refused in the name of a file or folder
+_FORBIDDEN_CHARACTERS = frozenset("\0\\:" if os.name == "nt" else "\0")
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoreResult:
     """The name of the restored backup, and the number of its files."""
 
     name: str
     files: int
 
 
-def restore(source: Path, project: Path, name: str = "", progress: Progress | None = None) -> Restored:
+def restore(source: Path, project: Path, name: str = "", progress: Progress | None = None) -> RestoreResult:
     """Restore a backup into a new folder, which appears complete or not at all.
 
     Args:
@@ -60,14 +70,14 @@ def restore(source: Path, project: Path, name: str = "", progress: Progress | No
         )
     if project.is_relative_to(source) or source.is_relative_to(project):
         raise AnnotatorError(f"{project} and the backup {source} lie in each other. Name another folder.")
-    manifest = _manifest(source, name)
-    parts = _read(manifest)
+    manifest = _find_manifest(source, name)
+    parts = _read_parts(manifest)
     try:
         make_folder(project.parent)
-        database_copy.check_room(project.parent, sum(part.bytes for part in parts), "Restoring the backup")
-        with _unfinished(project) as folder:
-            _fill(source, folder, parts, show)
-            _check_database(folder / DATABASE, show)
+        database_copies.check_free_space(project.parent, sum(part.bytes for part in parts), "Restoring the backup")
+        with _open_unfinished(project) as folder:
+            _copy_parts(source, folder, parts, show)
+            _check_database(folder / DATABASE_FILE, show)
             if project.is_dir():
                 project.rmdir()  # checked to be empty; raises if it is no longer
             folder.rename(project)
@@ -77,16 +87,16 @@ def restore(source: Path, project: Path, name: str = "", progress: Progress | No
             f"{project} could not be written: {error.strerror or error}. Nothing of it was kept.\n"
             "    Is the disk full, or may this folder not be written?"
         ) from error
-    return Restored(manifest.stem, len(parts))
+    return RestoreResult(manifest.stem, len(parts))
 
 
-def manifests(source: Path) -> list[Path]:
+def list_manifests(source: Path) -> list[Path]:
     """Return the manifests of the backups in a folder, oldest first."""
-    return sorted((source / MANIFESTS).glob("[0-9]*.json"))
+    return sorted((source / MANIFESTS_FOLDER).glob("[0-9]*.json"))
 
 
-def _manifest(source: Path, name: str) -> Path:
-    there = manifests(source)
+def _find_manifest(source: Path, name: str) -> Path:
+    there = list_manifests(source)
     if name:
         named = [path for path in there if path.stem == name.removesuffix(".json")]
         if not named:
@@ -95,50 +105,52 @@ def _manifest(source: Path, name: str) -> Path:
         return named[0]
     if not there:
         raise AnnotatorError(
-            f"There is no complete backup in {source} (no manifest in {source / MANIFESTS}).\n"
+            f"There is no complete backup in {source} (no manifest in {source / MANIFESTS_FOLDER}).\n"
             "    Was the first one killed? Back up again."
         )
     return there[-1]
 
 
-def _read(manifest: Path) -> list[Part]:
+def _read_parts(manifest: Path) -> list[BackupPart]:
     """Return the parts of a backup, each with a path that stays in the folder. Raises AnnotatorError."""
     try:
-        if manifest.stat().st_size > LONGEST_MANIFEST:
+        if manifest.stat().st_size > MAX_MANIFEST_BYTES:
             raise ValueError("it is too long")
         content = json.loads(manifest.read_bytes())
-        if content["version"] != VERSION:
+        if content["version"] != MANIFEST_VERSION:
             raise AnnotatorError(
-                f"{manifest} is of version {content['version']!r}; this program reads {VERSION}. Upgrade it."
+                f"{manifest} is of version {content['version']!r}; this program reads {MANIFEST_VERSION}. Upgrade it."
             )
         listed = cast(list[Any], content["parts"])
-        parts = [Part(str(row["path"]), str(row["sha256"]), int(row["bytes"])) for row in listed]
+        parts = [BackupPart(str(row["path"]), str(row["sha256"]), int(row["bytes"])) for row in listed]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise AnnotatorError(
             f"{manifest} is no whole manifest of a backup: {error}. Name an earlier backup."
         ) from error
     bad = [f"{part.path!a}" for part in parts if not _is_safe(part)]
     names = {part.path for part in parts}
-    if bad or len(names) < len(parts) or DATABASE not in names:
-        raise several(
+    if bad or len(names) < len(parts) or DATABASE_FILE not in names:
+        raise combine_problems(
             f"{manifest} was not written by annotator backup; nothing of it is restored.",
             [f"{name} is no file of a backup" for name in bad] or ["A file is named twice, or project.db is missing"],
         )
     return parts
 
 
-def _is_safe(part: Part) -> bool:
-    names = unescaped(part.path).split("/")
-    is_ours = part.path == DATABASE or (len(names) > 1 and names[0] in KEPT)
+def _is_safe(part: BackupPart) -> bool:
+    names = unescape_path(part.path).split("/")
+    is_ours = part.path == DATABASE_FILE or (len(names) > 1 and names[0] in BACKED_UP_FOLDERS)
     is_plain = all(
-        name not in ("", ".", "..") and not set(name) & _NEVER and len(os.fsencode(name)) <= LONGEST_NAME
+        name not in ("", ".", "..")
+        and not set(name) & _FORBIDDEN_CHARACTERS
+        and len(os.fsencode(name)) <= MAX_NAME_BYTES
         for name in names
     )
-    return is_ours and is_plain and len(part.sha256) == 64 and set(part.sha256) <= _HEX and part.bytes >= 0
+    return is_ours and is_plain and len(part.sha256) == 64 and set(part.sha256) <= _HEX_DIGITS and part.bytes >= 0
 
 
 @contextmanager
-def _unfinished(project: Path) -> Generator[Path]:
+def _open_unfinished(project: Path) -> Generator[Path]:
     """Yield an empty folder beside the project; it is removed at the end, and so is one of a killed process."""
     folder = project.with_name(f".{project.name}.restoring")
     lock = FileLock(project.with_name(f".{project.name}.restoring.lock"))
@@ -158,13 +170,13 @@ def _unfinished(project: Path) -> Generator[Path]:
         lock.release()
 
 
-def _fill(source: Path, folder: Path, parts: list[Part], show: Progress) -> None:
+def _copy_parts(source: Path, folder: Path, parts: list[BackupPart], show: Progress) -> None:
     """Copy all parts and check their hashes meanwhile. Raises AnnotatorError naming all wrong parts."""
     problems: list[str] = []
     for done, part in enumerate(parts):
         show("Restoring files", done, len(parts))
-        stored = source / PARTS / part.sha256[:2] / part.sha256
-        target = folder / unescaped(part.path)
+        stored = source / PARTS_FOLDER / part.sha256[:2] / part.sha256
+        target = folder / unescape_path(part.path)
         try:
             facts = stored.lstat()
         except OSError:
@@ -175,10 +187,10 @@ def _fill(source: Path, folder: Path, parts: list[Part], show: Progress) -> None
             continue
         target.parent.mkdir(0o700, parents=True, exist_ok=True)
         target.touch(0o600, exist_ok=False)
-        if digest_of(stored, target)[0] != part.sha256:
+        if compute_digest(stored, target)[0] != part.sha256:
             problems.append(f"{part.path!a}: its part {part.sha256} has another content than its name says")
     if problems:
-        raise several(
+        raise combine_problems(
             f"The backup {source} is damaged; nothing was restored. Name an earlier one with --backup:", problems
         )
     for path, _, _ in os.walk(folder):
@@ -193,4 +205,4 @@ def _check_database(database: Path, show: Progress) -> None:
     except sqlite3.DatabaseError as error:
         found = [str(error)]
     if found != ["ok"]:
-        raise several("The project.db of this backup is damaged; nothing was restored.", found)
+        raise combine_problems("The project.db of this backup is damaged; nothing was restored.", found)

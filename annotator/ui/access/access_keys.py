@@ -14,11 +14,11 @@ from annotator.store.database.database import Database
 from annotator.store.people import members
 from annotator.ui.access.tokens import Tokens
 
-SERVED_TO_TEAM = "served_to_team"  # a setting: whether the running server knows people as members
-STORAGE_NAME = "storage_name"  # a setting; without it the name is derived from the secret
+SERVED_TO_TEAM_SETTING = "served_to_team"  # a setting: whether the running server knows people as members
+STORAGE_NAME_SETTING = "storage_name"  # a setting; without it the name is derived from the secret
 
 
-class Keys:
+class AccessKeys:
     """The one-time keys of one run of the server: each is accepted once.
 
     Used keys are kept in memory only. A key names the run it was made for, so no key is valid after a restart.
@@ -29,7 +29,7 @@ class Keys:
         self._used: set[str] = set()
         self._lock = threading.Lock()
 
-    def take(self, key: str) -> tuple[bool, int | None]:
+    def redeem(self, key: str) -> tuple[bool, int | None]:
         """Accept a key, which is used from then on.
 
         Returns:
@@ -46,42 +46,42 @@ class Keys:
         return fresh, member_id
 
 
-def own_secret(db: Database, *, renew: bool = False) -> bool:
+def ensure_own_secret(db: Database, *, renew: bool = False) -> bool:
     """Give the project a new secret when it is a copy of another one, or with `renew`. Return whether it got one.
 
     A copy has another path and other files. A renamed project keeps its files and one restored from a backup keeps its
     path; both keep their secret.
     """
-    secret, home = db.paths.secret, db.setting("secret_home")
-    copied = secret.exists() and home is not None and _differs(home, _home(db))
+    secret, home = db.paths.secret, db.get_setting("secret_home")
+    copied = secret.exists() and home is not None and _is_other_home(home, _read_secret_home(db))
     changed = copied or (renew and secret.exists())
     if changed:
         # Before the secret is removed, so that a kill in between loses nothing that a browser still has to send.
-        db.set_setting(STORAGE_NAME, secrets.token_hex(8) if copied else storage_name(db))
+        db.set_setting(STORAGE_NAME_SETTING, secrets.token_hex(8) if copied else get_storage_name(db))
         secret.unlink()
     Tokens(secret)
-    if home != _home(db):
-        db.set_setting("secret_home", _home(db))
+    if home != _read_secret_home(db):
+        db.set_setting("secret_home", _read_secret_home(db))
     return changed
 
 
-def storage_name(db: Database) -> str:
+def get_storage_name(db: Database) -> str:
     """Return the name under which browsers store what they have not yet sent to this project.
 
     It survives a new secret, since those decisions would be lost otherwise; a copy has its own.
     """
-    return db.setting(STORAGE_NAME) or Tokens(db.paths.secret).project
+    return db.get_setting(STORAGE_NAME_SETTING) or Tokens(db.paths.secret).project
 
 
-def _home(db: Database) -> list[Any]:
+def _read_secret_home(db: Database) -> list[Any]:
     return [str(db.paths.project), db.paths.secret.stat().st_ino]
 
 
-def _differs(home: list[Any], other: list[Any]) -> bool:
+def _is_other_home(home: list[Any], other: list[Any]) -> bool:
     return home[0] != other[0] and home[1] != other[1]
 
 
-def fresh_link(project: Path, name: str | None = None) -> str:
+def create_access_link(project: Path, name: str | None = None) -> str:
     """Return an address that gives one more browser access, once, within ten minutes.
 
     Args:
@@ -95,42 +95,42 @@ def fresh_link(project: Path, name: str | None = None) -> str:
     if db.read_only:
         raise AnnotatorError(
             f"{db.paths.project} may not be written from here, so that you cannot serve it or make links to it.\n    "
-            f"{read_only.ELSEWHERE} Or ask whoever serves it for a link."
+            f"{read_only.COPY_ADVICE} Or ask whoever serves it for a link."
         )
     try:
         with FileLock(db.paths.server_lock, timeout=0):
             pass
     except Timeout:
-        member = members.member_named(db, name) if name else members.owner(db)
-        id_ = member.id if member and db.setting(SERVED_TO_TEAM, False) else None
-        run = db.setting("served_run", "")
+        member = members.find_member(db, name) if name else members.find_owner(db)
+        id_ = member.id if member and db.get_setting(SERVED_TO_TEAM_SETTING, False) else None
+        run = db.get_setting("served_run", "")
         if not run:  # its first server has the lock, and has not yet said where it is
             raise AnnotatorError(f"{db.paths.project} is just being started. Try again in a few seconds.") from None
-        key = Tokens(db.paths.secret).key(run, member_id=id_)
-        return address_with(db.setting("served_at", ""), key)
+        key = Tokens(db.paths.secret).create_key(run, member_id=id_)
+        return build_key_url(db.get_setting("served_at", ""), key)
     raise AnnotatorError(
         f"{db.paths.project} is not being served, so there is nothing to open.\n    Start it with: "
         f"annotator serve {project}"
     )
 
 
-def address_with(address: str, key: str, page: str = "/") -> str:
+def build_key_url(address: str, key: str, page: str = "/") -> str:
     """Return the address to open, with the key in it."""
     return f"{address}{page}?key={key}"
 
 
-def invitation(db: Database, secret: str) -> str:
+def build_invitation_url(db: Database, secret: str) -> str:
     """Return the address that begins a member's session, with the secret of their link in it.
 
     Raises:
         AnnotatorError: For a project that was not served to its members yet, since then there is no address.
     """
-    if not db.setting(SERVED_TO_TEAM, False):
+    if not db.get_setting(SERVED_TO_TEAM_SETTING, False):
         raise AnnotatorError(
             f"{db.paths.project} is not served to its members, so a link would lead nowhere.\n    Start it with: "
             f"annotator serve {db.paths.project} --auth invitation"
         )
-    return f"{db.setting('served_at', '')}/?invitation={secret}"
+    return f"{db.get_setting('served_at', '')}/?invitation={secret}"
 
 
 def cookie_name(port: int) -> str:
@@ -141,26 +141,26 @@ def cookie_name(port: int) -> str:
     return f"annotator_{port}"
 
 
-def listing_name(port: int) -> str:
+def listing_cookie_name(port: int) -> str:
     """Return the name of the cookie that the start page of several projects reads."""
     return f"annotator_listed_{port}"
 
 
-def pass_for(project: Path, address: str) -> tuple[str, str]:
+def build_access_cookie(project: Path, address: str) -> tuple[str, str]:
     """Return name and value of the cookie that gives access to this address, for tests and measurements."""
     port = int(address.split("/")[2].partition(":")[2])
-    return cookie_name(port), Tokens(Paths(project).secret).cookie(port)
+    return cookie_name(port), Tokens(Paths(project).secret).create_cookie(port)
 
 
-def headers_for(project: Path, address: str, annotator: str, of_member: bool = False) -> dict[str, str]:
+def build_request_headers(project: Path, address: str, annotator: str, is_member: bool = False) -> dict[str, str]:
     """Return the headers of a request to our routes, for tests and measurements without a browser.
 
     Args:
         project: The project folder.
         address: The address of the server.
         annotator: The name of the person.
-        of_member: The annotator is a member, in whose session the token is valid; the cookie is not a member's.
+        is_member: The annotator is a member, in whose session the token is valid; the cookie is not a member's.
     """
-    cookie = "=".join(pass_for(project, address))
-    token = Tokens(Paths(project).secret, of_members=of_member).mint(annotator)
+    cookie = "=".join(build_access_cookie(project, address))
+    token = Tokens(Paths(project).secret, of_members=is_member).mint(annotator)
     return {"cookie": cookie, "x-annotator-token": token, "content-type": "application/json"}

@@ -2,7 +2,7 @@
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-PAGE = """<!doctype html>
+PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>%s
 <style>
 :root { color-scheme: light dark; }
@@ -12,38 +12,41 @@ a.button { display: inline-block; padding: 0.5em 1.2em; border-radius: 9px; back
 </style>
 %s</html>
 """
-CLOSED = """<h1>This browser has no access yet</h1>%s
+NO_ACCESS_HTML = """<h1>This browser has no access yet</h1>%s
 <p>Open the address that <code>annotator serve</code> printed when it started. It works once. To get a fresh one, for
 this browser or another, run <code>annotator link PROJECT</code> on the machine that serves the project.</p>
 <p>If this browser had access before and you followed a link to get here: <a href="%s">open the page again</a>.</p>
 """
-BY_INVITATION = """<h1>Open your invitation link</h1>%s
+INVITATION_NEEDED_HTML = """<h1>Open your invitation link</h1>%s
 <p>Each person who labels here has a link of their own. Open yours again, or ask an owner of the project for a new
 one.</p><p>If you are signed in and followed a link to get here: <a href="%s">open the page again</a>. Answers that this
 browser has not sent yet are kept in it.</p>
 """
-BY_LOGIN = """<h1>Sign in to label</h1>%s
+LOGIN_NEEDED_HTML = """<h1>Sign in to label</h1>%s
 <p><a class="button" href="%s">Sign in</a></p><p>Answers that this browser has not sent yet are kept in it.</p>
 """
-UNREACHABLE = """<h1>The login provider does not answer</h1><p>Nobody can sign in until it does; whoever is signed in
+PROVIDER_UNREACHABLE_HTML = """<h1>The login provider does not answer</h1><p>Nobody can sign in until it does; whoever
+    is signed in
 works on. Try again in a few minutes. If it stays so, tell whoever runs this server: its log has the reason.</p>
 """
-NOT_SIGNED_IN = """<h1>You could not be signed in</h1><p>%s</p>
+SIGN_IN_FAILED_HTML = """<h1>You could not be signed in</h1><p>%s</p>
 <p><a class="button" href="%s">Try again</a></p><p>If it stays so, tell whoever runs this server: its log has the
 reason. Answers that this browser has not sent yet are kept in it.</p>
 """
-WAITING = """<h1>You are signed in, but not let in yet</h1><p>You are known here as <b>%s</b>, and have no role. Ask an
+NO_ROLE_HTML = """<h1>You are signed in, but not let in yet</h1><p>You are known here as <b>%s</b>, and have no role.
+    Ask an
 owner of the project to give you one on the Members page; then <a href="%s">open the page again</a>.</p>%s
 """
-OTHER = """<h1>This link is for somebody else</h1><p>This browser is signed in as <b>%s</b>, and the link that you
+OTHER_MEMBER_HTML = """<h1>This link is for somebody else</h1><p>This browser is signed in as <b>%s</b>, and the link
+    that you
 opened begins the session of <b>%s</b>. <a href="%s">Stay %s</a>, or sign out and open the link again.</p>%s
 """
-SIGNED_OUT = """<h1>You are signed out</h1><p>Your invitation link signs you in again.</p>"""
-SIGN_OUT_LINK = """<p><a class="button" href="%s">Sign out</a></p>"""
-TOO_MANY = "More requests than one person can cause. Wait a few seconds; nothing is lost."
+SIGNED_OUT_HTML = """<h1>You are signed out</h1><p>Your invitation link signs you in again.</p>"""
+SIGN_OUT_LINK_HTML = """<p><a class="button" href="%s">Sign out</a></p>"""
+RATE_LIMIT_MESSAGE = "More requests than one person can cause. Wait a few seconds; nothing is lost."
 
 
-def closed(path: str, text: str) -> Response:
+def build_no_access_response(path: str, page_html: str) -> Response:
     """Return the answer to a request without access; `text` is the page to show."""
     if path.startswith("/api/"):
         words = (
@@ -51,14 +54,14 @@ def closed(path: str, text: str) -> Response:
             "yet wait in this browser."
         )
         return JSONResponse({"error": words}, 403, headers={"cache-control": "no-store"})
-    return HTMLResponse(PAGE % ("", text), 403, headers={"cache-control": "no-store"})
+    return HTMLResponse(PAGE_TEMPLATE % ("", page_html), 403, headers={"cache-control": "no-store"})
 
 
-def too_many() -> Response:
+def build_rate_limit_response() -> Response:
     """Return the answer to somebody who has used up their allowance (rate_limit.py)."""
-    return JSONResponse({"error": TOO_MANY}, 429, headers={"retry-after": "5", "cache-control": "no-store"})
+    return JSONResponse({"error": RATE_LIMIT_MESSAGE}, 429, headers={"retry-after": "5", "cache-control": "no-store"})
 
 
-def used_up(key: str | None) -> str:
+def render_used_key_note(key: str | None) -> str:
     """Return a paragraph that says the key in the address is not valid; "" where there was no key."""
     return "" if key is None else "<p>The key in this address was used already, or is not valid any more.</p>"

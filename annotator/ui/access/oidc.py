@@ -15,27 +15,27 @@ from starlette.responses import HTMLResponse
 from starlette.types import Message, Receive, Scope, Send
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
-from annotator.ui.access.error_pages import NOT_SIGNED_IN, PAGE, UNREACHABLE
+from annotator.ui.access.error_pages import PAGE_TEMPLATE, PROVIDER_UNREACHABLE_HTML, SIGN_IN_FAILED_HTML
 
 log = logging.getLogger("annotator.provider")
 
-SECONDS = 5.0  # to wait for the provider
-ABOUT_PERSON = ("name", "preferred_username", "nickname")
-HELP = 'See "When signing in fails" in docs/team.md.'
-CODE = re.compile("[a-z_]{1,40}")  # an error of OAuth 2.0; anything else in the address is not repeated
-CANCELLED = (
+PROVIDER_TIMEOUT_SECONDS = 5.0  # to wait for the provider
+NAME_CLAIMS = ("name", "preferred_username", "nickname")
+HELP_HINT = 'See "When signing in fails" in docs/team.md.'
+ERROR_CODE_PATTERN = re.compile("[a-z_]{1,40}")  # an error of OAuth 2.0; anything else in the address is not repeated
+LOGIN_CANCELLED_MESSAGE = (
     "The login was cancelled at the login provider, or the provider does not let your account use this application."
 )
-BUSY = "The login provider has a problem of its own (%s). Try again in a few minutes."
-REFUSED = "The login provider does not accept what this server asks for (%s)."
-UNUSABLE = (
+PROVIDER_BUSY_MESSAGE = "The login provider has a problem of its own (%s). Try again in a few minutes."
+REQUEST_REFUSED_MESSAGE = "The login provider does not accept what this server asks for (%s)."
+LOGIN_UNCONFIRMED_MESSAGE = (
     "The login provider did not confirm the login to this server. Often the client secret is wrong, or one of the two "
     "clocks is off by more than two minutes."
 )
-STALE = "This login was begun too long ago, in another browser, or was used already."
+LOGIN_EXPIRED_MESSAGE = "This login was begun too long ago, in another browser, or was used already."
 
 
-def in_words(scope: Scope, receive: Receive, send: Send, sign_in: str, is_in: bool) -> Send:
+def explain_failed_login(scope: Scope, receive: Receive, send: Send, sign_in: str, is_in: bool) -> Send:
     """Return a `send` that replaces an answer of Streamlit's login that signs nobody in.
 
     The page in its place says why, and what to do.
@@ -53,12 +53,12 @@ def in_words(scope: Scope, receive: Receive, send: Send, sign_in: str, is_in: bo
     async def send_in_words(message: Message) -> None:
         nonlocal replaced
         if message["type"] == "http.response.start":
-            why = _why_not(message, query, is_in)
+            why = _find_failure_reason(message, query, is_in)
             if message["status"] >= 400 or why:
                 replaced = True
-                text = NOT_SIGNED_IN % (html.escape(why), sign_in) if why else UNREACHABLE
-                log.warning("%s %s", why or "The login provider did not answer, or not as one does.", HELP)
-                answer = HTMLResponse(PAGE % ("", text), 403 if why else 502, {"cache-control": "no-store"})
+                text = SIGN_IN_FAILED_HTML % (html.escape(why), sign_in) if why else PROVIDER_UNREACHABLE_HTML
+                log.warning("%s %s", why or "The login provider did not answer, or not as one does.", HELP_HINT)
+                answer = HTMLResponse(PAGE_TEMPLATE % ("", text), 403 if why else 502, {"cache-control": "no-store"})
                 answer.raw_headers += [header for header in message["headers"] if header[0] == b"set-cookie"]
                 await answer(scope, receive, send)
         if not replaced:
@@ -67,7 +67,7 @@ def in_words(scope: Scope, receive: Receive, send: Send, sign_in: str, is_in: bo
     return send_in_words
 
 
-def _why_not(message: Message, query: Mapping[str, str], is_in: bool) -> str:
+def _find_failure_reason(message: Message, query: Mapping[str, str], is_in: bool) -> str:
     """Return why the answer to a browser that is back from the provider signs nobody in.
 
     "" where it signs somebody in, or should not.
@@ -82,15 +82,19 @@ def _why_not(message: Message, query: Mapping[str, str], is_in: bool) -> str:
     if user is not None and user.value:
         return ""
     if "error" in query:
-        code = query["error"] if CODE.fullmatch(query["error"]) else "unknown error"
-        own = {"access_denied": CANCELLED, "server_error": BUSY % code, "temporarily_unavailable": BUSY % code}
-        return own.get(code, REFUSED % code)
+        code = query["error"] if ERROR_CODE_PATTERN.fullmatch(query["error"]) else "unknown error"
+        own = {
+            "access_denied": LOGIN_CANCELLED_MESSAGE,
+            "server_error": PROVIDER_BUSY_MESSAGE % code,
+            "temporarily_unavailable": PROVIDER_BUSY_MESSAGE % code,
+        }
+        return own.get(code, REQUEST_REFUSED_MESSAGE % code)
     if user is not None:  # removed: the code could not be exchanged for a token, or the token is not valid
-        return UNUSABLE
-    return "" if is_in else STALE
+        return LOGIN_UNCONFIRMED_MESSAGE
+    return "" if is_in else LOGIN_EXPIRED_MESSAGE
 
 
-def with_user_info(claims: Mapping[str, Any], about: Mapping[str, Any], access_token: str) -> dict[str, Any]:
+def add_user_info(claims: Mapping[str, Any], provider: Mapping[str, Any], access_token: str) -> dict[str, Any]:
     """Return the claims of an ID token, with the name and e-mail address it lacks from the userinfo endpoint.
 
     Many providers put neither into the ID token (OpenID Connect Core 1.0, section 5.4). Where the endpoint does not
@@ -98,18 +102,18 @@ def with_user_info(claims: Mapping[str, Any], about: Mapping[str, Any], access_t
 
     Args:
         claims: The claims of the ID token.
-        about: Of the provider: server_metadata_url.
+        provider: Of the provider: server_metadata_url.
         access_token: Of the same login.
     """
     import httpx  # comes with Authlib's client, which only --auth oidc needs
 
     claims = dict(claims)
-    has_name = any(claims.get(name) for name in ABOUT_PERSON)
+    has_name = any(claims.get(name) for name in NAME_CLAIMS)
     if has_name and claims.get("email"):
         return claims
     try:
-        with httpx.Client(timeout=SECONDS) as client:
-            metadata = client.get(about["server_metadata_url"], follow_redirects=True).raise_for_status().json()
+        with httpx.Client(timeout=PROVIDER_TIMEOUT_SECONDS) as client:
+            metadata = client.get(provider["server_metadata_url"], follow_redirects=True).raise_for_status().json()
             endpoint = metadata.get("userinfo_endpoint")
             if not endpoint:
                 return claims
@@ -121,7 +125,7 @@ def with_user_info(claims: Mapping[str, Any], about: Mapping[str, Any], access_t
         log.warning("The login provider's userinfo endpoint did not say who %s is: %s", claims["sub"], error)
         return claims
     if not has_name:
-        claims |= {name: said[name] for name in ABOUT_PERSON if name in said}
+        claims |= {name: said[name] for name in NAME_CLAIMS if name in said}
     if not claims.get("email"):  # an address and whether it is verified belong together
         claims |= {name: said.get(name) for name in ("email", "email_verified")}
     return claims

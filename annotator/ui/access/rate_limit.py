@@ -5,48 +5,49 @@ import time
 from collections import OrderedDict
 from collections.abc import Hashable
 
-BURST = 3000  # requests at once; a page of grids fetches hundreds of pictures when it opens
-A_SECOND = 150.0  # requests regained per second
-MOST_KNOWN = 10_000  # people, programs, and addresses of visitors not signed in; the longest unseen are forgotten
+BURST_REQUESTS = 3000  # requests at once; a page of grids fetches hundreds of pictures when it opens
+REQUESTS_PER_SECOND = 150.0  # requests regained per second
+# people, programs, and addresses of visitors not signed in; the longest unseen are forgotten
+MAX_KNOWN_CLIENTS = 10_000
 
 
-class Allowance:
+class RateLimiter:
     """A token bucket for each person, program or address.
 
     Args:
-        burst, a_second: How much is allowed at once, and how much is regained per second; None: that of requests.
+        burst, per_second: How much is allowed at once, and how much is regained per second; None: that of requests.
     """
 
-    def __init__(self, burst: float | None = None, a_second: float | None = None) -> None:
-        self._burst = BURST if burst is None else burst
-        self._a_second = A_SECOND if a_second is None else a_second
+    def __init__(self, burst: float | None = None, per_second: float | None = None) -> None:
+        self._burst = BURST_REQUESTS if burst is None else burst
+        self._a_second = REQUESTS_PER_SECOND if per_second is None else per_second
         self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
-    def consume(self, who: Hashable) -> bool:
+    def consume(self, client: Hashable) -> bool:
         """Consume one request; return False when the caller is over the limit."""
-        left, now = self._found(who)
+        left, now = self._refill(client)
         is_within = left >= 1
-        self._keep(who, left - is_within, now)
+        self._store_level(client, left - is_within, now)
         return is_within
 
-    def charge(self, who: Hashable, cost: float) -> float:
+    def charge(self, client: Hashable, cost: float) -> float:
         """Count work that is done in any case, and return the seconds after which it is within the limit."""
-        left, now = self._found(who)
-        self._keep(who, left - cost, now)
+        left, now = self._refill(client)
+        self._store_level(client, left - cost, now)
         return max(0.0, cost - left) / self._a_second
 
-    def _found(self, who: Hashable) -> tuple[float, float]:
+    def _refill(self, client: Hashable) -> tuple[float, float]:
         now = time.monotonic()
-        left, at = self._left.pop(who, (self._burst, now))
+        left, at = self._left.pop(client, (self._burst, now))
         return min(self._burst, left + (now - at) * self._a_second), now
 
-    def _keep(self, who: Hashable, left: float, now: float) -> None:
-        self._left[who] = (left, now)
-        if len(self._left) > MOST_KNOWN:
+    def _store_level(self, client: Hashable, level: float, now: float) -> None:
+        self._left[client] = (level, now)
+        if len(self._left) > MAX_KNOWN_CLIENTS:
             self._left.popitem(last=False)
 
 
-def network_of(address: str) -> str:
+def get_network(address: str) -> str:
     """Return the network that somebody who is not signed in is limited by.
 
     It is their IPv4 address, or the first 64 bits of an IPv6 address: a machine has as many addresses as it likes in

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from annotator.errors import AnnotatorError, several
+from annotator.errors import AnnotatorError, combine_problems
 
 LOCAL, INVITATION, OIDC = "local", "invitation", "oidc"
-MODES = (LOCAL, INVITATION, OIDC)
-HOSTS = ("127.0.0.1", "localhost")  # how this computer calls itself
-ADDRESS = "127.0.0.1"
-NEEDED = ("client_id", "client_secret", "server_metadata_url")
-ALLOWED = (*NEEDED, "client_kwargs")
-BASE = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+SERVING_MODES = (LOCAL, INVITATION, OIDC)
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost")  # how this computer calls itself
+LOOPBACK_ADDRESS = "127.0.0.1"
+REQUIRED_PROVIDER_KEYS = ("client_id", "client_secret", "server_metadata_url")
+ALLOWED_PROVIDER_KEYS = (*REQUIRED_PROVIDER_KEYS, "client_kwargs")
+BASE_PATH_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,21 @@ class Access:
         mode: LOCAL: this computer, one person, no members; INVITATION and OIDC: the members of the project.
         host: The address to listen at.
         origin: Scheme, name and port that people type.
-        base: The path that follows the origin, "" or like "/annotator".
-        behind: Addresses and networks of the reverse proxies whose X-Forwarded headers are believed.
-        home: Address of the start page of several projects (annotator home), whose path its cookie has; "" for none.
-        provider: Of OIDC: what Streamlit's login needs to know (NEEDED and perhaps client_kwargs).
+        base_path: The path that follows the origin, "" or like "/annotator".
+        trusted_proxies: Addresses and networks of the reverse proxies whose X-Forwarded headers are believed.
+        home_url: Address of the start page of several projects (annotator home), whose path its cookie has; "" for
+            none.
+        provider: Of OIDC: what Streamlit's login needs to know (REQUIRED_PROVIDER_KEYS and perhaps client_kwargs).
     """
 
     mode: str
     host: str
     port: int
     origin: str
-    base: str = ""
-    behind: tuple[str, ...] = ()
+    base_path: str = ""
+    trusted_proxies: tuple[str, ...] = ()
     provider: dict[str, Any] | None = None
-    home: str = ""
+    home_url: str = ""
 
     @property
     def is_team(self) -> bool:
@@ -62,31 +63,36 @@ class Access:
     @property
     def address(self) -> str:
         """Return the address that people open, without a slash at the end."""
-        return self.origin + self.base
+        return self.origin + self.base_path
 
     @property
-    def is_in_clear(self) -> bool:
+    def is_unencrypted(self) -> bool:
         """Return whether sessions and labels travel unencrypted over a network."""
-        return not self.is_https and urlsplit(self.origin).hostname not in HOSTS
+        return not self.is_https and urlsplit(self.origin).hostname not in LOOPBACK_HOSTS
 
 
-def local(port: int) -> Access:
+def build_local_access(port: int) -> Access:
     """Return the access of this computer only, without login."""
-    return Access(LOCAL, ADDRESS, port, f"http://{ADDRESS}:{port}")
+    return Access(LOCAL, LOOPBACK_ADDRESS, port, f"http://{LOOPBACK_ADDRESS}:{port}")
 
 
-def access(
-    mode: str, port: int, host: str = ADDRESS, url: str = "", behind: str = "", provider: Path | None = None
+def parse_access(
+    mode: str,
+    port: int,
+    host: str = LOOPBACK_ADDRESS,
+    url: str = "",
+    trusted_proxies: str = "",
+    provider: Path | None = None,
 ) -> Access:
     """Return the access that these options of `annotator serve` describe.
 
     Raises AnnotatorError with all that is wrong.
     """
     problems: list[str] = []
-    if mode not in MODES:
-        raise AnnotatorError(f"--auth {mode!r} is not known. There is: {', '.join(MODES)}.")
+    if mode not in SERVING_MODES:
+        raise AnnotatorError(f"--auth {mode!r} is not known. There is: {', '.join(SERVING_MODES)}.")
     if mode == LOCAL:
-        given = {"--url": url, "--behind": behind, "--oidc": provider}
+        given = {"--url": url, "--behind": trusted_proxies, "--oidc": provider}
         problems += [f"{option} needs --auth {INVITATION} or {OIDC}" for option, value in given.items() if value]
     is_loopback = _is_loopback(host, problems)
     if not is_loopback and mode == LOCAL:
@@ -96,13 +102,13 @@ def access(
         )
     if not is_loopback and mode != LOCAL and not url:
         problems.append("--host needs --url, the address that people type: requests for other names are refused")
-    origin, base = _address(url or f"http://{ADDRESS}:{port}", problems)
-    networks = _networks(behind, problems)
-    about = _provider(provider, problems) if mode == OIDC else None
-    if mode == OIDC and not origin.startswith("https://") and urlsplit(origin).hostname not in HOSTS:
+    origin, base = _parse_url(url or f"http://{LOOPBACK_ADDRESS}:{port}", problems)
+    networks = _parse_networks(trusted_proxies, problems)
+    about = _load_provider(provider, problems) if mode == OIDC else None
+    if mode == OIDC and not origin.startswith("https://") and urlsplit(origin).hostname not in LOOPBACK_HOSTS:
         problems.append(f"--url {url} must begin with https://, because login providers send people back only there")
     if problems:
-        raise several("The app cannot be served like this:", problems)
+        raise combine_problems("The app cannot be served like this:", problems)
     return Access(mode, host, port, origin, base, networks, about)
 
 
@@ -114,7 +120,7 @@ def _is_loopback(host: str, problems: list[str]) -> bool:
         return True
 
 
-def _address(url: str, problems: list[str]) -> tuple[str, str]:
+def _parse_url(url: str, problems: list[str]) -> tuple[str, str]:
     """Return the origin and the base path of a URL; what is wrong with it is added to `problems`."""
     try:
         parts = urlsplit(url)
@@ -123,7 +129,12 @@ def _address(url: str, problems: list[str]) -> tuple[str, str]:
         parts, port = urlsplit(""), None
     base = parts.path.rstrip("/")
     is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
-    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain or not BASE.fullmatch(base):
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or not is_plain
+        or not BASE_PATH_PATTERN.fullmatch(base)
+    ):
         problems.append(
             f"--url {url!r} is no address like https://labels.example.org or https://example.org/annotator/"
         )
@@ -134,8 +145,8 @@ def _address(url: str, problems: list[str]) -> tuple[str, str]:
     return f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, usual) else ""), base
 
 
-def _networks(behind: str, problems: list[str]) -> tuple[str, ...]:
-    networks = tuple(filter(None, (part.strip() for part in behind.split(","))))
+def _parse_networks(trusted_proxies: str, problems: list[str]) -> tuple[str, ...]:
+    networks = tuple(filter(None, (part.strip() for part in trusted_proxies.split(","))))
     for network in networks:
         try:
             ipaddress.ip_network(network)
@@ -144,12 +155,12 @@ def _networks(behind: str, problems: list[str]) -> tuple[str, ...]:
     return networks
 
 
-def _provider(path: Path | None, problems: list[str]) -> dict[str, Any] | None:
+def _load_provider(path: Path | None, problems: list[str]) -> dict[str, Any] | None:
     """Return the login provider that the file describes; what is wrong is added to `problems`."""
     if find_spec("authlib") is None:
         problems.append("--auth oidc needs Authlib. Install it with: pip install 'multilabel-annotator[auth]'")
     if path is None:
-        problems.append(f"--auth oidc needs --oidc FILE, a TOML file with {', '.join(NEEDED)}")
+        problems.append(f"--auth oidc needs --oidc FILE, a TOML file with {', '.join(REQUIRED_PROVIDER_KEYS)}")
         return None
     try:
         about = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -159,13 +170,15 @@ def _provider(path: Path | None, problems: list[str]) -> dict[str, Any] | None:
         return None
     if is_open:
         problems.append(f"--oidc {path}: others on this machine can read the secret in it; run: chmod 600 {path}")
-    missing = [key for key in NEEDED if not (isinstance(about.get(key), str) and about[key])]
-    unknown = [key for key in about if key not in ALLOWED]
+    missing = [key for key in REQUIRED_PROVIDER_KEYS if not (isinstance(about.get(key), str) and about[key])]
+    unknown = [key for key in about if key not in ALLOWED_PROVIDER_KEYS]
     if missing:
         problems.append(f"--oidc {path}: it does not say {', '.join(missing)}")
     if unknown:
-        problems.append(f"--oidc {path}: {', '.join(unknown)} is not known there; known are {', '.join(ALLOWED)}")
+        problems.append(
+            f"--oidc {path}: {', '.join(unknown)} is not known there; known are {', '.join(ALLOWED_PROVIDER_KEYS)}"
+        )
     metadata = urlsplit(str(about.get("server_metadata_url", "")))
-    if "server_metadata_url" not in missing and metadata.scheme != "https" and metadata.hostname not in HOSTS:
+    if "server_metadata_url" not in missing and metadata.scheme != "https" and metadata.hostname not in LOOPBACK_HOSTS:
         problems.append(f"--oidc {path}: server_metadata_url must begin with https://, not {metadata.geturl()!r}")
     return about

@@ -2,7 +2,8 @@
 
 An invitation link or a one-time key gives a cookie of our own. After a login at a provider the cookie is Streamlit's,
 signed with the same secret. Both only say who the person is; their rights are looked up, so a role that an owner takes
-away is gone at once (within LOOKED_UP seconds for looking, immediately for writing: store/database/authorization.py).
+away is gone at once (within ROLE_CACHE_SECONDS for looking, immediately for writing:
+store/database/authorization.py).
 Signing out ends the session for all copies of its cookies. The log records the session by its name, so it stays ended
 after a restart.
 """
@@ -24,21 +25,21 @@ from streamlit.web.server.starlette.starlette_server_config import TOKENS_COOKIE
 
 from annotator.errors import AnnotatorError
 from annotator.roles import Right
-from annotator.store.database import authorization as acting
+from annotator.store.database import authorization
 from annotator.store.database.database import Database
 from annotator.store.people import members
 from annotator.store.people.members import Member
 from annotator.ui.access.access_keys import cookie_name
-from annotator.ui.access.oidc import with_user_info
+from annotator.ui.access.oidc import add_user_info
 from annotator.ui.access.serving_modes import Access
 from annotator.ui.access.tokens import Tokens
 
-LOOKED_UP = 1.0  # seconds for which roles are not looked up again
+ROLE_CACHE_SECONDS = 1.0  # for which roles are not looked up again
 SESSION_SECONDS = 7 * 24 * 3600.0  # after a login at a provider; then the provider is asked again
 
-_MEMBER = "member_id"  # in the session state of a page, which only the server sees
+_MEMBER_STATE_KEY = "member_id"  # in the session state of a page, which only the server sees
 # The member whose request the running task handles; the threads that a route starts inherit it.
-_asking: ContextVar[int | None] = ContextVar("asking", default=None)
+_asking_member: ContextVar[int | None] = ContextVar("asking", default=None)
 
 
 class Sessions:
@@ -49,156 +50,162 @@ class Sessions:
         self._lock = threading.Lock()
         self._by_id: dict[int, Member] = {}
         self._hidden: tuple[str, ...] = ()
-        self._looked_up = -LOOKED_UP
+        self._looked_up = -ROLE_CACHE_SECONDS
         self._ended: set[str] = set()
         self._last_entry = 0  # the log entry up to which _ended is complete
 
-    def member(self, cookies: Mapping[str, str]) -> Member | None:
+    def find_member(self, cookies: Mapping[str, str]) -> Member | None:
         """Return the member whose session this is, perhaps a member without access.
 
         None without a valid session, and for a login that `sign_in` has not seen. Reads nothing from the disk: see
-        `look_up`.
+        `refresh`.
         """
-        own = self._own(cookies)
+        own = self._read_own_session(cookies)
         if own is not None:
-            if _name_of(own) in self._ended:
+            if _hash_session(own) in self._ended:
                 return None
             member = self._by_id.get(own[0])
             return member if member and own[1] > member.sessions_since else None
-        claimed = self._claims(cookies)
+        claimed = self._read_active_login(cookies)
         if claimed is None:
             return None
-        subject, at = members.subject_of(claimed[0]), claimed[1]
+        subject, at = members.build_subject(claimed[0]), claimed[1]
         member = next((member for member in self._by_id.values() if member.subject == subject), None)
-        if member is None or _is_new(member, at):
+        if member is None or _is_new_login(member, at):
             return None
         # The cookie's time has whole seconds.
         return member if at + 1 > member.sessions_since else None
 
     def sign_in(self, cookies: Mapping[str, str]) -> None:
         """Take note of a login at the provider that has not been seen; without one, nothing happens."""
-        claimed = self._claims(cookies)
+        claimed = self._read_active_login(cookies)
         if claimed is None:
             return
         with self._lock:  # a page begins with many requests at once; the first one signs in
-            subject = members.subject_of(claimed[0])
-            known = next((some for some in members.members(self.db) if some.subject == subject), None)
-            if known is None or _is_new(known, claimed[1]):
-                members.by_provider(self.db, claimed[0] if known else self._completed(claimed[0], cookies))
-            self.look_up(anew=True)
+            subject = members.build_subject(claimed[0])
+            known = next((some for some in members.load_members(self.db) if some.subject == subject), None)
+            if known is None or _is_new_login(known, claimed[1]):
+                members.sign_in_by_provider(
+                    self.db, claimed[0] if known else self._complete_claims(claimed[0], cookies)
+                )
+            self.refresh(force=True)
 
-    def session(self, cookies: Mapping[str, str]) -> str:
+    def get_session_name(self, cookies: Mapping[str, str]) -> str:
         """Return the name that the log has for the session of these cookies; "" without a session."""
-        return next(iter(self._names(cookies)), "")
+        return next(iter(self._list_session_names(cookies)), "")
 
     def end(self, cookies: Mapping[str, str]) -> None:
         """End the session of these cookies, also for anybody who has a copy of them.
 
         Raises nothing: on a full disk the session is ended until the server ends.
         """
-        member = self.member(cookies)
-        names = [name for name in self._names(cookies) if name not in self._ended]
+        member = self.find_member(cookies)
+        names = [name for name in self._list_session_names(cookies) if name not in self._ended]
         self._ended |= set(names)
         with contextlib.suppress(AnnotatorError):
             for name in names:
-                members.signed_out(self.db, member.name if member else "", name)
+                members.end_session(self.db, member.name if member else "", name)
 
     def has_login(self, cookies: Mapping[str, str]) -> bool:
         """Return whether a provider has vouched for somebody, known or not."""
-        return self._claims(cookies) is not None
+        return self._read_active_login(cookies) is not None
 
-    def by_id(self, id_: int) -> Member | None:
+    def get_member(self, id_: int) -> Member | None:
         """Return the member of this id; None if there is none."""
         return self._by_id.get(id_)
 
-    def may(self, name: str, right: Right) -> bool:
+    def has_right(self, name: str, right: Right) -> bool:
         """Return whether the member of this name has this right."""
         return any(member.name == name and member.highest_right >= right for member in self._by_id.values())
 
     @property
     def is_stale(self) -> bool:
         """Return whether roles may have changed since they were looked up."""
-        return time.monotonic() - self._looked_up >= LOOKED_UP
+        return time.monotonic() - self._looked_up >= ROLE_CACHE_SECONDS
 
-    def look_up(self, anew: bool = False) -> None:
-        """Read the members and their roles; without `anew` only if the last look is LOOKED_UP seconds old."""
-        if anew or self.is_stale:
+    def refresh(self, force: bool = False) -> None:
+        """Read the members and their roles; without `anew` only if the last look is ROLE_CACHE_SECONDS old."""
+        if force or self.is_stale:
             began = time.monotonic()
-            self._by_id = {member.id: member for member in members.members(self.db)}
-            self._hidden = members.hidden(self.db)
-            ended, self._last_entry = members.ended_sessions(self.db, self._last_entry)
+            self._by_id = {member.id: member for member in members.load_members(self.db)}
+            self._hidden = members.get_hidden_views(self.db)
+            ended, self._last_entry = members.load_ended_sessions(self.db, self._last_entry)
             self._ended |= ended
             self._looked_up = began
 
-    def hides(self, part: str, member: Member) -> bool:
+    def is_hidden(self, part: str, member: Member) -> bool:
         """Return whether the owners keep this part of the app (roles.KEPT_FROM_SIGHT) from this member."""
         return member.highest_right < Right.REVIEW and part in self._hidden
 
-    def _own(self, cookies: Mapping[str, str]) -> tuple[int, float] | None:
+    def _read_own_session(self, cookies: Mapping[str, str]) -> tuple[int, float] | None:
         """Return the member's id of a session that a link or key has begun, and when it began; None without one."""
-        return self.tokens.session(cookies.get(cookie_name(self.access.port), ""), self.access.port)
+        return self.tokens.read_session(cookies.get(cookie_name(self.access.port), ""), self.access.port)
 
-    def _names(self, cookies: Mapping[str, str]) -> list[str]:
+    def _list_session_names(self, cookies: Mapping[str, str]) -> list[str]:
         """Return the names that the log has for the sessions of these cookies.
 
         They are made from the content of a cookie: a signed text has several spellings.
         """
-        return [_name_of(found) for found in (self._own(cookies), self._login(cookies)) if found is not None]
+        return [
+            _hash_session(found)
+            for found in (self._read_own_session(cookies), self._read_login(cookies))
+            if found is not None
+        ]
 
-    def _claims(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
+    def _read_active_login(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
         """Return what the login provider said of somebody, and when (unix seconds).
 
         None without a session, and for an ended one.
         """
-        claimed = self._login(cookies)
-        return None if claimed is None or _name_of(claimed) in self._ended else claimed
+        claimed = self._read_login(cookies)
+        return None if claimed is None or _hash_session(claimed) in self._ended else claimed
 
-    def _login(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
+    def _read_login(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
         if self.access.provider is None or USER_COOKIE_NAME not in cookies:
             return None
         try:
-            claims, moments = self._content(cookies, USER_COOKIE_NAME)
+            claims, moments = self._read_cookie(cookies, USER_COOKIE_NAME)
             if not isinstance(claims, dict) or claims.get("origin") != self.access.origin:
                 return None
-            members.subject_of(claims)
+            members.build_subject(claims)
         except (ValueError, AnnotatorError):
             return None
         return claims, min(moments)
 
-    def _completed(self, claims: dict[str, Any], cookies: Mapping[str, str]) -> dict[str, Any]:
+    def _complete_claims(self, claims: dict[str, Any], cookies: Mapping[str, str]) -> dict[str, Any]:
         """Return the claims, with what the provider's userinfo endpoint says of a newcomer."""
         try:
-            given, _ = self._content(cookies, TOKENS_COOKIE_NAME)
+            given, _ = self._read_cookie(cookies, TOKENS_COOKIE_NAME)
         except ValueError:
             given = None
         token = given.get("access_token") if isinstance(given, dict) else None
-        return with_user_info(claims, self.access.provider or {}, token) if token else claims
+        return add_user_info(claims, self.access.provider or {}, token) if token else claims
 
-    def _content(self, cookies: Mapping[str, str], name: str) -> tuple[Any, list[float]]:
+    def _read_cookie(self, cookies: Mapping[str, str], name: str) -> tuple[Any, list[float]]:
         """Return the content of a cookie of Streamlit's login and when its parts were signed.
 
         The content is None without a valid cookie.
         """
         moments: list[float] = []
 
-        def one(part: str) -> bytes | None:
+        def read_part(part: str) -> bytes | None:
             # Parts of a long cookie have names of their own, and are signed with them.
-            return _value(self.tokens.provider_cookies(part), cookies.get(part, ""), moments)
+            return _unsign_value(self.tokens.get_provider_signer(part), cookies.get(part, ""), moments)
 
-        text = auth_util.get_cookie_with_chunks(one, name)
+        text = auth_util.get_cookie_with_chunks(read_part, name)
         return (None if text is None else json.loads(text)), moments
 
 
-def _name_of(session: tuple[Any, float]) -> str:
+def _hash_session(session: tuple[Any, float]) -> str:
     return hashlib.sha256(json.dumps(session, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _is_new(member: Member, at: float) -> bool:
+def _is_new_login(member: Member, at: float) -> bool:
     """Return whether a login at this time (whole unix seconds) is later than the last one that was noted."""
     return member.signed_in_at is None or member.signed_in_at < at
 
 
-def _value(signer: URLSafeTimedSerializer, text: str, moments: list[float]) -> bytes | None:
+def _unsign_value(signer: URLSafeTimedSerializer, text: str, moments: list[float]) -> bytes | None:
     try:
         value, moment = signer.loads(text, max_age=int(SESSION_SECONDS), return_timestamp=True)
     except (BadSignature, ValueError, TypeError):
@@ -209,28 +216,28 @@ def _value(signer: URLSafeTimedSerializer, text: str, moments: list[float]) -> b
 
 def set_asking_member(member_id: int) -> None:
     """Note that the running task handles a request of this member; acting.NOBODY: of somebody who is no member."""
-    _asking.set(member_id)
+    _asking_member.set(member_id)
 
 
-def of_script(sessions: Sessions) -> Member | None:
+def get_script_member(sessions: Sessions) -> Member | None:
     """Return the member whose page's script the calling thread runs; None when their session has ended."""
-    sessions.look_up()
+    sessions.refresh()
     cookies = st.context.cookies.to_dict()
     if cookies:
-        member = sessions.member(cookies)
-        st.session_state[_MEMBER] = acting.NOBODY if member is None else member.id
+        member = sessions.find_member(cookies)
+        st.session_state[_MEMBER_STATE_KEY] = authorization.NON_MEMBER_ID if member is None else member.id
         return member
     # The browser has gone while the script runs on: what it has begun is still that person's.
-    return sessions.by_id(st.session_state.get(_MEMBER, acting.NOBODY))
+    return sessions.get_member(st.session_state.get(_MEMBER_STATE_KEY, authorization.NON_MEMBER_ID))
 
 
 def enforce_roles(sessions: Sessions) -> None:
     """Have the store check every write against the role of the asking person (store/database/authorization.py)."""
 
-    def who() -> int | None:
+    def get_asking_member() -> int | None:
         if get_script_run_ctx(suppress_warning=True) is None:
-            return _asking.get()
-        member = of_script(sessions)
-        return acting.NOBODY if member is None else member.id
+            return _asking_member.get()
+        member = get_script_member(sessions)
+        return authorization.NON_MEMBER_ID if member is None else member.id
 
-    acting.source(who)
+    authorization.set_member_source(get_asking_member)

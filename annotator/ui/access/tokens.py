@@ -18,10 +18,10 @@ from itsdangerous import BadSignature, URLSafeSerializer, URLSafeTimedSerializer
 
 from annotator.store.disk.durable import sync_folder
 
-DAY = 24 * 3600
+DAY_SECONDS = 24 * 3600
 VALID_DAYS = 30
 KEY_SECONDS = 600.0
-WHOLE = re.compile(rb"[0-9a-f]{64}")  # a complete secret: after a power cut the file may hold zeros
+SECRET_PATTERN = re.compile(rb"[0-9a-f]{64}")  # a complete secret: after a power cut the file may hold zeros
 
 
 class Tokens:
@@ -33,7 +33,7 @@ class Tokens:
     """
 
     def __init__(self, secret_path: Path, of_members: bool = False):
-        secret = _secret(secret_path)
+        secret = _load_or_create_secret(secret_path)
         self._signer = URLSafeSerializer(secret, salt="annotator member" if of_members else "annotator")
         self._cookies = URLSafeSerializer(secret, salt="annotator cookie")
         self._sessions = URLSafeSerializer(secret, salt="annotator session")
@@ -46,9 +46,9 @@ class Tokens:
 
     def mint(self, annotator: str) -> str:
         """Return a token for this person. It is the same all day, so that a browser's image cache stays valid."""
-        return self._signer.dumps([annotator, _today() + VALID_DAYS])
+        return self._signer.dumps([annotator, _get_day_number() + VALID_DAYS])
 
-    def author(self, token: str) -> str | None:
+    def read_author(self, token: str) -> str | None:
         """Return the person a token was minted for, also after it has expired; None when it is not one of ours.
 
         A decision that a browser could not send for a month still has its author.
@@ -59,24 +59,24 @@ class Tokens:
             return None
         return annotator
 
-    def annotator(self, token: str) -> str | None:
+    def read_annotator(self, token: str) -> str | None:
         """Return the person a token was minted for; None when it is not one of ours or has expired."""
-        content = _loaded(self._signer, token)
+        content = _load_signed(self._signer, token)
         if content is None:
             return None
         annotator, last_day = content
-        return annotator if _today() <= last_day else None
+        return annotator if _get_day_number() <= last_day else None
 
-    def cookie(self, port: int) -> str:
+    def create_cookie(self, port: int) -> str:
         """Return the cookie that gives a browser access at this port."""
-        return self._cookies.dumps([port, _today() + VALID_DAYS])
+        return self._cookies.dumps([port, _get_day_number() + VALID_DAYS])
 
-    def admits(self, cookie: str, port: int) -> bool:
+    def is_valid_cookie(self, cookie: str, port: int) -> bool:
         """Return whether this is one of our cookies, for this port, and not expired."""
-        content = _loaded(self._cookies, cookie)
-        return content is not None and content[0] == port and _today() <= content[1]
+        content = _load_signed(self._cookies, cookie)
+        return content is not None and content[0] == port and _get_day_number() <= content[1]
 
-    def session_cookie(self, port: int, member_id: int, began_at: float | None = None) -> str:
+    def create_session_cookie(self, port: int, member_id: int, began_at: float | None = None) -> str:
         """Return the cookie that gives a browser this member's session, at this port.
 
         Args:
@@ -86,32 +86,37 @@ class Tokens:
         """
         return self._sessions.dumps([port, member_id, time.time() if began_at is None else began_at])
 
-    def session(self, cookie: str, port: int) -> tuple[int, float] | None:
+    def read_session(self, cookie: str, port: int) -> tuple[int, float] | None:
         """Return the member's id and when the session began (unix seconds).
 
         None when the cookie is none of ours, for another port, or expired.
         """
-        content = _loaded(self._sessions, cookie)
-        if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY:
+        content = _load_signed(self._sessions, cookie)
+        if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY_SECONDS:
             return None
         return content[1], content[2]
 
-    def listing_cookie(self, port: int, member_id: int, session: str) -> str:
+    def create_listing_cookie(self, port: int, member_id: int, session: str) -> str:
         """Return the cookie by which the start page of several projects lists this project in a member's session."""
         return self._listings.dumps([port, member_id, time.time(), session])
 
-    def listing(self, cookie: str, port: int) -> tuple[int, float, str] | None:
+    def read_listing(self, cookie: str, port: int) -> tuple[int, float, str] | None:
         """Return the member's id, when the cookie was made (unix seconds), and its session; None as for `session`."""
-        content = _loaded(self._listings, cookie)
-        if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY or len(content) < 4:
+        content = _load_signed(self._listings, cookie)
+        if (
+            content is None
+            or content[0] != port
+            or time.time() - content[2] > VALID_DAYS * DAY_SECONDS
+            or len(content) < 4
+        ):
             return None
         return content[1], content[2], content[3]
 
-    def provider_cookies(self, name: str) -> URLSafeTimedSerializer:
+    def get_provider_signer(self, name: str) -> URLSafeTimedSerializer:
         """Return the reader of a cookie of this name that Streamlit has set after a login at a provider."""
         return URLSafeTimedSerializer(self.provider_secret, salt=name)
 
-    def key(self, run: str, seconds: float | None = KEY_SECONDS, member_id: int | None = None) -> str:
+    def create_key(self, run: str, seconds: float | None = KEY_SECONDS, member_id: int | None = None) -> str:
         """Return a key for one run of the server, valid for this many seconds; None: as long as the run lasts.
 
         Args:
@@ -124,33 +129,33 @@ class Tokens:
 
     def read_key(self, key: str, run: str) -> tuple[str, int | None] | None:
         """Return the unique name of a key and whose session it begins; None for another run or after its time."""
-        content = _loaded(self._keys, key)
+        content = _load_signed(self._keys, key)
         if content is None or content[0] != run or (content[2] is not None and time.time() > content[2]):
             return None
         return content[1], content[3]
 
 
-def _today() -> int:
-    return int(time.time()) // DAY
+def _get_day_number() -> int:
+    return int(time.time()) // DAY_SECONDS
 
 
-def _loaded(signer: URLSafeSerializer, text: str) -> list[Any] | None:
+def _load_signed(signer: URLSafeSerializer, text: str) -> list[Any] | None:
     try:
         return signer.loads(text)
     except (BadSignature, ValueError, TypeError):
         return None
 
 
-def _secret(path: Path) -> str:
+def _load_or_create_secret(path: Path) -> str:
     """Return the project's secret, made when first needed; readable by its owner only."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         text = path.read_bytes()
-        if WHOLE.fullmatch(text):
+        if SECRET_PATTERN.fullmatch(text):
             return text.decode()
         path.unlink()  # cut off between creating and writing it: no token can have been given out yet
-        return _secret(path)
+        return _load_or_create_secret(path)
     with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_hex(32))
         file.flush()

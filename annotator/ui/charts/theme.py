@@ -9,8 +9,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-HEIGHT = 290  # pixels, with axes and legend: Streamlit fits everything into it
-JOINER = "\u2060"  # no width, no meaning, and no break
+CHART_HEIGHT_PIXELS = 290  # pixels, with axes and legend: Streamlit fits everything into it
+WORD_JOINER = "\u2060"  # no width, no meaning, and no break
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
@@ -19,18 +19,18 @@ AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 class Palette:
     """The colours of one theme: present, absent and unsure; kinds of decisions; the ends of a ramp from none to all."""
 
-    ground: str
+    background: str
     text: str
-    quiet: str
+    muted: str
     states: tuple[str, str, str]
     kinds: tuple[str, ...]
     ramp: tuple[str, str]
 
 
-LIGHT = Palette(
-    ground="#fcfcfb",
+LIGHT_PALETTE = Palette(
+    background="#fcfcfb",
     text="#1c2221",
-    quiet="#6d7573",
+    muted="#6d7573",
     states=("#0f7b6c", "#8a1f18", "#d79b2c"),
     kinds=(
         "#0f7b6c",
@@ -55,10 +55,10 @@ LIGHT = Palette(
     ),
     ramp=("#eef1f0", "#0b6156"),
 )
-DARK = Palette(
-    ground="#161817",
+DARK_PALETTE = Palette(
+    background="#161817",
     text="#e9ecea",
-    quiet="#9aa3a0",
+    muted="#9aa3a0",
     states=("#43b5a2", "#d65a50", "#f2cc74"),
     kinds=(
         "#43b5a2",
@@ -86,36 +86,36 @@ DARK = Palette(
 STATES = ("present", "absent", "unsure")
 
 
-def palette(theme: str | None) -> Palette:
+def get_palette(theme: str | None) -> Palette:
     """Return the colours for a theme's name as Streamlit gives it ("light", "dark" or None)."""
-    return DARK if theme == "dark" else LIGHT
+    return DARK_PALETTE if theme == "dark" else LIGHT_PALETTE
 
 
-def legible(chart: AnyChart, colours: Palette) -> AnyChart:
+def apply_text_colors(chart: AnyChart, palette: Palette) -> AnyChart:
     """Return the chart with its text in the theme's colours: Streamlit's own grey is too pale in both themes."""
-    colors: dict[str, Any] = {"labelColor": colours.quiet, "titleColor": colours.quiet}
-    return chart.configure_axis(**colors).configure_legend(**colors)
+    text_colors: dict[str, Any] = {"labelColor": palette.muted, "titleColor": palette.muted}
+    return chart.configure_axis(**text_colors).configure_legend(**text_colors)
 
 
-def drawable(table: pd.DataFrame) -> pd.DataFrame:
+def escape_class_names(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with the names of classes as Vega can draw them.
 
     Vega looks names up in plain objects of JavaScript, which already have entries such as "constructor" or "toString",
     and then draws nothing. With an invisible letter in front no name is one of these.
     """
     return table.assign(
-        **{column: JOINER + table[column] for column in ("class", "with", "one", "other") if column in table}
+        **{column: WORD_JOINER + table[column] for column in ("class", "with", "one", "other") if column in table}
     )
 
 
-def points(colour: str, size: int) -> alt.OverlayMarkDef:
+def build_point_mark(colour: str, size: int) -> alt.OverlayMarkDef:
     """Return the mark of a chart's points: filled, in this colour; `size` is the area in square pixels."""
     return alt.OverlayMarkDef(size=size, filled=True, color=colour)
 
 
-def categories(field: str, names: list[str], colours: list[str]) -> alt.Color:
+def build_color_scale(field: str, names: list[str], colors: list[str]) -> alt.Color:
     """Return a colour scale from these names to these colours, with a legend at the top."""
-    scale = alt.Scale(domain=names, range=colours)
+    scale = alt.Scale(domain=names, range=colors)
     columns = 3 if len(names) <= 3 else 2  # on a phone a row has room for three short names
     legend = alt.Legend(title=None, orient="top", columns=columns, offset=4, padding=0, labelLimit=260)
     return alt.Color(field, scale=scale, legend=legend)

@@ -1,7 +1,8 @@
 """Mounting the components: plain ES modules and style sheets, one folder for each page, beside shared/.
 
 Streamlit takes a component's script as one string. That string is a loader that imports the module
-components/<name>/<name>.js, with all that it imports, from /api/script (ui/serving/scripts.py). Its default export is a
+components/<name>/<name>.js, with all that it imports, from /api/script (ui/serving/script_bundles.py). Its default
+export is a
 class: constructed with what Streamlit hands a component, updated after every rerun of the page's script, unmounted when
 the page is left (shared/page.js).
 """
@@ -15,21 +16,21 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
-from annotator.exchange.sources.landing import size_in_words
+from annotator.exchange.sources.fetch_folder import format_size
 from annotator.roles import Right
-from annotator.snapshot.progress import progress_of
-from annotator.store.people.daily_activity import seconds_left, today
-from annotator.ui.access import context
-from annotator.ui.access.access_keys import storage_name
-from annotator.ui.access.middleware import SIGN_OUT
+from annotator.snapshot.project_progress import load_progress
+from annotator.store.people.daily_activity import get_seconds_until_midnight, load_daily_activity
+from annotator.ui.access import served_project
+from annotator.ui.access.access_keys import get_storage_name
+from annotator.ui.access.middleware import SIGN_OUT_PATH
 from annotator.ui.parts import frame, navigation
-from annotator.ui.parts.class_adding import all_classes
-from annotator.ui.serving.scripts import address_of
-from annotator.ui.work.uploads import LARGEST
+from annotator.ui.parts.page_classes import build_classes_json
+from annotator.ui.serving.script_bundles import get_script_url
+from annotator.ui.work.uploaded_files import MAX_FILE_BYTES
 
-HERE = Path(__file__).parent
-SHARED = ("shared/shared.css", "shared/stage.css")
-LOADER = """
+COMPONENTS_FOLDER = Path(__file__).parent
+SHARED_STYLES = ("shared/shared.css", "shared/stage.css")
+LOADER_SCRIPT = """
 const mounted = new WeakMap();
 export default function (given) {
   const component = { ...given, data: given.data[0] };
@@ -54,24 +55,24 @@ export default function (given) {
 """
 
 
-def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
+def mount_component(name: str, *, styles: Sequence[str] = (), **extra_data: object) -> None:
     """Put the component of this name on the page, with the project's classes and their version.
 
     Args:
         name: The name of the component and of its folder.
         styles: Further style sheets, as paths in this folder: of pages that it shows parts of.
-        more: JSON values that only this component needs.
+        extra_data: JSON values that only this component needs.
     """
-    data = all_classes(context.db()) | {
-        "token": frame.token(),
-        "annotator": frame.annotator_name(),
-        "project": storage_name(context.db()),
-        "base": context.base(),
-        "may_answer": frame.may(Right.ANSWER),
-        "may_review": frame.may(Right.REVIEW),
-        "pages": navigation.titles_and_addresses(),
+    data = build_classes_json(served_project.db()) | {
+        "token": frame.create_token(),
+        "annotator": frame.require_annotator_name(),
+        "project": get_storage_name(served_project.db()),
+        "base": served_project.base_path(),
+        "may_answer": frame.has_right(Right.ANSWER),
+        "may_review": frame.has_right(Right.REVIEW),
+        "pages": navigation.build_titles_and_urls(),
     }
-    _put(_component(name, tuple(styles)), data | more, key=name, on_expired_change=lambda: None)
+    _call_component(_get_component(name, tuple(styles)), data | extra_data, key=name, on_expired_change=lambda: None)
 
 
 def mount_status_bar() -> None:
@@ -79,34 +80,35 @@ def mount_status_bar() -> None:
 
     It stands in the bar at the top (frame.STYLE), and asks for the name where it is not known yet.
     """
-    name = frame.annotator_name()
-    day = {"today": asdict(today(context.db(), name)), "day_left": seconds_left()}
-    member = frame.member()
+    name = frame.require_annotator_name()
+    day = {"today": asdict(load_daily_activity(served_project.db(), name)), "day_left": get_seconds_until_midnight()}
+    member = frame.get_member()
     data = {
-        "token": frame.token(),
-        "base": context.base(),
+        "token": frame.create_token(),
+        "base": served_project.base_path(),
         "annotator": name,
         "role": member.role if member else "",
-        "project": context.project_name(),
-        "progress": progress_of(context.db(), name).sentence(),
-        "home": context.home(),
-        "sign_out": context.base() + SIGN_OUT if member else "",
+        "project": served_project.project_name(),
+        "progress": load_progress(served_project.db(), name).sentence(),
+        "home": served_project.home_url(),
+        "sign_out": served_project.base_path() + SIGN_OUT_PATH if member else "",
     } | day
     on = {"on_change_change": frame.forget_name, "on_midnight_change": lambda: None}
     with st.container(key="who"):
-        _put(_component("status_bar", (), "who"), data, key="who_line", **on)
+        _call_component(_get_component("status_bar", (), "who"), data, key="who_line", **on)
 
 
 def mount_upload() -> None:
-    """Put the place on the page where files for an import are chosen or dropped (ui/work/uploads.py)."""
+    """Put the place on the page where files for an import are chosen or dropped (ui/work/uploaded_files.py)."""
     data = {
-        "token": frame.token(),
-        "base": context.base(),
-        "largest": LARGEST,
-        "hint": f"or drop them here; at most {size_in_words(LARGEST)} a file. They are removed once they are imported.",
-        "too_large": f"is larger than {size_in_words(LARGEST)}. Put it on the server's machine and give its path.",
+        "token": frame.create_token(),
+        "base": served_project.base_path(),
+        "largest": MAX_FILE_BYTES,
+        "hint": f"or drop them here; at most {format_size(MAX_FILE_BYTES)} a file. They are removed once they are "
+        "imported.",
+        "too_large": f"is larger than {format_size(MAX_FILE_BYTES)}. Put it on the server's machine and give its path.",
     }
-    _put(_component("upload", (), "upload"), data, key="upload", on_uploaded_change=lambda: None)
+    _call_component(_get_component("upload", (), "upload"), data, key="upload", on_uploaded_change=lambda: None)
 
 
 def mount_class_tree(on_drop: Callable[[int, int], None]) -> None:
@@ -117,22 +119,22 @@ def mount_class_tree(on_drop: Callable[[int, int], None]) -> None:
     """
     key = "class_tree"
 
-    def dropped() -> None:
+    def handle_drop() -> None:
         pair = st.session_state[key].dropped
         if isinstance(pair, list) and len(pair) == 2 and all(type(one) is int for one in pair):
             on_drop(*pair)
 
-    data = all_classes(context.db()) | {"token": frame.token(), "base": context.base()}
-    _put(_component(key, (), "tree"), data, key=key, on_dropped_change=dropped)
+    data = build_classes_json(served_project.db()) | {"token": frame.create_token(), "base": served_project.base_path()}
+    _call_component(_get_component(key, (), "tree"), data, key=key, on_dropped_change=handle_drop)
 
 
-def _put(component: Callable, data: dict[str, Any], **options: Any) -> None:
+def _call_component(component: Callable, data: dict[str, Any], **options: Any) -> None:
     # In a list: Streamlit looks for data frames in a dict, and imports pandas for that, a third of a second.
     component(data=[data], **options)
 
 
 @cache
-def _component(name: str, styles: tuple[str, ...], part: str = "root") -> Callable:
+def _get_component(name: str, styles: tuple[str, ...], part: str = "root") -> Callable:
     """Return Streamlit's component with the script and style sheets of this folder; call it with data= and key=.
 
     Args:
@@ -140,7 +142,7 @@ def _component(name: str, styles: tuple[str, ...], part: str = "root") -> Callab
         styles: Further style sheets, as paths in this folder.
         part: The CSS class of the element that its script fills; for a page it is root.
     """
-    files = (*SHARED, *styles, f"{name}/{name}.css")
-    css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)
-    script = LOADER % address_of(f"{name}/{name}.js")
+    files = (*SHARED_STYLES, *styles, f"{name}/{name}.css")
+    css = "\n".join((COMPONENTS_FOLDER / file).read_text(encoding="utf-8") for file in files)
+    script = LOADER_SCRIPT % get_script_url(f"{name}/{name}.js")
     return component(f"annotator_{name}", html=f'<div class="{part}"></div>\n', css=css, js=script)

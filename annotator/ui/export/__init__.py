@@ -1,4 +1,4 @@
 """The parts of the Export page: choosing, what an export would hold, writing it in the background, tags.
 
-ordering.py begins an export, which running.py writes. Begin with pages/export.py.
+start_section.py begins an export, which export_runner.py writes. Begin with pages/export.py.
 """

@@ -8,30 +8,31 @@ from datetime import date
 from typing import Any
 from urllib.parse import quote
 
-from annotator.ui.access.middleware import HEADERS
+from annotator.ui.access.middleware import SECURITY_HEADERS
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-NO_STORE = HEADERS | {"cache-control": "no-store", "content-security-policy": POLICY}
-_PAGE = """<!doctype html>
+NO_STORE_HEADERS = SECURITY_HEADERS | {"cache-control": "no-store", "content-security-policy": CONTENT_SECURITY_POLICY}
+_PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="{base}/start/file/start/start.css">
 {script}</head><body>
 {body}
 </body></html>
 """
-NOBODY = """<p>Open the address of your project, or your invitation link, once in this browser. Then the projects that
+UNKNOWN_VISITOR_HTML = """<p>Open the address of your project, or your invitation link, once in this browser. Then the
+    projects that
 you may open are listed here.</p>"""
-_EMPTY = """<div class="empty"><h2>No projects yet</h2>
+_NO_PROJECTS_TEMPLATE = """<div class="empty"><h2>No projects yet</h2>
 <p>A project is a folder of images, and the classes you look for on them.</p>
 <p><a class="button main" href="{base}/start/new">New project</a></p>{sample}</div>"""
-_SAMPLE = '<p><a href="{base}{page}">Try it with sample images</a></p>'
+_SAMPLE_LINK_TEMPLATE = '<p><a href="{base}{page}">Try it with sample images</a></p>'
 
 
 @dataclass(frozen=True)
-class Card:
+class ProjectCard:
     """A project on the start page.
 
     Attributes:
@@ -55,7 +56,7 @@ class Card:
     is_archived: bool = False
 
 
-def page(base: str, title: str, body: str, script: str = "") -> str:
+def render_page(base: str, title: str, body: str, script: str = "") -> str:
     """Return a whole page.
 
     Args:
@@ -65,15 +66,17 @@ def page(base: str, title: str, body: str, script: str = "") -> str:
         script: The path of its script below /start/file, "" for none.
     """
     tag = f'<script type="module" src="{base}/start/file/{script}"></script>' if script else ""
-    return _PAGE.format(title=html.escape(title), base=base, script=tag, body=body)
+    return _PAGE_TEMPLATE.format(title=html.escape(title), base=base, script=tag, body=body)
 
 
-def script_page(base: str, title: str, data: dict[str, Any], script: str) -> str:
+def render_script_page(base: str, title: str, data: dict[str, Any], script: str) -> str:
     """Return a page that its script draws from `data`."""
-    return page(base, title, f'<main id="page" data-page="{html.escape(json.dumps(data))}"></main>', script)
+    return render_page(base, title, f'<main id="page" data-page="{html.escape(json.dumps(data))}"></main>', script)
 
 
-def projects_page(base: str, cards: list[Card], may_make: bool, troubles: str, token: str, sample: str = "") -> str:
+def render_projects_page(
+    base: str, cards: list[ProjectCard], may_make: bool, troubles: str, token: str, sample: str = ""
+) -> str:
     """Return the list of projects; without any, what leads on.
 
     Args:
@@ -88,25 +91,25 @@ def projects_page(base: str, cards: list[Card], may_make: bool, troubles: str, t
     button = f'<a class="button main" href="{base}/start/new">New project</a>' if may_make and cards else ""
     archived = [card for card in cards if card.is_archived]
     if not cards:
-        offer = _SAMPLE.format(base=base, page=sample) if sample else ""
-        listed = _EMPTY.format(base=base, sample=offer) if may_make else NOBODY
+        offer = _SAMPLE_LINK_TEMPLATE.format(base=base, page=sample) if sample else ""
+        listed = _NO_PROJECTS_TEMPLATE.format(base=base, sample=offer) if may_make else UNKNOWN_VISITOR_HTML
     elif len(archived) == len(cards):
         listed = "<p>All projects are archived.</p>"
     else:
-        listed = _list([card for card in cards if not card.is_archived])
+        listed = _render_cards([card for card in cards if not card.is_archived])
     if archived:
-        listed += f'<details class="archived"><summary>Archived ({len(archived)})</summary>{_list(archived)}'
+        listed += f'<details class="archived"><summary>Archived ({len(archived)})</summary>{_render_cards(archived)}'
         listed += '<p class="error" role="alert"></p></details>'
     body = f'<main id="page" data-page="{data}"><header><h1>Projects</h1>{button}</header>{listed}{troubles}</main>'
-    return page(base, "Projects · Annotator", body, "start/archived_projects.js" if archived else "")
+    return render_page(base, "Projects · Annotator", body, "start/archived_projects.js" if archived else "")
 
 
-def trouble(name: str, why: str) -> str:
+def render_trouble(name: str, why: str) -> str:
     """Return the part of the page about a project that cannot be served."""
     return f"<section><h2>{html.escape(name)} cannot be opened</h2><pre>{html.escape(why)}</pre></section>"
 
 
-def unfinished(base: str, name: str, images: str) -> str:
+def render_unfinished(base: str, name: str, images: str) -> str:
     """Return the part of the page about a project that was begun and not finished; images: "" where unknown."""
     of = f" of the images in {images}" if images else ""
     link = f'<a class="button" href="{base}/start/new?unfinished={quote(name)}">Go on or remove it</a>'
@@ -114,7 +117,7 @@ def unfinished(base: str, name: str, images: str) -> str:
     return f"<section><h2>{html.escape(name)} is not finished</h2>{about}</section>"
 
 
-def last_worked_on(at: float | None) -> str:
+def format_last_worked_on(at: float | None) -> str:
     """Return when somebody answered last, in words; "" before the first answer."""
     if at is None:
         return ""
@@ -125,11 +128,11 @@ def last_worked_on(at: float | None) -> str:
     return f"Last worked on {days} days ago" if days < 30 else f"Last worked on {day.day} {day:%B %Y}"
 
 
-def _list(cards: list[Card]) -> str:
-    return f'<ul class="projects">{"".join(map(_card, cards))}</ul>'
+def _render_cards(cards: list[ProjectCard]) -> str:
+    return f'<ul class="projects">{"".join(map(_render_card, cards))}</ul>'
 
 
-def _card(card: Card) -> str:
+def _render_card(card: ProjectCard) -> str:
     name, about = html.escape(card.name), [html.escape(sentence) for sentence in card.about]
     src = f' src="{html.escape(card.picture)}" loading="lazy"' if card.picture else ""
     picture = f'<img alt=""{src} width="96" height="72">' if src else '<span class="picture"></span>'

@@ -1,7 +1,7 @@
 """The page that makes a project: its routes below /start, for the person at this computer, or for owners.
 
-Every path that a page names is checked by roots.py. Nothing is written before "Create"; what is written then is what
-`annotator init` writes (making.py).
+Every path that a page names is checked by allowed_roots.py. Nothing is written before "Create"; what is written then is
+what `annotator init` writes (project_creator.py).
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,40 +18,40 @@ from starlette.routing import Route
 
 from annotator.errors import AnnotatorError
 from annotator.roles import Role
-from annotator.settings import login
+from annotator.settings import get_login_name
 from annotator.store.classes.name_lists import KEEP, SPLIT
 from annotator.store.imports import unfinished_projects
-from annotator.store.imports.unfinished_projects import Attempt
-from annotator.store.labels.answering import ONE
+from annotator.store.imports.unfinished_projects import ProjectAttempt
+from annotator.store.labels.answer_mode import MODE_ONE
 from annotator.store.people import members
-from annotator.store.pictures.files import unescaped
-from annotator.store.pictures.kinds import IMAGE_SUFFIXES
-from annotator.ui.access.middleware import HEADERS
+from annotator.store.pictures.files import unescape_path
+from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
+from annotator.ui.access.middleware import SECURITY_HEADERS
 from annotator.ui.access.serving_modes import INVITATION
 from annotator.ui.access.tokens import Tokens
-from annotator.ui.home import looking, markup, projects
-from annotator.ui.home.children import Children, How
-from annotator.ui.home.dropping import FOLDER, Dropping
-from annotator.ui.home.making import Making, Wanted
-from annotator.ui.home.projects import Place
-from annotator.ui.home.roots import Roots
+from annotator.ui.home import folder_scan, hosted_projects, markup
+from annotator.ui.home.allowed_roots import AllowedRoots
+from annotator.ui.home.hosted_projects import HostedProject
+from annotator.ui.home.image_uploads import PHOTOS_FOLDER_NAME, ImageUploads
+from annotator.ui.home.project_creator import NewProjectOptions, ProjectCreator
+from annotator.ui.home.project_servers import ProjectServers, ServingOptions
 from annotator.ui.home.visitors import Visitor, Visitors
-from annotator.ui.routes.guard import FRESH, body_of, error, readable
-from annotator.ui.routes.requests import UploadQuery, converted, parsed
-from annotator.ui.routes.uploads import received
-from annotator.ui.server import is_free
+from annotator.ui.routes.guard import NO_STORE_HEADERS, answer_or_error, build_error_response, read_body
+from annotator.ui.routes.requests import UploadQuery, convert_values, parse_body
+from annotator.ui.routes.uploads import receive_file
+from annotator.ui.server import is_port_free
 
-SAMPLE_PAGE, SAMPLE_NAME = "/start/sample", "demo"
-AT_ONCE = 2  # folders that are looked through, and thumbnails that are made, at a time
+SAMPLE_PAGE_PATH, SAMPLE_PROJECT_NAME = "/start/sample", "demo"
+MAX_PARALLEL_SCANS = 2  # folders that are looked through, and thumbnails that are made, at a time
 
-Typed = Annotated[str, Meta(max_length=4096)]
+TypedText = Annotated[str, Meta(max_length=4096)]
 Handler = Callable[[Request, Visitor], Awaitable[Response]]
 
 
 class FolderRequest(Struct):
     """A folder of the server; "": the first root."""
 
-    path: Typed = ""
+    path: TypedText = ""
 
 
 class ClassesRequest(Struct):
@@ -61,13 +61,13 @@ class ClassesRequest(Struct):
     commas: Literal["split", "keep"] = SPLIT
 
 
-class MakeRequest(ClassesRequest, kw_only=True):
+class CreateRequest(ClassesRequest, kw_only=True):
     """A project to make; labels: the path of the file with its labels, "" for none."""
 
     name: Annotated[str, Meta(max_length=100)]
-    path: Typed
-    labels: Typed = ""
-    mode: Literal["one", "all"] = ONE
+    path: TypedText
+    labels: TypedText = ""
+    mode: Literal["one", "all"] = MODE_ONE
 
 
 class UnfinishedRequest(Struct):
@@ -82,14 +82,14 @@ class ImageQuery(UploadQuery):
     batch: Annotated[str, Meta(max_length=100)]
 
 
-class ImagesEndRequest(Struct):
+class EndBatchRequest(Struct):
     """The images of a batch become a folder, or are removed."""
 
     batch: Annotated[str, Meta(max_length=100)]
     keep: bool
 
 
-class NewProject:
+class NewProjectPage:
     """The page and its routes.
 
     Args:
@@ -102,99 +102,99 @@ class NewProject:
     def __init__(
         self,
         folder: Path,
-        roots: Roots,
-        places: list[Place],
-        children: Children,
-        how: How,
+        roots: AllowedRoots,
+        places: list[HostedProject],
+        children: ProjectServers,
+        how: ServingOptions,
         port: int,
         sample: Path | None = None,
     ):
         self._folder, self._roots, self._places, self.sample = folder, roots, places, sample
         self._children, self._how, self._port = children, how, port
-        self._few = CapacityLimiter(AT_ONCE)
-        self.making = Making(self._made)
-        self.dropping = Dropping(roots.paths[0] if roots.paths else None)
+        self._few = CapacityLimiter(MAX_PARALLEL_SCANS)
+        self.making = ProjectCreator(self._serve_new_project)
+        self.dropping = ImageUploads(roots.paths[0] if roots.paths else None)
 
-    def routes(self, visitors: Visitors, tokens: Tokens) -> list[Route]:
+    def build_routes(self, visitors: Visitors, tokens: Tokens) -> list[Route]:
         """Return the routes, each for a visitor who may make projects; those of requests need the page's pass, too."""
 
         def page(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
             async def route(request: Request) -> Response:
-                visitor = await run_sync(visitors.of, dict(request.cookies))
-                if not visitor.may_make:
-                    return error(403, "Only owners of a project may make another one. Ask an owner.")
-                return await readable(handler(request, visitor))
+                visitor = await run_sync(visitors.identify, dict(request.cookies))
+                if not visitor.may_create_projects:
+                    return build_error_response(403, "Only owners of a project may make another one. Ask an owner.")
+                return await answer_or_error(handler(request, visitor))
 
             return route
 
-        def guarded(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-            async def checked(request: Request, visitor: Visitor) -> Response:
-                if tokens.annotator(request.headers.get("x-annotator-token", "")) != visitor.key:
-                    return error(401, "This page's pass is missing or has run out. Reload the page.")
+        def guard_handler(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+            async def check_and_handle(request: Request, visitor: Visitor) -> Response:
+                if tokens.read_annotator(request.headers.get("x-annotator-token", "")) != visitor.token_name:
+                    return build_error_response(401, "This page's pass is missing or has run out. Reload the page.")
                 return await handler(request, visitor)
 
-            return page(checked)
+            return page(check_and_handle)
 
         async def new(request: Request, visitor: Visitor) -> Response:
-            token, unfinished = tokens.mint(visitor.key), request.query_params.get("unfinished", "")
-            return await run_sync(lambda: self._page(token, unfinished=unfinished))
+            token, unfinished = tokens.mint(visitor.token_name), request.query_params.get("unfinished", "")
+            return await run_sync(lambda: self._render_page(token, unfinished=unfinished))
 
         async def with_sample(request: Request, visitor: Visitor) -> Response:
-            return self._page(tokens.mint(visitor.key), self.sample)
+            return self._render_page(tokens.mint(visitor.token_name), self.sample)
 
         posts = {
-            "folders": self._folders,
-            "look": self._look,
-            "labels": self._labels,
-            "classes": self._classes,
-            "make": self._make,
-            "state": self._state,
-            "cancel": self._cancel,
+            "folders": self._list_folders,
+            "look": self._scan_folder,
+            "labels": self._find_labels,
+            "classes": self._parse_classes,
+            "make": self._create_project,
+            "state": self._get_creation_state,
+            "cancel": self._cancel_creation,
             "remove_unfinished": self._remove_unfinished,
-            "images_begin": self._images_begin,
-            "image": self._image,
-            "images_end": self._images_end,
+            "images_begin": self._begin_images,
+            "image": self._receive_image,
+            "images_end": self._end_images,
         }
-        api = [Route(f"/start/api/{name}", guarded(handler), methods=["POST"]) for name, handler in posts.items()]
-        pages = {"/start/new": new, SAMPLE_PAGE: with_sample, "/start/thumb": self._thumb}
+        api = [Route(f"/start/api/{name}", guard_handler(handler), methods=["POST"]) for name, handler in posts.items()]
+        pages = {"/start/new": new, SAMPLE_PAGE_PATH: with_sample, "/start/thumb": self._send_thumbnail}
         return [*(Route(path, page(handler)) for path, handler in pages.items()), *api]
 
-    def unfinished(self) -> list[Attempt]:
+    def find_unfinished(self) -> list[ProjectAttempt]:
         """Return the projects that were being made when the start page, or the command that made them, was killed."""
         return unfinished_projects.find(self._folder)
 
-    def _page(self, token: str, sample: Path | None = None, unfinished: str = "") -> Response:
+    def _render_page(self, token: str, sample: Path | None = None, unfinished: str = "") -> Response:
         base = self._how.address.split("://", 1)[1].partition("/")[2].rstrip("/")
         base = f"/{base}" if base else ""
         data: dict[str, Any] = {
             "token": token,
             "base": base,
             "folder": str(self._folder),
-            "person": "" if self._how.is_team else login(),
+            "person": "" if self._how.is_team else get_login_name(),
             "is_team": self._how.is_team,
             "sample": None,
             "attempt": None,
             "endings": sorted(IMAGE_SUFFIXES),
-            "photos": str(self._roots.paths[0] / FOLDER) if self._roots.paths else "",
+            "photos": str(self._roots.paths[0] / PHOTOS_FOLDER_NAME) if self._roots.paths else "",
         }
         if sample:
-            name = projects.free_name(SAMPLE_NAME, self._places, self._folder)
+            name = hosted_projects.choose_free_name(SAMPLE_PROJECT_NAME, self._places, self._folder)
             data["sample"] = {"folder": str(sample / "images"), "name": name}
-        if attempt := next((one for one in self.unfinished() if one.project.name == unfinished), None):
-            data["attempt"] = {"folder": unescaped(attempt.images), "name": attempt.project.name}
-        text = markup.script_page(base, "New project · Annotator", data, "start/new_project.js")
-        return HTMLResponse(text, headers=markup.NO_STORE)
+        if attempt := next((one for one in self.find_unfinished() if one.project.name == unfinished), None):
+            data["attempt"] = {"folder": unescape_path(attempt.images), "name": attempt.project.name}
+        text = markup.render_script_page(base, "New project · Annotator", data, "start/new_project.js")
+        return HTMLResponse(text, headers=markup.NO_STORE_HEADERS)
 
-    async def _folders(self, request: Request, visitor: Visitor) -> Response:
+    async def _list_folders(self, request: Request, visitor: Visitor) -> Response:
         """POST {path}: the folders in it, for the list to walk through and for completion."""
-        given = parsed(await body_of(request), FolderRequest).path
-        found = await run_sync(self._inside, given)
-        return JSONResponse(found, headers=FRESH)
+        given = parse_body(await read_body(request), FolderRequest).path
+        found = await run_sync(self._build_folder_listing, given)
+        return JSONResponse(found, headers=NO_STORE_HEADERS)
 
-    def _inside(self, given: str) -> dict[str, Any]:
+    def _build_folder_listing(self, given: str) -> dict[str, Any]:
         if not self._roots.paths:
             raise AnnotatorError("No folder may be read here. Whoever started Annotator can allow some with --roots.")
-        inside = self._roots.inside(given or str(self._roots.paths[0]))
+        inside = self._roots.list_folder(given or str(self._roots.paths[0]))
         return {
             "path": str(inside.path),
             "parent": str(inside.parent) if inside.parent else "",
@@ -203,118 +203,122 @@ class NewProject:
             "roots": [str(root) for root in self._roots.paths],
         }
 
-    async def _look(self, request: Request, visitor: Visitor) -> Response:
+    async def _scan_folder(self, request: Request, visitor: Visitor) -> Response:
         """POST {path}: what lies in the folder and those below it."""
-        given = parsed(await body_of(request), FolderRequest).path
-        found = await run_sync(self._looked, given, limiter=self._few)
-        return JSONResponse(found, headers=FRESH)
+        given = parse_body(await read_body(request), FolderRequest).path
+        found = await run_sync(self._build_scan, given, limiter=self._few)
+        return JSONResponse(found, headers=NO_STORE_HEADERS)
 
-    def _looked(self, given: str) -> dict[str, Any]:
-        folder = self._roots.folder(given)
-        found = asdict(looking.look(folder, self._roots, self._folder))
-        return found | {"name": projects.free_name(folder.name, self._places, self._folder)}
+    def _build_scan(self, given: str) -> dict[str, Any]:
+        folder = self._roots.resolve_folder(given)
+        found = asdict(folder_scan.scan_folder(folder, self._roots, self._folder))
+        return found | {"name": hosted_projects.choose_free_name(folder.name, self._places, self._folder)}
 
-    async def _labels(self, request: Request, visitor: Visitor) -> Response:
+    async def _find_labels(self, request: Request, visitor: Visitor) -> Response:
         """POST {path}: the labels that lie in the folder, null without any."""
-        given = parsed(await body_of(request), FolderRequest).path
-        find = looking.find_labels
-        labels = await run_sync(lambda: find(self._roots.folder(given), self._roots), limiter=self._few)
-        return JSONResponse({"labels": asdict(labels) if labels else None}, headers=FRESH)
+        given = parse_body(await read_body(request), FolderRequest).path
+        find = folder_scan.find_labels
+        labels = await run_sync(lambda: find(self._roots.resolve_folder(given), self._roots), limiter=self._few)
+        return JSONResponse({"labels": asdict(labels) if labels else None}, headers=NO_STORE_HEADERS)
 
-    async def _thumb(self, request: Request, visitor: Visitor) -> Response:
+    async def _send_thumbnail(self, request: Request, visitor: Visitor) -> Response:
         """GET ?path=: a small picture of an image that is in no project yet."""
         given = request.query_params.get("path", "")
-        content = await run_sync(lambda: looking.thumbnail(self._roots.path(given)), limiter=self._few)
-        headers = HEADERS | {"cache-control": "private, max-age=600"}
+        content = await run_sync(lambda: folder_scan.make_thumbnail(self._roots.resolve_path(given)), limiter=self._few)
+        headers = SECURITY_HEADERS | {"cache-control": "private, max-age=600"}
         return Response(content, media_type="image/jpeg", headers=headers)
 
-    async def _images_begin(self, request: Request, visitor: Visitor) -> Response:
+    async def _begin_images(self, request: Request, visitor: Visitor) -> Response:
         """POST: the name of a batch of images that follow, which become a folder together."""
-        return JSONResponse({"batch": await run_sync(self.dropping.begin, visitor.key)}, headers=FRESH)
+        return JSONResponse(
+            {"batch": await run_sync(self.dropping.begin_batch, visitor.token_name)}, headers=NO_STORE_HEADERS
+        )
 
-    async def _image(self, request: Request, visitor: Visitor) -> Response:
+    async def _receive_image(self, request: Request, visitor: Visitor) -> Response:
         """POST the bytes of an image to ?name=...&batch=...: it is one of those that become a folder."""
-        asked = converted(dict(request.query_params), ImageQuery)
+        asked = convert_values(dict(request.query_params), ImageQuery)
         size = request.headers.get("content-length", "")
         if not size.isdecimal():
-            return error(411, "The size of the image has to be said first.")
-        incoming = await run_sync(self.dropping.receive, visitor.key, asked.batch, asked.name, int(size))
-        return JSONResponse({"name": await received(request, incoming)}, headers=FRESH)
+            return build_error_response(411, "The size of the image has to be said first.")
+        incoming = await run_sync(self.dropping.receive_image, visitor.token_name, asked.batch, asked.name, int(size))
+        return JSONResponse({"name": await receive_file(request, incoming)}, headers=NO_STORE_HEADERS)
 
-    async def _images_end(self, request: Request, visitor: Visitor) -> Response:
+    async def _end_images(self, request: Request, visitor: Visitor) -> Response:
         """POST {batch, keep}: the folder that the images have become; not kept, they are removed."""
-        asked = parsed(await body_of(request), ImagesEndRequest)
+        asked = parse_body(await read_body(request), EndBatchRequest)
         if asked.keep:
-            folder = await run_sync(self.dropping.finish, visitor.key, asked.batch)
-            return JSONResponse({"path": str(folder)}, headers=FRESH)
-        await run_sync(self.dropping.cancel, visitor.key, asked.batch)
-        return JSONResponse({}, headers=FRESH)
+            folder = await run_sync(self.dropping.finish_batch, visitor.token_name, asked.batch)
+            return JSONResponse({"path": str(folder)}, headers=NO_STORE_HEADERS)
+        await run_sync(self.dropping.cancel_batch, visitor.token_name, asked.batch)
+        return JSONResponse({}, headers=NO_STORE_HEADERS)
 
-    async def _classes(self, request: Request, visitor: Visitor) -> Response:
+    async def _parse_classes(self, request: Request, visitor: Visitor) -> Response:
         """POST {text, commas}: the names of the classes as they would be."""
-        asked = parsed(await body_of(request), ClassesRequest)
-        pairs = await run_sync(looking.chosen_classes, asked.text, asked.commas)
-        kept = {name for name, _ in await run_sync(looking.chosen_classes, asked.text, KEEP)}
+        asked = parse_body(await read_body(request), ClassesRequest)
+        pairs = await run_sync(folder_scan.parse_classes, asked.text, asked.commas)
+        kept = {name for name, _ in await run_sync(folder_scan.parse_classes, asked.text, KEEP)}
         names = [name for name, _ in pairs]
-        return JSONResponse({"names": names, "has_commas": asked.commas == KEEP or set(names) != kept}, headers=FRESH)
+        return JSONResponse(
+            {"names": names, "has_commas": asked.commas == KEEP or set(names) != kept}, headers=NO_STORE_HEADERS
+        )
 
-    async def _make(self, request: Request, visitor: Visitor) -> Response:
+    async def _create_project(self, request: Request, visitor: Visitor) -> Response:
         """POST a project: it begins to be made."""
-        asked = parsed(await body_of(request), MakeRequest)
-        await run_sync(self._start, asked, _name_of(visitor))
-        return await self._state(request, visitor)
+        asked = parse_body(await read_body(request), CreateRequest)
+        await run_sync(self._start_creation, asked, _get_creator_name(visitor))
+        return await self._get_creation_state(request, visitor)
 
-    def _start(self, asked: MakeRequest, by: str) -> None:
+    def _start_creation(self, asked: CreateRequest, by: str) -> None:
         name = asked.name.strip()
-        projects.refuse_name(name, self._places)
-        images = self._roots.folder(asked.path)
-        labels = self._roots.path(asked.labels) if asked.labels else None
-        looking.chosen_classes(asked.text, asked.commas)  # its errors are told at once
-        wanted = Wanted(self._folder / name, images, asked.text, asked.commas, labels, asked.mode)
+        hosted_projects.check_name(name, self._places)
+        images = self._roots.resolve_folder(asked.path)
+        labels = self._roots.resolve_path(asked.labels) if asked.labels else None
+        folder_scan.parse_classes(asked.text, asked.commas)  # its errors are told at once
+        wanted = NewProjectOptions(self._folder / name, images, asked.text, asked.commas, labels, asked.mode)
         self.making.start(wanted, by)
 
-    async def _state(self, request: Request, visitor: Visitor) -> Response:
+    async def _get_creation_state(self, request: Request, visitor: Visitor) -> Response:
         """POST: how far the visitor's project is that is being made."""
-        return JSONResponse(asdict(self.making.state_for(_name_of(visitor))), headers=FRESH)
+        return JSONResponse(asdict(self.making.get_state(_get_creator_name(visitor))), headers=NO_STORE_HEADERS)
 
-    async def _cancel(self, request: Request, visitor: Visitor) -> Response:
+    async def _cancel_creation(self, request: Request, visitor: Visitor) -> Response:
         """POST: the visitor's project is not made."""
-        if self.making.state_for(_name_of(visitor)).is_at_work:
+        if self.making.get_state(_get_creator_name(visitor)).is_at_work:
             self.making.cancel()
-        return await self._state(request, visitor)
+        return await self._get_creation_state(request, visitor)
 
     async def _remove_unfinished(self, request: Request, visitor: Visitor) -> Response:
         """POST {name}: what there is of a project that was begun and not finished is removed."""
-        name = parsed(await body_of(request), UnfinishedRequest).name
-        attempt = next((one for one in await run_sync(self.unfinished) if one.project.name == name), None)
+        name = parse_body(await read_body(request), UnfinishedRequest).name
+        attempt = next((one for one in await run_sync(self.find_unfinished) if one.project.name == name), None)
         if attempt is None:
             raise AnnotatorError(f"There is no unfinished project called {name} any more. Reload the page.")
         await run_sync(unfinished_projects.remove, attempt.project)
-        return JSONResponse({}, headers=FRESH)
+        return JSONResponse({}, headers=NO_STORE_HEADERS)
 
-    def _made(self, project: Path, by: str) -> str:
+    def _serve_new_project(self, project: Path, by: str) -> str:
         """Serve a project that was just made, and return the address that opens it."""
-        place = projects.opened(project)
+        place = hosted_projects.open_project(project)
         if place.db is None:
             raise AnnotatorError(place.trouble)
         link = f"{self._how.address}/open/{place.name}"
         if self._how.is_team:
             link = f"{self._how.address}/{place.name}/"
-            members.add(place.db, by, Role.OWNER, by=f"the start page, by {by}", email=self._email_of(by))
+            members.add(place.db, by, Role.OWNER, by=f"the start page, by {by}", email=self._find_email(by))
             if self._how.auth == INVITATION:
-                link += f"?invitation={members.new_link(place.db, by, by)}"
+                link += f"?invitation={members.create_link(place.db, by, by)}"
         self._places.append(place)
-        projects.give_ports(self._places, self._port + 1, is_free)
+        hosted_projects.assign_ports(self._places, self._port + 1, is_port_free)
         self._children.add(place)
         return link
 
-    def _email_of(self, name: str) -> str:
+    def _find_email(self, name: str) -> str:
         """Return the address by which the login provider knows an owner of another project."""
         databases = (place.db for place in self._places if place.db is not None)
-        owners = (one for db in databases for one in members.members(db) if one.role == Role.OWNER)
+        owners = (one for db in databases for one in members.load_members(db) if one.role == Role.OWNER)
         return next((one.email for one in owners if one.name == name), "")
 
 
-def _name_of(visitor: Visitor) -> str:
+def _get_creator_name(visitor: Visitor) -> str:
     """Return by whom a project is made; "" on one's own computer."""
     return visitor.owner.name if visitor.owner else ""

@@ -4,28 +4,34 @@ import streamlit as st
 
 from annotator.queues import query_order
 from annotator.store.classes import classes
-from annotator.store.events import stored
-from annotator.store.labels import answering
-from annotator.store.labels import counts as overview
-from annotator.ui.access import context
-from annotator.ui.components import mount
-from annotator.ui.parts import class_adding, frame
-from annotator.ui.parts.class_form import first_form
+from annotator.store.events import stored_events
+from annotator.store.labels import answer_mode, project_counts
+from annotator.ui.access import served_project
+from annotator.ui.components import mount_component
+from annotator.ui.parts import frame, page_classes
+from annotator.ui.parts.class_form import draw_first_form
 
 
 def page() -> None:
     """Draw the page; without images a way to them, without classes a form to name them."""
-    name = frame.annotator_name()
-    if not overview.image_counts(context.db())["all"]:
+    name = frame.require_annotator_name()
+    if not project_counts.count_images_by_stage(served_project.db())["all"]:
         st.info("No images yet. Add a folder on the Images page.")
-        frame.link("images", "Go to Images")
-    if not classes.all_classes(context.db()):
-        first_form()
+        frame.draw_page_link("images", "Go to Images")
+    if not classes.load_active_classes(served_project.db()):
+        draw_first_form()
         return
-    db = context.db()
+    db = served_project.db()
     choices = [
         {"name": order.name, "title": order.title, "about": order.about} for order in query_order.QUERY_ORDERS.values()
     ]
-    order, adds = query_order.chosen(db), class_adding.is_allowed(db)
-    mode = answering.chosen_by(db, name)
-    mount("annotate", orders=choices, order=order, adds_classes=adds, mode=mode, events=stored.are_some(db))
+    order, adds = query_order.get_default_name(db), page_classes.is_adding_allowed(db)
+    mode = answer_mode.get_annotator_mode(db, name)
+    mount_component(
+        "annotate",
+        orders=choices,
+        order=order,
+        adds_classes=adds,
+        mode=mode,
+        events=stored_events.has_multi_image_events(db),
+    )

@@ -4,20 +4,23 @@ Everything quick happens in components/autopilot/autopilot.js.
 """
 
 from annotator.store.classes import classes
-from annotator.store.events import stored
-from annotator.store.labels import answering
-from annotator.ui.access import context
-from annotator.ui.components import mount
+from annotator.store.events import stored_events
+from annotator.store.labels import answer_mode
+from annotator.ui.access import served_project
+from annotator.ui.components import mount_component
 from annotator.ui.parts import frame
-from annotator.ui.parts.class_form import first_form
+from annotator.ui.parts.class_form import draw_first_form
 
 
 def page() -> None:
     """Draw the page; without classes, a form to name them."""
-    name = frame.annotator_name()
-    if not classes.all_classes(context.db()):
-        first_form()
+    name = frame.require_annotator_name()
+    if not classes.load_active_classes(served_project.db()):
+        draw_first_form()
         return
-    mode = answering.chosen_by(context.db(), name)
-    styles, events = ["grid/tiles.css", "annotate/annotate.css"], stored.are_some(context.db())
-    mount("autopilot", styles=styles, mode=mode, events=events)
+    mode = answer_mode.get_annotator_mode(served_project.db(), name)
+    styles, events = (
+        ["grid/tiles.css", "annotate/annotate.css"],
+        stored_events.has_multi_image_events(served_project.db()),
+    )
+    mount_component("autopilot", styles=styles, mode=mode, events=events)

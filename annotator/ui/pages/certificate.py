@@ -8,91 +8,97 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from annotator.exchange.exports.export import card_of
-from annotator.quality import audit
-from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
-from annotator.quality.certificate_records import in_words
+from annotator.exchange.exports.export_writer import build_current_card
+from annotator.humanize import format_count, format_percent
+from annotator.quality import audit_sampling
+from annotator.quality.certificate_records import describe_mistake_allowance
+from annotator.quality.certification import (
+    DEFAULT_TARGET_RECALL,
+    Certificate,
+    CertificateRow,
+    compute_certificate,
+    get_change_key,
+)
 from annotator.quality.evidence import (
-    IF_RIGHT,
+    IF_ANSWERS_ARE_RIGHT,
     NOT_COMPARED,
     Interval,
-    count_ends,
-    count_in_words,
-    duration,
-    ends,
-    share_in_words,
+    describe_count,
+    describe_share,
+    format_count_interval,
+    format_search_time,
+    format_share_interval,
 )
-from annotator.quality.shortfall import lacks
+from annotator.quality.shortfall import list_shortfalls
 from annotator.roles import Right
-from annotator.shares import counted, percent
-from annotator.snapshot.progress import progress_of
+from annotator.snapshot.project_progress import load_progress
 from annotator.store.database.database import Database
 from annotator.store.people import blindness
-from annotator.ui.access import context
-from annotator.ui.charts import certificate as charts
-from annotator.ui.charts import theme
-from annotator.ui.export import card
-from annotator.ui.pages import auto_accept as auto_accept_card
-from annotator.ui.parts import certificate_groups, empty, frame, tables
+from annotator.ui.access import served_project
+from annotator.ui.charts import certificate_charts, theme
+from annotator.ui.export import data_card_section
+from annotator.ui.parts import auto_accept_card, certificate_groups_card, empty_notice, frame, html_tables
 
-TARGETS = (0.90, 0.95, 0.98, 0.99)
-LARGEST_AUDIT = 100_000
+TARGET_RECALLS = (0.90, 0.95, 0.98, 0.99)
+MAX_AUDIT_CELLS = 100_000
 
 
 def page() -> None:
     """Draw the Certificate page."""
-    with frame.errors_shown():
-        _certificate()
+    with frame.show_errors():
+        _draw_certificate()
 
 
-def _certificate() -> None:
-    db = context.db()
-    if empty.shown(db):
+def _draw_certificate() -> None:
+    db = served_project.db()
+    if empty_notice.draw_if_empty(db):
         return
-    if not frame.may(Right.REVIEW) and blindness.waits_for(db, frame.known_name()):
+    if not frame.has_right(Right.REVIEW) and blindness.has_hidden_images(db, frame.get_known_name()):
         st.info("Hidden until you have given your blind answers.")
-        if frame.may(Right.ANSWER):
-            frame.link("autopilot", "Give your blind answers", ":material/auto_awesome:")
+        if frame.has_right(Right.ANSWER):
+            frame.draw_page_link("autopilot", "Give your blind answers", ":material/auto_awesome:")
         return
     with st.spinner("Computing the certificate..."):
-        certified = db.caches.get("certificate", stamp(db), lambda: certificate(db), 4)
-    target = _stopping_rule(certified)
-    _overall(certified.overall)
+        certified = db.caches.get("certificate", get_change_key(db), lambda: compute_certificate(db), 4)
+    target = _draw_target(certified)
+    _draw_overall(certified.overall)
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        _surer(certified, target)
+        _draw_advice(certified, target)
     with right:
-        _audit(db, certified)
-    _by_class(certified, target)
-    certificate_groups.card(db, target)
-    _numbers(certified)
-    if frame.may(Right.REVIEW):
-        auto_accept_card.card(db)
+        _draw_audit(db, certified)
+    _draw_by_class(certified, target)
+    certificate_groups_card.draw(db, target)
+    _draw_table(certified)
+    if frame.has_right(Right.REVIEW):
+        auto_accept_card.draw(db)
     with st.container(border=True):
         st.markdown("#### Download the data card")
         st.caption("All of this, how it was measured, and its limits. Every export includes it.")
-        card.downloads_of(lambda: card_of(db, ["labels.csv"], card.terms(db)))
+        data_card_section.draw_downloads(
+            lambda: build_current_card(db, ["labels.csv"], data_card_section.load_terms(db))
+        )
 
 
-def _stopping_rule(certified: Certificate) -> float:
+def _draw_target(certified: Certificate) -> float:
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         words = st.container(width="content")
         target = st.segmented_control(
             "Target recall",
-            TARGETS,
+            TARGET_RECALLS,
             format_func=lambda share: f"{100 * share:g} %",
-            default=TARGET,
+            default=DEFAULT_TARGET_RECALL,
             required=True,
             key="target",
         )
     with words:
-        st.markdown(f"### {frame.escaped(certified.headline(target))}.")
+        st.markdown(f"### {frame.escape_markdown(certified.headline(target))}.")
         if conditions := certified.conditions(target):
-            st.caption(f"{frame.escaped(conditions)}.")
+            st.caption(f"{frame.escape_markdown(conditions)}.")
     return target
 
 
-def _overall(row: Row) -> None:
+def _draw_overall(row: CertificateRow) -> None:
     columns = st.columns(3)
     for column, label, interval, help_ in (
         (
@@ -112,77 +118,87 @@ def _overall(row: Row) -> None:
             is_recall = interval is row.recall
             # Where every pair is answered, nothing was sampled: there is no interval to be confident of.
             confidence = "" if is_recall and not row.unknown else ", with 95 % confidence"
-            if _metric(f"{label}{confidence}", interval, ends, help_):
-                st.html(_bar(interval))
-                estimate = "nothing to find" if interval.estimate is None else percent(interval.estimate, digits=1)
+            if _draw_metric(f"{label}{confidence}", interval, format_share_interval, help_):
+                st.html(_render_bar(interval))
+                estimate = (
+                    "nothing to find" if interval.estimate is None else format_percent(interval.estimate, digits=1)
+                )
                 st.caption(f"Best estimate: {estimate}")
                 if is_recall:
-                    st.caption(frame.escaped(row.says))
+                    st.caption(frame.escape_markdown(row.says))
                 if is_recall and row.events:
-                    st.caption(f"Of events, each counted once: {share_in_words(row.events.recall)}.")
+                    st.caption(f"Of events, each counted once: {describe_share(row.events.recall)}.")
                 if is_recall and row.recall_allowing.reason != NOT_COMPARED:
-                    st.caption(f"Allowing for people's mistakes: {share_in_words(row.recall_allowing)}.")
+                    st.caption(f"Allowing for people's mistakes: {describe_share(row.recall_allowing)}.")
                     if not row.recall_allowing.reason:
-                        st.html(_bar(row.recall_allowing))
+                        st.html(_render_bar(row.recall_allowing))
     with columns[2], st.container(border=True, height="stretch"):
-        if _metric("Still missing", row.missing, count_ends, "Labels that nobody has given yet."):
-            st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}. {IF_RIGHT.capitalize()}.")
-            st.caption(f"Time to find 95 % of them in grids: {duration(row.seconds)}.")
-        labels = counted(row.people + row.accepted, "label")
-        st.caption(frame.escaped(f"{labels} so far; {progress_of(context.db(), frame.known_name()).sentence()}."))
+        if _draw_metric("Still missing", row.missing, format_count_interval, "Labels that nobody has given yet."):
+            st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}. {IF_ANSWERS_ARE_RIGHT.capitalize()}.")
+            st.caption(f"Time to find 95 % of them in grids: {format_search_time(row.seconds)}.")
+        labels = format_count(row.people + row.accepted, "label")
+        st.caption(
+            frame.escape_markdown(
+                f"{labels} so far; {load_progress(served_project.db(), frame.get_known_name()).sentence()}."
+            )
+        )
 
 
-def _metric(label: str, interval: Interval, in_words: Callable[[Interval], str], help_: str) -> bool:
+def _draw_metric(label: str, interval: Interval, format_interval: Callable[[Interval], str], help_: str) -> bool:
     """Draw the figure in large, or why it is not shown; return whether it is."""
     if not interval.reason:
-        st.metric(label, in_words(interval), width="content", help=help_)
+        st.metric(label, format_interval(interval), width="content", help=help_)
         return True
     headline, _, why = interval.reason.partition(" (")
-    st.metric(label, frame.escaped(headline.capitalize()), width="content", help=help_)
+    st.metric(label, frame.escape_markdown(headline.capitalize()), width="content", help=help_)
     if why:
         why = why.removesuffix(")")
         words = f"{why} so far" if headline.startswith("too few") else f"{why[:1].upper()}{why[1:]}."
-        st.caption(frame.escaped(words))
+        st.caption(frame.escape_markdown(words))
     return False
 
 
-def _surer(certified: Certificate, target: float) -> None:
+def _draw_advice(certified: Certificate, target: float) -> None:
     with st.container(border=True, height="stretch"):
         st.markdown("#### How to improve confidence")
         if not certified.last_decision_id:
             st.info("No answers yet. Start with Autopilot.")
-            frame.link("autopilot", "Go to Autopilot")
-        sentences = lacks(certified, target)
+            frame.draw_page_link("autopilot", "Go to Autopilot")
+        sentences = list_shortfalls(certified, target)
         for sentence in sentences or ["Nothing is needed."]:
-            st.markdown(f"* {frame.escaped(sentence)}")
+            st.markdown(f"* {frame.escape_markdown(sentence)}")
 
 
-def _audit(db: Database, certified: Certificate) -> None:
+def _draw_audit(db: Database, certified: Certificate) -> None:
     waiting = certified.overall.waiting
     with st.container(border=True, height="stretch"):
         st.markdown("#### Audit")
         if waiting:
-            st.markdown(f"**{counted(waiting, 'pair')} to check.**")
-            frame.link("grid", "Answer in the audit grid", ":material/visibility_off:", audit="1")
+            st.markdown(f"**{format_count(waiting, 'pair')} to check.**")
+            frame.draw_page_link("grid", "Answer in the audit grid", ":material/visibility_off:", audit="1")
         elif certified.audits:
             st.markdown("Every audit question has been answered.")
-        if more := len(audit.cells_to_repeat(db, None)):
-            st.markdown(f"**{counted(more, 'pair')} for a second person to check**, or a third.")
-            frame.link("grid", "Answer as another person", ":material/group:", audit="1")
+        if more := len(audit_sampling.load_cells_to_repeat(db, None)):
+            st.markdown(f"**{format_count(more, 'pair')} for a second person to check**, or a third.")
+            frame.draw_page_link("grid", "Answer as another person", ":material/group:", audit="1")
         audited = certified.overall.audited
-        so_far = f"{counted(audited, 'pair')} answered so far." if audited else "None answered yet."
+        so_far = f"{format_count(audited, 'pair')} answered so far." if audited else "None answered yet."
         st.caption(f"A random sample, answered with predictions hidden. {so_far}")
-        if not frame.may(Right.REVIEW):
+        if not frame.has_right(Right.REVIEW):
             st.caption("Reviewers and owners start audits.")
             return
         with st.form("audit_form", border=False):
             cells = st.number_input(
-                "Pairs in the sample", 1, LARGEST_AUDIT, min(audit.default_size(db), LARGEST_AUDIT), key="audit_cells"
+                "Pairs in the sample",
+                1,
+                MAX_AUDIT_CELLS,
+                min(audit_sampling.get_default_size(db), MAX_AUDIT_CELLS),
+                key="audit_cells",
             )
             people = st.number_input(
                 "People who answer each pair",
                 1,
-                audit.MOST_PEOPLE,
+                audit_sampling.MAX_PEOPLE_PER_CELL,
                 1,
                 key="audit_people",
                 help="Blind to each other. The Agreement page shows how far they agree.",
@@ -193,22 +209,22 @@ def _audit(db: Database, certified: Certificate) -> None:
             if not st.form_submit_button("Start an audit", type="secondary" if waiting else "primary"):
                 return
         with st.spinner("Sampling..."):
-            drawn = audit.draw(db, int(cells), people=int(people), by_event=by_event)
-        st.toast(f"{counted(drawn.cells, 'pair')} to check.")
+            drawn = audit_sampling.draw_audit(db, int(cells), people=int(people), by_event=by_event)
+        st.toast(f"{format_count(drawn.cells, 'pair')} to check.")
         st.rerun()
 
 
-def _by_class(certified: Certificate, target: float) -> None:
+def _draw_by_class(certified: Certificate, target: float) -> None:
     with st.container(border=True):
         st.markdown("#### By class, most missing first")
         table = pd.DataFrame(
             [
                 {"class": row.name, "kind": kind} | value.as_json()
-                for row in _missing_first(certified)
+                for row in _sort_by_missing(certified)
                 for kind, value in (
-                    (charts.KINDS[0], row.recall),
-                    (charts.KINDS[1], row.recall_allowing),
-                    (charts.KINDS[2], row.precision),
+                    (certificate_charts.INTERVAL_KINDS[0], row.recall),
+                    (certificate_charts.INTERVAL_KINDS[1], row.recall_allowing),
+                    (certificate_charts.INTERVAL_KINDS[2], row.precision),
                 )
             ]
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
@@ -217,22 +233,24 @@ def _by_class(certified: Certificate, target: float) -> None:
             st.caption("No class has enough audit answers yet.")
             return
         if unmeasured := len(certified.classes) - len(names):
-            st.caption(f"Not drawn, with too few audit answers: {counted(unmeasured, 'class', 'classes')}.")
-        shown = names[: charts.CLASSES_SHOWN]
+            st.caption(f"Not drawn, with too few audit answers: {format_count(unmeasured, 'class', 'classes')}.")
+        shown = names[: certificate_charts.MAX_CLASSES_SHOWN]
         if len(shown) < len(names):
             st.caption(f"The first {len(shown)} of {len(names):,} classes; the table below has all.")
         drawn = table.loc[table["class"].isin(shown)]
-        how_many = counted(len(shown), "class", "classes")
-        colours = theme.palette(st.context.theme.type)
-        with st.container(height=640 if len(shown) > charts.IN_SIGHT else "content", border=False):
+        how_many = format_count(len(shown), "class", "classes")
+        colors = theme.get_palette(st.context.theme.type)
+        with st.container(height=640 if len(shown) > certificate_charts.MAX_ROWS_IN_VIEW else "content", border=False):
             st.altair_chart(
-                theme.legible(charts.certified(pd.DataFrame(drawn), target, colours), colours),
+                theme.apply_text_colors(
+                    certificate_charts.build_interval_chart(pd.DataFrame(drawn), target, colors), colors
+                ),
                 key="chart_certified",
                 alt=f"Recall and precision of {how_many} with 95 % intervals, as in the table below",
             )
 
 
-def _numbers(certified: Certificate) -> None:
+def _draw_table(certified: Certificate) -> None:
     with st.container(border=True):
         st.markdown("#### Table")
         assumed, why = ("an assumed ", " (no grid has been answered yet)") if certified.time_is_assumed else ("", "")
@@ -241,44 +259,44 @@ def _numbers(certified: Certificate) -> None:
             f"at {assumed}{certified.seconds_a_tile:.1f} s per image{why}."
         )
         if words := certified.in_events():
-            st.caption(frame.escaped(words))
+            st.caption(frame.escape_markdown(words))
         if certified.compared:
-            st.caption(frame.escaped(in_words(certified)))
+            st.caption(frame.escape_markdown(describe_mistake_allowance(certified)))
         for sentence in certified.ruled_out.values():
-            st.caption(frame.escaped(sentence))
+            st.caption(frame.escape_markdown(sentence))
         if certified.relabels.present:
             st.caption(
-                f"Precision rests on {counted(certified.relabels.present, 'label')} that audits asked again, of all "
-                "classes together."
+                f"Precision rests on {format_count(certified.relabels.present, 'label')} that audits asked again, of "
+                "all classes together."
             )
-        rows = [_line(row, certified.compared > 0) for row in [certified.overall, *_missing_first(certified)]]
-        tables.show(rows, "The certificate, class by class")
+        rows = [_build_row(row, certified.compared > 0) for row in [certified.overall, *_sort_by_missing(certified)]]
+        html_tables.show(rows, "The certificate, class by class")
 
 
-def _line(row: Row, compared: bool) -> dict[str, str]:
+def _build_row(row: CertificateRow, compared: bool) -> dict[str, str]:
     accepted = f" ({row.accepted:,} auto-accepted)" if row.accepted else ""
     return {
         "class": row.name,
         "labeled": f"{row.people + row.accepted:,}{accepted}",
-        f"recall {IF_RIGHT}": share_in_words(row.recall),
-        **({"recall of events": share_in_words(row.events.recall)} if row.events else {}),
-        **({"allowing for mistakes": share_in_words(row.recall_allowing)} if compared else {}),
-        "precision": share_in_words(row.precision),
-        "missing": count_in_words(row.missing),
-        "time to find": duration(row.seconds),
+        f"recall {IF_ANSWERS_ARE_RIGHT}": describe_share(row.recall),
+        **({"recall of events": describe_share(row.events.recall)} if row.events else {}),
+        **({"allowing for mistakes": describe_share(row.recall_allowing)} if compared else {}),
+        "precision": describe_share(row.precision),
+        "missing": describe_count(row.missing),
+        "time to find": format_search_time(row.seconds),
         "audited": f"{row.audited:,}" + (f" ({row.waiting:,} to check)" if row.waiting else ""),
     }
 
 
-def _missing_first(certified: Certificate) -> list[Row]:
-    def sort_key(row: Row) -> tuple[float, float]:
+def _sort_by_missing(certified: Certificate) -> list[CertificateRow]:
+    def sort_key(row: CertificateRow) -> tuple[float, float]:
         middle = (row.missing.low + row.missing.high) / 2
         return (-(middle if row.missing.estimate is None else row.missing.estimate), row.recall.low)
 
     return sorted(certified.classes, key=sort_key)
 
 
-def _bar(interval: Interval) -> str:
+def _render_bar(interval: Interval) -> str:
     """Return the HTML of the interval on a line from 0 to 100 %, with a mark at the estimate."""
     low, high = 100 * interval.low, 100 * interval.high
     mark = ""

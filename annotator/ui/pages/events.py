@@ -11,21 +11,28 @@ from html import escape
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.shares import counted, parse_time, time_in_units
+from annotator.humanize import format_count, format_exact_duration, parse_duration
 from annotator.store.database.database import Database
-from annotator.store.events import capture, events
-from annotator.store.events.events import Events
-from annotator.store.events.summary import Event, Pair, Summary, doubtful_pairs, listed, summary
+from annotator.store.events import capture, project_events
+from annotator.store.events.event_summary import (
+    Event,
+    EventSummary,
+    NeighborPair,
+    find_doubtful_pairs,
+    list_events,
+    summarize_events,
+)
+from annotator.store.events.project_events import Events
 from annotator.store.images import images
-from annotator.ui.access import context
-from annotator.ui.parts import empty, frame
-from annotator.ui.work.background import background
+from annotator.ui.access import served_project
+from annotator.ui.parts import empty_notice, frame
+from annotator.ui.work.computations import get_computations
 
-REFRESH = 1.0  # seconds, while the images are read
-PAIRS = 6  # doubtful pairs that are shown
-AT_ONCE = 10  # events of the list
-FRAMES = 12  # images of an event that are shown; a longer one is counted
-SAID = "events_said"  # what the last press did, in the session state
+REFRESH_SECONDS = 1.0  # seconds, while the images are read
+MAX_PAIRS_SHOWN = 6  # doubtful pairs that are shown
+EVENTS_PER_PAGE = 10  # events of the list
+MAX_IMAGES_SHOWN = 12  # images of an event that are shown; a longer one is counted
+MESSAGE_KEY = "events_said"  # what the last press did, in the session state
 STYLE = """<style>
 .gaps {border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; width: 100%; max-width: 44rem;}
 .gaps th {text-align: left; font-weight: inherit; white-space: nowrap; padding: 2px 1rem 2px 0; width: 9rem;}
@@ -42,25 +49,25 @@ STYLE = """<style>
 
 def page() -> None:
     """Draw the Events page."""
-    with frame.errors_shown():
-        by, db = frame.annotator_name(), context.db()
-        if empty.shown(db, needs_classes=False):
+    with frame.show_errors():
+        by, db = frame.require_annotator_name(), served_project.db()
+        if empty_notice.draw_if_empty(db, needs_classes=False):
             return
         st.html(STYLE)
-        if not events.are_found(db):
-            _begin(db)
+        if not project_events.have_been_found(db):
+            _draw_start(db)
             return
-        found = _read(db)
+        found = _load_events(db)
         if found is None:
             return
-        _told(db, by, found)
-        _gap(db, by, found)
-        _doubtful(db, by, found)
-        _shift(db, by, found)
-        _list(db, by, found)
+        _draw_summary(db, by, found)
+        _draw_gap(db, by, found)
+        _draw_doubtful_pairs(db, by, found)
+        _draw_shift_form(db, by, found)
+        _draw_events(db, by, found)
 
 
-def _begin(db: Database) -> None:
+def _draw_start(db: Database) -> None:
     """Say what events are, and offer to find them."""
     st.subheader("Events")
     st.markdown(
@@ -69,87 +76,91 @@ def _begin(db: Database) -> None:
     )
     if st.button("Find events", type="primary", key="find_events"):
         with st.spinner("Finding events..."):
-            events.find(db)
+            project_events.find_and_save(db)
         st.rerun()
 
 
-def _read(db: Database) -> Events | None:
+def _load_events(db: Database) -> Events | None:
     """Return the events, or say that they are being read."""
-    work = background(db).ask(("events", capture.stamp(db)), 0, lambda note: events.current(db).gap)
+    work = get_computations(db).request(
+        ("events", capture.get_change_key(db)), 0, lambda note: project_events.derive_current(db).gap
+    )
     if work.error:
-        frame.error(work.error)
+        frame.show_error(work.error)
         return None
     if work.result is None:
         st.info("Reading the times of all images...")
-        frame.refreshed(lambda: st.rerun() if work.ended.is_set() else None, REFRESH)()
+        frame.build_fragment(lambda: st.rerun() if work.ended.is_set() else None, REFRESH_SECONDS)()
         return None
-    return events.current(db)
+    return project_events.derive_current(db)
 
 
-def _act(db: Database, change: Callable[[], object], said: str) -> None:
+def _apply_change(db: Database, change: Callable[[], object], message: str) -> None:
     """Make a change, and draw the page anew with what was done."""
     try:
         change()
     except AnnotatorError as problem:
-        frame.error(problem)
+        frame.show_error(problem)
         return
-    st.session_state[SAID] = said
+    st.session_state[MESSAGE_KEY] = message
     st.rerun()
 
 
-def _numbers(db: Database, found: Events) -> Summary:
-    return db.caches.get("event numbers", (capture.stamp(db), found.edits), lambda: summary(found), 2)
+def _load_summary(db: Database, found: Events) -> EventSummary:
+    return db.caches.get("event numbers", (capture.get_change_key(db), found.edits), lambda: summarize_events(found), 2)
 
 
-def _told(db: Database, by: str, found: Events) -> None:
+def _draw_summary(db: Database, by: str, found: Events) -> None:
     """Draw the numbers, what the last press did, and what can be undone."""
-    numbers = _numbers(db, found)
+    numbers = _load_summary(db, found)
     st.subheader("Events")
-    words = f"{counted(numbers.images, 'image')} in {counted(numbers.events, 'event')}."
+    words = f"{format_count(numbers.images, 'image')} in {format_count(numbers.events, 'event')}."
     if numbers.without_time:
-        words += f" {counted(numbers.without_time, 'image')} without a time: each is an event of its own."
+        words += f" {format_count(numbers.without_time, 'image')} without a time: each is an event of its own."
     st.markdown(words)
     with st.container(horizontal=True):
-        if not events.are_current(db):
+        if not project_events.are_current(db):
             st.markdown("Images or facts have changed.")
             if st.button("Find again", type="primary", key="find_events"):
-                _act(db, lambda: events.find(db), "Found again.")
+                _apply_change(db, lambda: project_events.find_and_save(db), "Found again.")
         if found.edits:
-            newest = events.in_words(db, found.edits[-1].change)
-            if st.button(f"Undo {frame.escaped(newest)}", key="undo_event"):
-                _act(db, lambda: events.undo(db, by), f"Undid {newest}.")
-    if said := st.session_state.pop(SAID, ""):
-        frame.info(said)
+            newest = project_events.describe_change(db, found.edits[-1].change)
+            if st.button(f"Undo {frame.escape_markdown(newest)}", key="undo_event"):
+                _apply_change(db, lambda: project_events.undo(db, by), f"Undid {newest}.")
+    if said := st.session_state.pop(MESSAGE_KEY, ""):
+        frame.show_info(said)
 
 
-def _gap(db: Database, by: str, found: Events) -> None:
+def _draw_gap(db: Database, by: str, found: Events) -> None:
     """Draw the gap field and the histogram with the cut on it; another gap is shown before it is used."""
     st.subheader("Gap between events")
     given = st.text_input(
         "Images further apart are of different events",
-        value=time_in_units(found.gap),
+        value=format_exact_duration(found.gap),
         help="Such as 60s, 2min or 1h. Press Enter to see what it would do.",
         key=f"event_gap_{found.gap:g}",
         width=340,
     )
     shown = found
     try:
-        wanted = parse_time(given)
+        wanted = parse_duration(given)
     except AnnotatorError as problem:
-        frame.error(problem)
+        frame.show_error(problem)
         wanted = found.gap
     if wanted != found.gap:
-        shown = events.preview(db, wanted)
+        shown = project_events.preview_gap(db, wanted)
         would, now = int(shown.starts.sum()), int(found.starts.sum())
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button(f"Use {time_in_units(wanted)}", type="primary", key="use_gap"):
-                _act(db, lambda: events.set_gap(db, wanted, by), f"The gap is {time_in_units(wanted)}.")
-            st.markdown(f"{counted(would, 'event')}, now {now:,}.")
+            if st.button(f"Use {format_exact_duration(wanted)}", type="primary", key="use_gap"):
+                _apply_change(
+                    db, lambda: project_events.set_gap(db, wanted, by), f"The gap is {format_exact_duration(wanted)}."
+                )
+            st.markdown(f"{format_count(would, 'event')}, now {now:,}.")
     st.caption("Time between neighbouring images. Above the line they are of one event, below it of different ones.")
-    st.html(_histogram(_numbers(db, shown)))
+    st.html(_render_histogram(_load_summary(db, shown)))
 
 
-def _histogram(numbers: Summary) -> str:
+def _render_histogram(numbers: EventSummary) -> str:
     bars = [bar for bar in numbers.gaps if bar.pairs]
     if not bars:
         return "<p>No two images of one place have a time, so no gap can be measured.</p>"
@@ -159,9 +170,9 @@ def _histogram(numbers: Summary) -> str:
         marks = "together" if is_together else "" if is_cut else "cut"
         is_cut = is_cut or not is_together
         name = (
-            f"more than {time_in_units(bar.above)}"
+            f"more than {format_exact_duration(bar.above)}"
             if bar.up_to is None
-            else f"up to {time_in_units(bar.up_to)}"
+            else f"up to {format_exact_duration(bar.up_to)}"
             if bar.up_to
             else "same time"
         )
@@ -172,31 +183,38 @@ def _histogram(numbers: Summary) -> str:
     return f'<table class="gaps" aria-label="Gaps between images"><tbody>{"".join(lines)}</tbody></table>'
 
 
-def _doubtful(db: Database, by: str, found: Events) -> None:
+def _draw_doubtful_pairs(db: Database, by: str, found: Events) -> None:
     """Draw the pairs of neighbours nearest to the cut, each with the button that contradicts it."""
-    pairs = db.caches.get("doubtful pairs", (capture.stamp(db), found.edits), lambda: doubtful_pairs(found, PAIRS), 1)
+    pairs = db.caches.get(
+        "doubtful pairs",
+        (capture.get_change_key(db), found.edits),
+        lambda: find_doubtful_pairs(found, MAX_PAIRS_SHOWN),
+        1,
+    )
     if not pairs:
         return
     st.subheader("Least certain pairs")
-    names = _names(db, (image_id for pair in pairs for image_id in (pair.before, pair.after)))
+    names = _load_image_names(db, (image_id for pair in pairs for image_id in (pair.before, pair.after)))
     with st.container(horizontal=True):
         for pair in pairs:
             with st.container(border=True, width=230):
-                _pair(db, by, pair, names)
+                _draw_pair(db, by, pair, names)
 
 
-def _pair(db: Database, by: str, pair: Pair, names: dict[int, str]) -> None:
-    st.html(_strip([pair.before, pair.after], names))
-    st.markdown(f"{time_in_units(round(pair.gap, 1))} apart, {'one event' if pair.is_together else 'two events'}")
+def _draw_pair(db: Database, by: str, pair: NeighborPair, names: dict[int, str]) -> None:
+    st.html(_render_strip([pair.before, pair.after], names))
+    st.markdown(
+        f"{format_exact_duration(round(pair.gap, 1))} apart, {'one event' if pair.is_together else 'two events'}"
+    )
     after = names[pair.after]
     if pair.is_together:
         if st.button("Split", key=f"pair_split_{pair.after}"):
-            _act(db, lambda: events.split(db, pair.after, by), f"Split before {after}.")
+            _apply_change(db, lambda: project_events.split_event(db, pair.after, by), f"Split before {after}.")
     elif st.button("Merge", key=f"pair_merge_{pair.after}"):
-        _act(db, lambda: events.merge(db, pair.after, by), f"Merged before {after}.")
+        _apply_change(db, lambda: project_events.merge(db, pair.after, by), f"Merged before {after}.")
 
 
-def _shift(db: Database, by: str, found: Events) -> None:
+def _draw_shift_form(db: Database, by: str, found: Events) -> None:
     """Draw the form that puts the clock of a folder right."""
     st.subheader("A clock was wrong")
     folders = ["", *sorted(name for name in found.captures.folder_names if name)]
@@ -212,45 +230,47 @@ def _shift(db: Database, by: str, found: Events) -> None:
         given = st.text_input("Add to its times", placeholder="+1h, or -20min", width=200)
         wanted = st.form_submit_button("Shift")
     if wanted and folder is None:
-        frame.error("Choose the folder whose clock was wrong.")
+        frame.show_error("Choose the folder whose clock was wrong.")
     elif wanted and folder is not None:
         try:
-            seconds = parse_time(given)
+            seconds = parse_duration(given)
         except AnnotatorError as problem:
-            frame.error(problem)
+            frame.show_error(problem)
             return
-        said = f"Shifted {folder or 'all images'} by {time_in_units(seconds)}."
-        _act(db, lambda: events.shift(db, folder, seconds, by), said)
+        said = f"Shifted {folder or 'all images'} by {format_exact_duration(seconds)}."
+        _apply_change(db, lambda: project_events.shift_clock(db, folder, seconds, by), said)
 
 
-def _list(db: Database, by: str, found: Events) -> None:
+def _draw_events(db: Database, by: str, found: Events) -> None:
     """Draw the events, some at a time."""
     st.subheader("All events")
     count = int(found.starts.sum())
-    pages = -(-count // AT_ONCE)
+    pages = -(-count // EVENTS_PER_PAGE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         largest = st.toggle("Largest first", key="largest_events")
         number = 1
         if pages > 1:
             number = st.number_input(f"Page, of {pages:,}", 1, pages, key=f"events_page_{largest}", width=160)
-    shown = listed(found, AT_ONCE * (number - 1), AT_ONCE, largest_first=largest)
-    names = _names(db, (image_id for event in shown for image_id in (*event.image_ids[:FRAMES], event.id)))
+    shown = list_events(found, EVENTS_PER_PAGE * (number - 1), EVENTS_PER_PAGE, largest_first=largest)
+    names = _load_image_names(
+        db, (image_id for event in shown for image_id in (*event.image_ids[:MAX_IMAGES_SHOWN], event.id))
+    )
     for event in shown:
-        _event(db, by, event, names)
+        _draw_event(db, by, event, names)
 
 
-def _event(db: Database, by: str, event: Event, names: dict[int, str]) -> None:
+def _draw_event(db: Database, by: str, event: Event, names: dict[int, str]) -> None:
     first = event.image_ids[0]
     with st.container(border=True):
         when = "" if event.began_at is None else f"{datetime.fromtimestamp(event.began_at, UTC):%Y-%m-%d %H:%M:%S}, "
         long = event.ended_at is not None and event.began_at is not None and event.ended_at - event.began_at
-        lasts = f" in {time_in_units(round(long, 1))}" if long else ""
-        title = escape(f"{names[first]}: {when}{counted(len(event.image_ids), 'image')}{lasts}")
-        shown = event.image_ids[:FRAMES]
-        st.html(f"<p>{title}</p>{_strip(shown, names, len(event.image_ids) - len(shown))}")
+        lasts = f" in {format_exact_duration(round(long, 1))}" if long else ""
+        title = escape(f"{names[first]}: {when}{format_count(len(event.image_ids), 'image')}{lasts}")
+        shown = event.image_ids[:MAX_IMAGES_SHOWN]
+        st.html(f"<p>{title}</p>{_render_strip(shown, names, len(event.image_ids) - len(shown))}")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             if event.has_before and st.button("Merge with the one before", key=f"merge_{first}"):
-                _act(db, lambda: events.merge(db, first, by), f"Merged before {names[first]}.")
+                _apply_change(db, lambda: project_events.merge(db, first, by), f"Merged before {names[first]}.")
             if len(shown) > 1:
                 place = st.selectbox(
                     "Split before",
@@ -262,19 +282,21 @@ def _event(db: Database, by: str, event: Event, names: dict[int, str]) -> None:
                     width=260,
                 )
                 if place is not None:
-                    _act(db, lambda: events.split(db, place, by), f"Split before {names[place]}.")
+                    _apply_change(
+                        db, lambda: project_events.split_event(db, place, by), f"Split before {names[place]}."
+                    )
 
 
-def _names(db: Database, image_ids: Iterable[int]) -> dict[int, str]:
-    return {image_id: image.name for image_id, image in images.images(db, set(image_ids)).items()}
+def _load_image_names(db: Database, image_ids: Iterable[int]) -> dict[int, str]:
+    return {image_id: image.name for image_id, image in images.load_images(db, set(image_ids)).items()}
 
 
-def _strip(image_ids: Iterable[int], names: dict[int, str], more: int = 0) -> str:
-    token, base = escape(frame.token()), context.base()
+def _render_strip(image_ids: Iterable[int], names: dict[int, str], remaining: int = 0) -> str:
+    token, base = escape(frame.create_token()), served_project.base_path()
     figures = "".join(
         f'<figure><img src="{base}/api/thumb/{image_id}?token={token}" alt="" loading="lazy">'
         f"<figcaption>{escape(names[image_id])}</figcaption></figure>"
         for image_id in image_ids
     )
-    rest = f"<figure>and {more:,} more</figure>" if more > 0 else ""
+    rest = f"<figure>and {remaining:,} more</figure>" if remaining > 0 else ""
     return f'<div class="strip">{figures}{rest}</div>'

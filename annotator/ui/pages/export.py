@@ -2,48 +2,55 @@
 
 import streamlit as st
 
-from annotator.ui.access import context
-from annotator.ui.export import card, choosing, ordering, outlook, tags, taking_home
-from annotator.ui.parts import empty, frame
+from annotator.ui.access import served_project
+from annotator.ui.export import (
+    choices_section,
+    classifier_section,
+    data_card_section,
+    preview_section,
+    start_section,
+    tags_section,
+)
+from annotator.ui.parts import empty_notice, frame
 
 
 def page() -> None:
     """Draw the Export page."""
-    with frame.errors_shown():
-        by = frame.annotator_name()
-        _export(by)
+    with frame.show_errors():
+        by = frame.require_annotator_name()
+        _draw_export(by)
 
 
-def _export(by: str) -> None:
-    db = context.db()
-    if empty.shown(db):
+def _draw_export(by: str) -> None:
+    db = served_project.db()
+    if empty_notice.draw_if_empty(db):
         return
     left, right = st.columns([5, 7], gap="large")
     with left:
-        chosen = choosing.choose(db)
+        chosen = choices_section.draw_choices(db)
         with st.expander("License and how to cite"):
-            chosen.choices = card.edit_terms(db, chosen.choices)
+            chosen.choices = data_card_section.edit_terms(db, chosen.choices)
     with right:
         st.subheader("What it will hold")
         summary = None
         if not chosen.problems:
-            work = outlook.count(db, chosen.choices)
-            summary = outlook.summary_of(work)
-            outlook.wait_for(work, "Counting")
+            work = preview_section.request_summary(db, chosen.choices)
+            summary = preview_section.get_newest_summary(work)
+            preview_section.draw_progress(work, "Counting")
             if work.error:
-                frame.error(work.error)
+                frame.show_error(work.error)
             if summary:
-                outlook.counts(db, work, summary)
+                preview_section.draw_counts(db, work, summary)
                 if summary.fill:
-                    outlook.fill(summary.fill)
+                    preview_section.draw_fill(summary.fill)
         st.subheader("Export")
-        ordering.section(db, chosen, summary, by)
+        start_section.draw(db, chosen, summary, by)
     if summary:
-        outlook.splits(summary)
-        outlook.preview(summary, chosen.choices)
-    tags.section(db)
-    taking_home.section(db)
+        preview_section.draw_splits(summary)
+        preview_section.draw_rows(summary, chosen.choices)
+    tags_section.draw(db)
+    classifier_section.draw(db)
     st.subheader("Data card")
     st.caption("What the labels are and how complete and correct they are. Every export has it.")
     if not chosen.problems:
-        card.show(db, chosen.choices, [f"{card.STEM}{chosen.format.ending}"])
+        data_card_section.draw_card(db, chosen.choices, [f"{data_card_section.DOWNLOAD_STEM}{chosen.format.ending}"])

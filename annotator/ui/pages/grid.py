@@ -5,10 +5,10 @@ import streamlit as st
 from annotator.errors import AnnotatorError
 from annotator.store.classes import classes
 from annotator.store.images import selections
-from annotator.ui.access import context
-from annotator.ui.components import mount
+from annotator.ui.access import served_project
+from annotator.ui.components import mount_component
 from annotator.ui.parts import frame
-from annotator.ui.parts.class_form import first_form
+from annotator.ui.parts.class_form import draw_first_form
 
 
 def page() -> None:
@@ -17,20 +17,20 @@ def page() -> None:
     An address with ?selection= shows what was picked on the map, one with ?class= a class by its id, one with ?audit=1
     the cells that were drawn for an audit.
     """
-    frame.annotator_name()
-    if not classes.all_classes(context.db()):
-        first_form()
+    frame.require_annotator_name()
+    if not classes.load_active_classes(served_project.db()):
+        draw_first_form()
         return
     wanted = st.query_params.get("class", "")
     address = {
         "class": int(wanted) if wanted.isdecimal() else None,
-        "selection": _selection(),
+        "selection": _load_selection(),
         "audit": st.query_params.get("audit") == "1",
     }
-    mount("grid", styles=["grid/tiles.css"], **address)
+    mount_component("grid", styles=["grid/tiles.css"], **address)
 
 
-def _selection() -> dict | None:
+def _load_selection() -> dict | None:
     """Return the selection that the address names, with its number of images; None without one.
 
     A selection that was deleted is reported and left out.
@@ -39,7 +39,7 @@ def _selection() -> dict | None:
     if not wanted:
         return None
     try:
-        return {"id": wanted, "count": len(selections.load(context.db(), wanted))}
+        return {"id": wanted, "count": len(selections.load(served_project.db(), wanted))}
     except AnnotatorError as error:
-        st.toast(frame.escaped(str(error)))
+        st.toast(frame.escape_markdown(str(error)))
         return None

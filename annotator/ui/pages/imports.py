@@ -1,6 +1,6 @@
 """Import: choose a source, see what it would change, import it; what was imported, and undoing it.
 
-A project has one import at a time (ui/work/importing.py), and every open Import page shows it.
+A project has one import at a time (ui/work/import_runner.py), and every open Import page shows it.
 """
 
 from collections.abc import Sequence
@@ -10,142 +10,152 @@ from pathlib import Path
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats import all_formats, formats_of
-from annotator.exchange.imports import importing as labels
-from annotator.exchange.predictions import outside_predictions as predictions
-from annotator.exchange.predictions.score_tables import OWN
-from annotator.exchange.sources.landing import size_in_words
+from annotator.exchange.formats import all_formats, match_formats
+from annotator.exchange.imports import import_plan
+from annotator.exchange.predictions import prediction_import
+from annotator.exchange.predictions.score_files import OWN_FORMATS
+from annotator.exchange.sources.fetch_folder import format_size
 from annotator.store.database.database import Database
 from annotator.store.locations.addresses import Address
-from annotator.store.runs.prediction_sources import LONGEST_NAME, PROBABILITY, SCORE
-from annotator.ui.access import context
+from annotator.store.runs.prediction_sources import MAX_NAME_CHARACTERS, PROBABILITY, SCORE
+from annotator.ui.access import served_project
 from annotator.ui.components import mount_upload
-from annotator.ui.pages import import_preview
-from annotator.ui.parts import frame, import_history, tables
-from annotator.ui.work import paths
-from annotator.ui.work.importing import ONE_FILE, Importing, Order, State, importing
-from annotator.ui.work.uploads import Upload, uploads
+from annotator.ui.parts import frame, html_tables, import_history, import_preview
+from annotator.ui.work import readable_paths
+from annotator.ui.work.import_runner import (
+    ONE_FILE_MESSAGE,
+    ImportRequest,
+    ImportRunner,
+    ImportState,
+    get_import_runner,
+)
+from annotator.ui.work.uploaded_files import UploadedFiles, get_uploads
 
-REFRESH = 0.5  # seconds, while an import is at work
-LABELS, PREDICTIONS = "Labels and images", "Predictions of another model"
-UPLOAD, PATH = "Upload", "Path or address"
-KEPT = {
-    "import_kind": LABELS,
-    "import_place": UPLOAD,
+REFRESH_SECONDS = 0.5  # seconds, while an import is at work
+LABELS_KIND, PREDICTIONS_KIND = "Labels and images", "Predictions of another model"
+UPLOAD_PLACE, PATH_PLACE = "Upload", "Path or address"
+DEFAULT_FIELDS = {
+    "import_kind": LABELS_KIND,
+    "import_place": UPLOAD_PLACE,
     **dict.fromkeys(("import_path", "import_images", "import_called", "import_rows", "import_columns"), ""),
     "import_scale": PROBABILITY,
-    f"import_format_{LABELS}": "",
-    f"import_format_{PREDICTIONS}": "",
+    f"import_format_{LABELS_KIND}": "",
+    f"import_format_{PREDICTIONS_KIND}": "",
 }
 """The fields that say where an import comes from, and what they hold at first."""
-WHOLE = "All files together"
-SCALES = {
+ALL_FILES = "All files together"
+SCALE_TITLES = {
     PROBABILITY: "Probabilities, from 0 to 1",
     SCORE: "Other scores: only their order within a class counts",
 }
-ABOUT = {
-    LABELS: "Labels, images, notes and facts from elsewhere. You see first what would change.",
-    PREDICTIONS: "What a detector, tagger or language model says. Your answers decide how far it is believed.",
+KIND_DESCRIPTIONS = {
+    LABELS_KIND: "Labels, images, notes and facts from elsewhere. You see first what would change.",
+    PREDICTIONS_KIND: "What a detector, tagger or language model says. Your answers decide how far it is believed.",
 }
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportSource:
     """A source that somebody has named."""
 
     name: str
     path: Address | Path
-    upload: Upload | None = None
+    upload: UploadedFiles | None = None
 
 
 def page() -> None:
     """Draw the Import page."""
-    with frame.errors_shown():
-        name, db = frame.annotator_name(), context.db()
-        work = importing(db)
+    with frame.show_errors():
+        name, db = frame.require_annotator_name(), served_project.db()
+        work = get_import_runner(db)
         st.subheader("Import")
         state = work.state  # of one moment for all of the page
-        _keep_fields(name, state)
+        _restore_fields(name, state)
         if not state.is_open:
-            _choose(db, name, work)
+            _draw_source_form(db, name, work)
         if state.is_at_work:
-            frame.refreshed(import_preview.progress, REFRESH)(work)
+            frame.build_fragment(import_preview.draw_progress, REFRESH_SECONDS)(work)
         else:
-            import_preview.outcome(db, name, work, state)
-        import_history.predictions(db)
-        import_history.imports(db, name)
+            import_preview.draw_outcome(db, name, work, state)
+        import_history.draw_predictions(db)
+        import_history.draw_imports(db, name)
 
 
-def _keep_fields(by: str, state: State) -> None:
+def _restore_fields(by: str, state: ImportState) -> None:
     """Restore what was typed.
 
     Streamlit forgets fields that are not on the page for a while, and on a reload all of them.
     """
     fields, order = st.session_state, state.order
     if "import_kind" not in fields and order and order.by == by:
-        fields["import_kind"] = PREDICTIONS if order.is_predictions else LABELS
-        fields["import_called"] = order.called
+        fields["import_kind"] = PREDICTIONS_KIND if order.is_predictions else LABELS_KIND
+        fields["import_called"] = order.predictions_name
         if not order.upload:
-            fields["import_place"], fields["import_path"] = PATH, order.name
-    for key, first in KEPT.items():
+            fields["import_place"], fields["import_path"] = PATH_PLACE, order.name
+    for key, first in DEFAULT_FIELDS.items():
         fields[key] = fields.get(key, first)
 
 
-def _choose(db: Database, by: str, work: Importing) -> None:
+def _draw_source_form(db: Database, by: str, work: ImportRunner) -> None:
     with st.container(horizontal=True, gap="medium"):
-        kind = st.segmented_control("What", (LABELS, PREDICTIONS), required=True, key="import_kind") or LABELS
-        place = st.segmented_control("From", (UPLOAD, PATH), required=True, key="import_place")
-    st.caption(ABOUT[kind])
-    upload = _uploaded(db, by) if place == UPLOAD else None
-    if place == UPLOAD and upload is None:
+        kind = (
+            st.segmented_control("What", (LABELS_KIND, PREDICTIONS_KIND), required=True, key="import_kind")
+            or LABELS_KIND
+        )
+        place = st.segmented_control("From", (UPLOAD_PLACE, PATH_PLACE), required=True, key="import_place")
+    st.caption(KIND_DESCRIPTIONS[kind])
+    upload = _draw_upload(db, by) if place == UPLOAD_PLACE else None
+    if place == UPLOAD_PLACE and upload is None:
         return
     with st.form("import_source", border=False):
-        given = "" if upload else _path("File, folder, archive or address" if kind == LABELS else "File")
-        chosen = _which(upload) if upload else ""
-        called, scale = _called() if kind == PREDICTIONS else ("", PROBABILITY)
+        given = (
+            "" if upload else _draw_path_field("File, folder, archive or address" if kind == LABELS_KIND else "File")
+        )
+        chosen = _choose_file(upload) if upload else ""
+        called, scale = _draw_model_fields() if kind == PREDICTIONS_KIND else ("", PROBABILITY)
         format_ = st.selectbox(
             "Format",
-            ["", *_formats(kind)],
-            format_func=lambda name: _formats(kind)[name] if name else "Recognize it",
+            ["", *_list_formats(kind)],
+            format_func=lambda name: _list_formats(kind)[name] if name else "Recognize it",
             key=f"import_format_{kind}",
         )
-        companions = _companions(upload) if kind == PREDICTIONS else (None, None)
-        images = "" if upload or kind == PREDICTIONS else _images()
+        companions = _choose_companions(upload) if kind == PREDICTIONS_KIND else (None, None)
+        images = "" if upload or kind == PREDICTIONS_KIND else _draw_images_field()
         wanted = st.form_submit_button("Preview", type="primary")
     if not wanted:
         return
     try:
-        source = _of_upload(upload, chosen) if upload else _of_path(given)
-        if kind == LABELS:
-            folder = paths.folder(images) if images.strip() else None
-            taken = labels.Choices(format_ or None, folder, may_be_own=False)
-            choices: labels.Choices | predictions.Choices = taken
+        source = _build_upload_source(upload, chosen) if upload else _build_path_source(given)
+        if kind == LABELS_KIND:
+            folder = readable_paths.resolve_folder(images) if images.strip() else None
+            taken = import_plan.ImportOptions(format_ or None, folder, may_be_own=False)
+            choices: import_plan.ImportOptions | prediction_import.PredictionOptions = taken
         else:
-            rows, columns = (_companion(source, one) for one in companions)
-            choices = predictions.Choices(format_ or None, scale, {}, rows, columns, only_known=True)
-            _refuse_nameless(called, source)
-        work.start(Order(by, source.name, source.path, choices, upload.folder if upload else None, called))
+            rows, columns = (_find_companion(source, one) for one in companions)
+            choices = prediction_import.PredictionOptions(format_ or None, scale, {}, rows, columns, only_known=True)
+            _check_predictions_source(called, source)
+        work.start(ImportRequest(by, source.name, source.path, choices, upload.folder if upload else None, called))
     except AnnotatorError as error:
-        frame.error(error)
+        frame.show_error(error)
     else:
         st.rerun()
 
 
-def _uploaded(db: Database, by: str) -> Upload | None:
+def _draw_upload(db: Database, by: str) -> UploadedFiles | None:
     """Draw the place for files and those that are uploaded, and return them; None without any."""
     mount_upload()
-    upload = uploads(db).of(by)
+    upload = get_uploads(db).get_files(by)
     if upload is None:
         return None
-    rows = [{"Uploaded": name, "Size": size_in_words(size)} for name, size in upload.files]
-    tables.show(rows, "Uploaded files")
+    rows = [{"Uploaded": name, "Size": format_size(size)} for name, size in upload.files]
+    html_tables.show(rows, "Uploaded files")
     if st.button("Remove", key="import_remove_upload"):
-        uploads(db).remove(by)
+        get_uploads(db).remove_files(by)
         st.rerun()
     return upload
 
 
-def _path(title: str) -> str:
+def _draw_path_field(title: str) -> str:
     return st.text_input(
         title,
         placeholder="/home/ann/birds/instances.json",
@@ -154,39 +164,39 @@ def _path(title: str) -> str:
     )
 
 
-def _which(upload: Upload) -> str:
-    """Return the file of an upload to begin with; WHOLE for all files, which the format of a whole folder needs."""
+def _choose_file(upload: UploadedFiles) -> str:
+    """Return the file of an upload to begin with; ALL_FILES for all files, which the format of a whole folder needs."""
     names = [name for name, _ in upload.files]
     if len(names) == 1:
         return names[0]
-    guess = WHOLE if formats_of(upload.folder) else _likeliest(upload.folder, names)
-    options = [*names, WHOLE]
+    guess = ALL_FILES if match_formats(upload.folder) else _find_likeliest_file(upload.folder, names)
+    options = [*names, ALL_FILES]
     key = f"import_which_{'|'.join(names)}"
     return st.selectbox("Read", options, index=options.index(guess), key=key) or guess
 
 
-def _likeliest(folder: Path, names: Sequence[str]) -> str:
+def _find_likeliest_file(folder: Path, names: Sequence[str]) -> str:
     """Return the first file that some format recognises, else the first file; names with fewer dots come first."""
     plain = sorted(names, key=lambda name: (name.count("."), name))
-    return next((name for name in plain if formats_of(folder / name)), plain[0])
+    return next((name for name in plain if match_formats(folder / name)), plain[0])
 
 
-def _called() -> tuple[str, str]:
+def _draw_model_fields() -> tuple[str, str]:
     called = st.text_input(
-        "Name of the model", placeholder="yolo-world", max_chars=LONGEST_NAME, key="import_called"
+        "Name of the model", placeholder="yolo-world", max_chars=MAX_NAME_CHARACTERS, key="import_called"
     ).strip()
-    scale = st.radio("Its numbers are", list(SCALES), format_func=SCALES.__getitem__, key="import_scale")
+    scale = st.radio("Its numbers are", list(SCALE_TITLES), format_func=SCALE_TITLES.__getitem__, key="import_scale")
     return called, scale
 
 
-def _formats(kind: str) -> dict[str, str]:
+def _list_formats(kind: str) -> dict[str, str]:
     """Return the formats to choose from: name -> a line about it."""
     formats = {name: format_ for name, format_ in all_formats().items() if format_.read}
-    own = {name: f"{name}: a table or array of scores" for name in OWN} if kind == PREDICTIONS else {}
+    own = {name: f"{name}: a table or array of scores" for name in OWN_FORMATS} if kind == PREDICTIONS_KIND else {}
     return own | {name: f"{name}: {format_.about}" for name, format_ in formats.items() if name not in own}
 
 
-def _companions(upload: Upload | None) -> tuple[str, str]:
+def _choose_companions(upload: UploadedFiles | None) -> tuple[str, str]:
     """Return the files with the names of the rows and columns of a .npy array, "" where there is none."""
     titles = {"rows": "Names of its rows (images), one a line", "columns": "Names of its columns (classes)"}
     if upload is None:
@@ -206,7 +216,7 @@ def _companions(upload: Upload | None) -> tuple[str, str]:
     return chosen[0] or "", chosen[1] or ""
 
 
-def _companion(source: Source, name: str | None) -> Path | None:
+def _find_companion(source: ImportSource, name: str | None) -> Path | None:
     """Return the file of this name beside the array; None for no name.
 
     Raises AnnotatorError where it does not exist.
@@ -219,7 +229,7 @@ def _companion(source: Source, name: str | None) -> Path | None:
     return path
 
 
-def _images() -> str:
+def _draw_images_field() -> str:
     return st.text_input(
         "Folder with the images, if they are new",
         placeholder="/home/ann/birds/images",
@@ -228,19 +238,19 @@ def _images() -> str:
     )
 
 
-def _of_upload(upload: Upload, chosen: str) -> Source:
-    if chosen == WHOLE:
-        return Source(", ".join(name for name, _ in upload.files), upload.folder, upload)
-    return Source(chosen, upload.folder / chosen, upload)
+def _build_upload_source(upload: UploadedFiles, chosen: str) -> ImportSource:
+    if chosen == ALL_FILES:
+        return ImportSource(", ".join(name for name, _ in upload.files), upload.folder, upload)
+    return ImportSource(chosen, upload.folder / chosen, upload)
 
 
-def _of_path(given: str) -> Source:
-    path = paths.source(given)
-    return Source(str(path), path)
+def _build_path_source(given: str) -> ImportSource:
+    path = readable_paths.resolve_source(given)
+    return ImportSource(str(path), path)
 
 
-def _refuse_nameless(called: str, source: Source) -> None:
+def _check_predictions_source(called: str, source: ImportSource) -> None:
     if not called:
         raise AnnotatorError(f"Give the model a name, under which what {source.name} says is kept.")
     if isinstance(source.path, Address) or source.path.is_dir():
-        raise AnnotatorError(ONE_FILE)
+        raise AnnotatorError(ONE_FILE_MESSAGE)

@@ -2,19 +2,19 @@
 
 import streamlit as st
 
-from annotator.snapshot import gallery
-from annotator.ui.access import context
-from annotator.ui.components import mount
-from annotator.ui.parts import empty, frame
+from annotator.snapshot import gallery_listing
+from annotator.ui.access import served_project
+from annotator.ui.components import mount_component
+from annotator.ui.parts import empty_notice, frame
 
 
 def page() -> None:
     """Draw the page; it decides nothing and asks for no work."""
-    frame.annotator_name()
-    db = context.db()
-    if empty.shown(db, needs_classes=False):
+    frame.require_annotator_name()
+    db = served_project.db()
+    if empty_notice.draw_if_empty(db, needs_classes=False):
         return
-    if not gallery.is_ready(db):
+    if not gallery_listing.is_ready(db):
         with st.spinner("Reading the list of images..."):
-            gallery.prepare(db)
-    mount("map", facts=gallery.offered_facts(db))
+            gallery_listing.load_columns(db)
+    mount_component("map", facts=gallery_listing.list_offered_facts(db))

@@ -8,49 +8,49 @@ import pandas as pd
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.text_cells import as_csv
-from annotator.roles import ABOUT, KEPT_FROM_SIGHT, Role
+from annotator.exchange.files.csv_cells import format_csv
+from annotator.roles import HIDEABLE_PARTS, ROLE_DESCRIPTIONS, Role
 from annotator.store.database.database import Database
 from annotator.store.people import members, renaming
 from annotator.store.people.members import Member
-from annotator.ui.access import context
-from annotator.ui.access.access_keys import invitation
+from annotator.ui.access import served_project
+from annotator.ui.access.access_keys import build_invitation_url
 from annotator.ui.access.serving_modes import OIDC
 from annotator.ui.parts import frame
 
-HIDEABLE = {
+HIDEABLE_PART_NAMES = {
     "gallery": "Gallery",
     "map": "Map",
     "progress": "Progress",
     "certificate": "Certificate",
     "history": "the history of an image",
 }
-_LINKS = "member_links"  # in the session state: the id of a member -> the link made for them
-SHOWN = 500  # entries of the log on the page; the download has all
+_LINKS_KEY = "member_links"  # in the session state: the id of a member -> the link made for them
+MAX_LOG_ENTRIES = 500  # entries of the log on the page; the download has all
 
 
 def page() -> None:
     """Draw the Members page."""
-    with frame.errors_shown():
-        by, db = frame.annotator_name(), context.db()
-        if context.sessions() is None:
-            _local()
+    with frame.show_errors():
+        by, db = frame.require_annotator_name(), served_project.db()
+        if served_project.sessions() is None:
+            _draw_local_notice()
             return
         st.subheader("Members")
         if problem := st.session_state.pop("member_error", ""):
-            frame.error(problem)
-        known = members.members(db)
-        _links_made(known)
+            frame.show_error(problem)
+        known = members.load_members(db)
+        _draw_new_links(known)
         for member in known:
-            _row(db, member, by)
-        _add(db, by)
-        if context.mode() == OIDC:
-            _newcomers(db, by)
-        _hidden(db, by)
-        _log(db)
+            _draw_member(db, member, by)
+        _draw_add_form(db, by)
+        if served_project.serving_mode() == OIDC:
+            _draw_newcomer_role(db, by)
+        _draw_hidden_parts(db, by)
+        _draw_log(db)
 
 
-def _local() -> None:
+def _draw_local_notice() -> None:
     st.subheader("Members")
     st.info(
         "Only this computer is served, and whoever opens it may do everything. To let several people in, start it with "
@@ -64,64 +64,66 @@ def _local() -> None:
     )
 
 
-def _links_made(known: list[Member]) -> None:
+def _draw_new_links(known: list[Member]) -> None:
     """Show the invitation links made on this page, each until it is dismissed: they cannot be read again."""
-    made: dict[int, str] = st.session_state.setdefault(_LINKS, {})
+    made: dict[int, str] = st.session_state.setdefault(_LINKS_KEY, {})
     for member in known:
         if member.id not in made or not member.has_link:
             continue
         with st.container(border=True):
-            st.markdown(frame.escaped(f"Send this link to {member.name} only. It is not shown again."))
+            st.markdown(frame.escape_markdown(f"Send this link to {member.name} only. It is not shown again."))
             st.code(made[member.id], language=None, wrap_lines=True)
-            if st.button(f"Dismiss the link of {frame.escaped(member.name)}", key=f"sent_{member.id}"):
+            if st.button(f"Dismiss the link of {frame.escape_markdown(member.name)}", key=f"sent_{member.id}"):
                 del made[member.id]
                 st.rerun()
 
 
-def _row(db: Database, member: Member, by: str) -> None:
+def _draw_member(db: Database, member: Member, by: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{frame.escaped(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
+        st.markdown(f"**{frame.escape_markdown(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
         # With the role in its key the box shows what another owner has chosen meanwhile.
         key = f"role_{member.id}_{member.role}"
         st.selectbox(
-            f"Role of {frame.spoken(member.name)}",
+            f"Role of {frame.escape_for_screen_reader(member.name)}",
             list(Role),
             index=list(Role).index(member.role),
-            format_func=lambda role: f"{role.value}: {ABOUT[role]}",
+            format_func=lambda role: f"{role.value}: {ROLE_DESCRIPTIONS[role]}",
             label_visibility="collapsed",
             key=key,
             width=300,
-            on_change=_chosen,
-            args=[key, member.role, lambda role: _give_role(db, member, role, by)],
+            on_change=_store_choice,
+            args=[key, member.role, lambda role: _set_role(db, member, role, by)],
         )
         if member.role != Role.NONE and st.button(
             "New link" if member.has_link else "Invitation link",
             key=f"link_{member.id}",
             help="Whoever opens it is signed in as this person. Earlier links stop working.",
         ):
-            _make_link(db, member, by)
+            _create_link(db, member, by)
         if member.role != Role.NONE and st.button(
             "Sign out everywhere", key=f"out_{member.id}", help="Ends all sessions and the link."
         ):
             members.sign_out_everywhere(db, member.name, by)
-            _changed(f"{member.name} is signed out everywhere.")
-        _rename(db, member, by)
-        st.caption(frame.escaped(_seen(member)))
+            _finish_change(f"{member.name} is signed out everywhere.")
+        _draw_rename(db, member, by)
+        st.caption(frame.escape_markdown(_format_sign_in(member)))
 
 
-def _rename(db: Database, member: Member, by: str) -> None:
+def _draw_rename(db: Database, member: Member, by: str) -> None:
     with (
-        st.popover(f"Rename {frame.escaped(member.name)}", help="Their answers stay theirs. Logs keep the old name."),
+        st.popover(
+            f"Rename {frame.escape_markdown(member.name)}", help="Their answers stay theirs. Logs keep the old name."
+        ),
         st.form(f"rename_{member.id}", border=False),
     ):
-        new = st.text_input("New name", value=member.name, max_chars=members.LONGEST_NAME)
+        new = st.text_input("New name", value=member.name, max_chars=members.MAX_NAME_CHARACTERS)
         if st.form_submit_button("Rename"):
-            with frame.errors_shown():
+            with frame.show_errors():
                 renamed = renaming.rename(db, member.name, new, by)
-                _changed(f"{member.name} is called {renamed.name} now.")
+                _finish_change(f"{member.name} is called {renamed.name} now.")
 
 
-def _chosen(key: str, seen: Any, store: Callable[[Any], str]) -> None:
+def _store_choice(key: str, shown_value: Any, store: Callable[[Any], str]) -> None:
     """Store what was chosen in a box that showed `seen`, and show the sentence that `store` returns.
 
     It runs before the page is drawn again, which then shows an error, and what another owner has chosen meanwhile.
@@ -130,20 +132,20 @@ def _chosen(key: str, seen: Any, store: Callable[[Any], str]) -> None:
         words = store(st.session_state[key])
     except AnnotatorError as problem:
         st.session_state["member_error"] = str(problem)
-        st.session_state[key] = seen
+        st.session_state[key] = shown_value
         return
-    st.toast(frame.escaped(words))
-    _look_up()
+    st.toast(frame.escape_markdown(words))
+    _refresh_roles()
 
 
-def _give_role(db: Database, member: Member, role: Role, by: str) -> str:
+def _set_role(db: Database, member: Member, role: Role, by: str) -> str:
     members.set_role(db, member.name, role, by, expected=member.role)
-    return f"{member.name} is {role.value} now: {ABOUT[role]}."
+    return f"{member.name} is {role.value} now: {ROLE_DESCRIPTIONS[role]}."
 
 
-def _seen(member: Member) -> str:
+def _format_sign_in(member: Member) -> str:
     signed_in = (
-        f"signed in {datetime.fromtimestamp(member.signed_in_at, frame.zone()):%Y-%m-%d %H:%M}"
+        f"signed in {datetime.fromtimestamp(member.signed_in_at, frame.get_time_zone()):%Y-%m-%d %H:%M}"
         if member.signed_in_at
         else "never signed in"
     )
@@ -151,31 +153,35 @@ def _seen(member: Member) -> str:
     return " · ".join(how)
 
 
-def _add(db: Database, by: str) -> None:
+def _draw_add_form(db: Database, by: str) -> None:
     with st.form("member_form", clear_on_submit=True):
         st.markdown("**Add a person**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            name = st.text_input("Name", max_chars=members.LONGEST_NAME, placeholder="Ann")
+            name = st.text_input("Name", max_chars=members.MAX_NAME_CHARACTERS, placeholder="Ann")
             roles = [role for role in Role if role != Role.NONE]
-            role = st.selectbox("Role", roles, index=1, format_func=lambda role: f"{role.value}: {ABOUT[role]}")
+            role = st.selectbox(
+                "Role", roles, index=1, format_func=lambda role: f"{role.value}: {ROLE_DESCRIPTIONS[role]}"
+            )
             email = ""
-            if context.mode() == OIDC:
+            if served_project.serving_mode() == OIDC:
                 email = st.text_input("E-mail address", help="Recognized when the login provider has verified it.")
             if st.form_submit_button("Add", type="primary"):
-                with frame.errors_shown():
+                with frame.show_errors():
                     member = members.add(db, name, role, by, email)
-                    if context.mode() == OIDC and email:
-                        _changed(f"{member.name} can sign in now.")
-                    _make_link(db, member, by)
+                    if served_project.serving_mode() == OIDC and email:
+                        _finish_change(f"{member.name} can sign in now.")
+                    _create_link(db, member, by)
 
 
-def _make_link(db: Database, member: Member, by: str) -> None:
-    st.session_state.setdefault(_LINKS, {})[member.id] = invitation(db, members.new_link(db, member.name, by))
-    _changed("")
+def _create_link(db: Database, member: Member, by: str) -> None:
+    st.session_state.setdefault(_LINKS_KEY, {})[member.id] = build_invitation_url(
+        db, members.create_link(db, member.name, by)
+    )
+    _finish_change("")
 
 
-def _newcomers(db: Database, by: str) -> None:
-    current = members.newcomer_role(db)
+def _draw_newcomer_role(db: Database, by: str) -> None:
+    current = members.get_newcomer_role(db)
     roles = [role for role in Role if role != Role.OWNER]
     key = f"newcomers_{current}"
 
@@ -187,55 +193,57 @@ def _newcomers(db: Database, by: str) -> None:
         "Role of whoever signs in and is not listed",
         roles,
         index=roles.index(current),
-        format_func=lambda role: f"{role.value}: {ABOUT[role]}",
+        format_func=lambda role: f"{role.value}: {ROLE_DESCRIPTIONS[role]}",
         key=key,
-        on_change=_chosen,
+        on_change=_store_choice,
         args=[key, current, store],
     )
 
 
-def _hidden(db: Database, by: str) -> None:
-    current = list(members.hidden(db))
+def _draw_hidden_parts(db: Database, by: str) -> None:
+    current = list(members.get_hidden_views(db))
     key = f"hidden_{'_'.join(current)}"
 
     def store(parts: list[str]) -> str:
-        members.hide(db, parts, by, expected=current)
-        return f"Kept from guests and annotators: {', '.join(HIDEABLE[part] for part in parts) or 'nothing'}."
+        members.set_hidden_views(db, parts, by, expected=current)
+        return (
+            f"Kept from guests and annotators: {', '.join(HIDEABLE_PART_NAMES[part] for part in parts) or 'nothing'}."
+        )
 
     st.multiselect(
         "Guests and annotators do not see",
-        KEPT_FROM_SIGHT,
+        HIDEABLE_PARTS,
         default=current,
-        format_func=HIDEABLE.__getitem__,
+        format_func=HIDEABLE_PART_NAMES.__getitem__,
         key=key,
-        on_change=_chosen,
+        on_change=_store_choice,
         args=[key, current, store],
         help="So that nobody is led by what others answered.",
     )
 
 
-def _log(db: Database) -> None:
+def _draw_log(db: Database) -> None:
     st.subheader("Log")
     st.caption("Who signed in and who changed what, newest first. Entries cannot be deleted.")
-    entries = members.log(db, SHOWN)
+    entries = members.load_log(db, MAX_LOG_ENTRIES)
     if not entries:
         st.caption("Nothing yet.")
         return
-    st.dataframe(_table(entries), hide_index=True, width="stretch")
-    frame.download(
+    st.dataframe(_build_log_table(entries), hide_index=True, width="stretch")
+    frame.draw_download_button(
         "Download all as CSV",
-        lambda: _as_csv(_table(members.log(db))),
+        lambda: _to_csv(_build_log_table(members.load_log(db))),
         file_name="access_log.csv",
         mime="text/csv",
     )
 
 
-def _as_csv(table: pd.DataFrame) -> str:
-    return as_csv([list(table.columns), *table.itertuples(index=False)])
+def _to_csv(table: pd.DataFrame) -> str:
+    return format_csv([list(table.columns), *table.itertuples(index=False)])
 
 
-def _table(entries: list[members.LogEntry]) -> pd.DataFrame:
-    zone = frame.zone()
+def _build_log_table(entries: list[members.LogEntry]) -> pd.DataFrame:
+    zone = frame.get_time_zone()
     return pd.DataFrame(
         {
             "when": [datetime.fromtimestamp(entry.at, zone).isoformat(" ", "seconds") for entry in entries],
@@ -247,14 +255,14 @@ def _table(entries: list[members.LogEntry]) -> pd.DataFrame:
     )
 
 
-def _look_up() -> None:
-    sessions = context.sessions()
+def _refresh_roles() -> None:
+    sessions = served_project.sessions()
     if sessions is not None:
-        sessions.look_up(anew=True)
+        sessions.refresh(force=True)
 
 
-def _changed(text: str) -> None:
-    _look_up()
+def _finish_change(text: str) -> None:
+    _refresh_roles()
     if text:
-        st.toast(frame.escaped(text))
+        st.toast(frame.escape_markdown(text))
     st.rerun()

@@ -5,61 +5,60 @@ import math
 import pandas as pd
 import streamlit as st
 
-from annotator.exchange.files.text_cells import as_csv
-from annotator.quality.people import Figures, Person, as_rows, people
+from annotator.exchange.files.csv_cells import format_csv
+from annotator.humanize import format_count, format_percent
+from annotator.quality.annotator_figures import AnnotatorFigures, AnswerFigures, as_rows, compute_annotator_figures
 from annotator.roles import Right
-from annotator.shares import counted, percent
 from annotator.store.database import versions
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.people import known_answers
-from annotator.ui.access import context
-from annotator.ui.charts import agreement as charts
-from annotator.ui.charts import theme
-from annotator.ui.parts import frame, tables
-from models.statistics.agreement import Estimate
-from models.statistics.intervals import wilson
+from annotator.store.people import reference_answers
+from annotator.ui.access import served_project
+from annotator.ui.charts import agreement_charts, theme
+from annotator.ui.parts import frame, html_tables
+from models.statistics.agreement_coefficients import Estimate
+from models.statistics.intervals import wilson_interval
 
 
 def page() -> None:
     """Draw the People page."""
-    with frame.errors_shown():
-        own, db = frame.annotator_name(), context.db()
+    with frame.show_errors():
+        own, db = frame.require_annotator_name(), served_project.db()
         st.subheader("People")
-        stamp = (decisions.newest_decision(db), versions.class_version(db))
+        stamp = (decisions.get_newest_decision_id(db), versions.get_class_version(db))
         with st.spinner("Comparing answers..."):
-            measured: list[Person] = db.caches.get("people", stamp, lambda: people(db), 4)
-        sees_all = frame.may(Right.REVIEW)
+            measured: list[AnnotatorFigures] = db.caches.get("people", stamp, lambda: compute_annotator_figures(db), 4)
+        sees_all = frame.has_right(Right.REVIEW)
         shown = measured if sees_all else [person for person in measured if person.name == own]
         if not shown:
             st.info("Nobody has answered yet." if sees_all else "You have answered nothing yet.")
-            frame.link("autopilot", "Go to Autopilot", ":material/auto_awesome:")
+            frame.draw_page_link("autopilot", "Go to Autopilot", ":material/auto_awesome:")
             return
         st.caption(
             "Estimates, not judgments. First answers count. Either of two who differ may be right. Hard images differ "
             "more often. In brackets: 95 % intervals. Seconds are medians."
         )
         if sees_all:
-            _overview(shown)
-        person = _chosen(shown, own)
-        _of(db, person)
+            _draw_overview(shown)
+        person = _choose_person(shown, own)
+        _draw_person(db, person)
 
 
-def _overview(measured: list[Person]) -> None:
-    tables.show(
-        [{"person": person.name, "answers": f"{person.answers:,}", **_figures(person)} for person in measured],
+def _draw_overview(measured: list[AnnotatorFigures]) -> None:
+    html_tables.show(
+        [{"person": person.name, "answers": f"{person.answers:,}", **_build_figures(person)} for person in measured],
         "Everybody",
     )
-    frame.download(
+    frame.draw_download_button(
         "Download as CSV",
-        lambda: as_csv(as_rows(measured)),
+        lambda: format_csv(as_rows(measured)),
         file_name="people.csv",
         mime="text/csv",
         help="All figures of everybody, by class and by week.",
     )
 
 
-def _chosen(measured: list[Person], own: str) -> Person:
+def _choose_person(measured: list[AnnotatorFigures], own: str) -> AnnotatorFigures:
     by_name = {person.name: person for person in measured}
     if len(by_name) == 1:
         return measured[0]
@@ -72,27 +71,29 @@ def _chosen(measured: list[Person], own: str) -> Person:
     return by_name[name]
 
 
-def _of(db: Database, person: Person) -> None:
+def _draw_person(db: Database, person: AnnotatorFigures) -> None:
     with st.container(horizontal=True, gap="medium"):
         st.metric("Answers", f"{person.answers:,}", width="content")
         seconds = f"{person.seconds.value:.1f}" if person.timed else "-"
-        st.metric("Seconds a click", seconds, width="content", help=_seconds(person))
-        st.metric("Same answer as others", _percent(person.same), width="content", help=_between(person.same))
-        between = _between(person.changed_share)
-        st.metric("Changed by others", person.changes_in_words, width="content", help=between)
+        st.metric("Seconds a click", seconds, width="content", help=_format_seconds(person))
+        st.metric(
+            "Same answer as others", _format_percent(person.same), width="content", help=_format_interval(person.same)
+        )
+        between = _format_interval(person.changed_share)
+        st.metric("Changed by others", person.changes_description, width="content", help=between)
     if not person.compared:
         st.info(
             "Nothing to compare yet. Let several people answer the same images blind: an owner chooses how many under "
             "Assignment."
         )
-        if frame.may(Right.OWN):
-            frame.link("assignment", "Go to Assignment", ":material/assignment_ind:")
-    _by_week(person, theme.palette(st.context.theme.type))
-    _by_class(person)
-    _known(db, person.name)
+        if frame.has_right(Right.OWN):
+            frame.draw_page_link("assignment", "Go to Assignment", ":material/assignment_ind:")
+    _draw_by_week(person, theme.get_palette(st.context.theme.type))
+    _draw_by_class(person)
+    _draw_reference_answers(db, person.name)
 
 
-def _by_week(person: Person, colours: theme.Palette) -> None:
+def _draw_by_week(person: AnnotatorFigures, colors: theme.Palette) -> None:
     if not person.weeks:
         return
     with st.container(border=True):
@@ -105,23 +106,25 @@ def _by_week(person: Person, colours: theme.Palette) -> None:
                 columns=["week", "same", "low", "high", "cells"],
             )
             table["week"] = pd.to_datetime(table["week"])
-            st.altair_chart(theme.legible(charts.by_week(table, colours), colours), width="stretch")
-        tables.show([{"week of": week.monday, **_figures(week)} for week in person.weeks], "By week")
+            st.altair_chart(
+                theme.apply_text_colors(agreement_charts.build_week_chart(table, colors), colors), width="stretch"
+            )
+        html_tables.show([{"week of": week.monday, **_build_figures(week)} for week in person.weeks], "By week")
 
 
-def _by_class(person: Person) -> None:
+def _draw_by_class(person: AnnotatorFigures) -> None:
     with st.container(border=True):
         st.markdown("#### By class")
         if not person.classes:
             st.caption("No class was answered by two people, and none in grids.")
             return
-        tables.show(
+        html_tables.show(
             [
                 {
                     "class": row.name,
-                    "finds of what is there": _share(row.sensitivity, round(row.present)),
-                    "rejects of what is not": _share(row.specificity, round(row.absent)),
-                    **_figures(row, "seconds an image in grids"),
+                    "finds of what is there": _format_share(row.sensitivity, round(row.present)),
+                    "rejects of what is not": _format_share(row.specificity, round(row.absent)),
+                    **_build_figures(row, "seconds an image in grids"),
                 }
                 for row in person.classes
             ],
@@ -133,51 +136,58 @@ def _by_class(person: Person) -> None:
         )
 
 
-def _known(db: Database, name: str) -> None:
-    known = next((one for one in known_answers.results(db) if one.annotator == name), None)
+def _draw_reference_answers(db: Database, name: str) -> None:
+    known = next((one for one in reference_answers.load_results(db) if one.annotator == name), None)
     if known is None:
         return
     with st.container(border=True):
         st.markdown("#### Known answers")
-        found, rejected = _of_known(known.found, known.present), _of_known(known.rejected, known.absent)
+        found, rejected = (
+            _format_reference_share(known.found, known.present),
+            _format_reference_share(known.rejected, known.absent),
+        )
         words = f"Found of what is there: {found}. Rejected of what is not: {rejected}."
-        st.caption(frame.escaped(f"{counted(known.images, 'image')} with known answers. {words}"))
+        st.caption(frame.escape_markdown(f"{format_count(known.images, 'image')} with known answers. {words}"))
 
 
-def _of_known(right: int, of: int) -> str:
-    if not of:
+def _format_reference_share(right: int, total: int) -> str:
+    if not total:
         return "none asked"
-    low, high = wilson(right, of)
-    return f"{right:,} of {of:,} ({percent(low)} to {percent(high)})"
+    low, high = wilson_interval(right, total)
+    return f"{right:,} of {total:,} ({format_percent(low)} to {format_percent(high)})"
 
 
-def _figures(of: Figures, seconds: str = "seconds a click") -> dict[str, str]:
-    changed = of.changes_in_words + (f" ({_between(of.changed_share)})" if of.shared else "")
+def _build_figures(figures: AnswerFigures, seconds: str = "seconds a click") -> dict[str, str]:
+    changed = figures.changes_description + (f" ({_format_interval(figures.changed_share)})" if figures.shared else "")
     return {
-        "same answer as others": _share(of.same, of.compared),
+        "same answer as others": _format_share(figures.same, figures.compared),
         "changed by others": changed,
-        seconds: _seconds(of),
+        seconds: _format_seconds(figures),
     }
 
 
-def _seconds(of: Figures) -> str:
+def _format_seconds(figures: AnswerFigures) -> str:
     """Return the median time with its interval, in words."""
-    if not of.timed:
+    if not figures.timed:
         return "-"
-    if math.isnan(of.seconds.low):
-        return f"too few ({of.timed:,})"
-    return f"{of.seconds.value:.1f} ({of.seconds.low:.1f} to {of.seconds.high:.1f})"
+    if math.isnan(figures.seconds.low):
+        return f"too few ({figures.timed:,})"
+    return f"{figures.seconds.value:.1f} ({figures.seconds.low:.1f} to {figures.seconds.high:.1f})"
 
 
-def _share(figure: Estimate, of: int) -> str:
-    if not of:
+def _format_share(figure: Estimate, total: int) -> str:
+    if not total:
         return "-"
-    return f"too few ({of:,})" if math.isnan(figure.value) else f"{percent(figure.value)} ({_between(figure)})"
+    return (
+        f"too few ({total:,})"
+        if math.isnan(figure.value)
+        else f"{format_percent(figure.value)} ({_format_interval(figure)})"
+    )
 
 
-def _percent(figure: Estimate) -> str:
-    return "-" if math.isnan(figure.value) else percent(figure.value, digits=1)
+def _format_percent(figure: Estimate) -> str:
+    return "-" if math.isnan(figure.value) else format_percent(figure.value, digits=1)
 
 
-def _between(figure: Estimate) -> str:
-    return "" if math.isnan(figure.value) else f"{percent(figure.low)} to {percent(figure.high)}"
+def _format_interval(figure: Estimate) -> str:
+    return "" if math.isnan(figure.value) else f"{format_percent(figure.low)} to {format_percent(figure.high)}"

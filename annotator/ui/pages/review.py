@@ -1,23 +1,23 @@
 """Review: one image at a time, the labels that are probably missing, each with its heat map."""
 
-from annotator.settings import REVIEW_THRESHOLD
-from annotator.store.events import stored
-from annotator.store.labels import counts as overview
+from annotator.settings import DEFAULT_REVIEW_THRESHOLD
+from annotator.store.events import stored_events
+from annotator.store.labels import project_counts
 from annotator.store.runs import runs
-from annotator.ui.access import context
-from annotator.ui.components import mount
-from annotator.ui.parts import empty, frame
+from annotator.ui.access import served_project
+from annotator.ui.components import mount_component
+from annotator.ui.parts import empty_notice, frame
 
 
 def page() -> None:
     """Draw the page: everything quick happens in components/review/review.js."""
-    frame.annotator_name()
-    if empty.shown(context.db()):
+    frame.require_annotator_name()
+    if empty_notice.draw_if_empty(served_project.db()):
         return
-    run = runs.current_run(context.db())
-    mount(
+    run = runs.load_current_run(served_project.db())
+    mount_component(
         "review",
-        threshold=run.threshold if run else REVIEW_THRESHOLD,
-        annotators=overview.annotators(context.db()),
-        events=stored.are_some(context.db()),
+        threshold=run.threshold if run else DEFAULT_REVIEW_THRESHOLD,
+        annotators=project_counts.list_annotators(served_project.db()),
+        events=stored_events.has_multi_image_events(served_project.db()),
     )

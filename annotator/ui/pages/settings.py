@@ -8,11 +8,11 @@ from annotator.settings import DEFAULT_ORDER
 from annotator.store.database import jobs
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
-from annotator.ui.access import context
-from annotator.ui.parts import adapting, class_names, frame, networks, tagger
-from models import catalogue
+from annotator.ui.access import served_project
+from annotator.ui.parts import adaptation_section, class_names_section, frame, networks_section, tagger_section
+from models import catalog
 
-PROVIDER = {  # serving_modes.NEEDED, with what a provider gives for each
+PROVIDER_EXAMPLE = {  # serving_modes.NEEDED, with what a provider gives for each
     "client_id": "annotator",
     "client_secret": "...",
     "server_metadata_url": "https://login.example.org/.well-known/openid-configuration",
@@ -21,41 +21,41 @@ PROVIDER = {  # serving_modes.NEEDED, with what a provider gives for each
 
 def page() -> None:
     """Draw the Settings page."""
-    with frame.errors_shown():
-        by = frame.annotator_name()
-        _settings(by)
+    with frame.show_errors():
+        by = frame.require_annotator_name()
+        _draw_settings(by)
 
 
-def _settings(by: str) -> None:
-    db = context.db()
+def _draw_settings(by: str) -> None:
+    db = served_project.db()
     st.subheader("Annotate")
-    _order(db)
+    _draw_order(db)
 
     st.subheader("Autopilot")
-    frame.link("speed_test", "How fast are you? A two-minute test", ":material/timer:")
+    frame.draw_page_link("speed_test", "How fast are you? A two-minute test", ":material/timer:")
     st.caption("Optional. Autopilot plans with your times. The test stores no label.")
 
     st.subheader("Model")
-    _method(db)
+    _draw_method(db)
     if st.button("Train now"):
-        jobs.ask_training(db)
+        jobs.request_training(db)
         st.toast("Training requested.")
 
-    networks.section(db)
-    adapting.section(db)
-    class_names.section(db)
-    tagger.section(db, by)
+    networks_section.draw(db)
+    adaptation_section.draw(db)
+    class_names_section.draw(db)
+    tagger_section.draw(db, by)
 
     st.subheader("People")
-    frame.link("members", "Members: who may do what", ":material/group:")
-    frame.link("people", "People: how each answers", ":material/badge:")
-    frame.link("assignment", "Assignment: who is asked what", ":material/assignment_ind:")
-    _login_provider(context.address() or "https://labels.example.org")
+    frame.draw_page_link("members", "Members: who may do what", ":material/group:")
+    frame.draw_page_link("people", "People: how each answers", ":material/badge:")
+    frame.draw_page_link("assignment", "Assignment: who is asked what", ":material/assignment_ind:")
+    _draw_login_help(served_project.public_url() or "https://labels.example.org")
 
     st.caption("Auto-accept is on the Certificate page.")
 
 
-def _login_provider(address: str) -> None:
+def _draw_login_help(address: str) -> None:
     """Draw the instructions for signing in at a login provider.
 
     Args:
@@ -72,7 +72,7 @@ def _login_provider(address: str) -> None:
             "Write what it gives you into a file only you can read (`provider.toml`). The last "
             "line is its issuer address, then `/.well-known/openid-configuration`:"
         )
-        lines = [f'{name} = "{value}"' for name, value in PROVIDER.items()]
+        lines = [f'{name} = "{value}"' for name, value in PROVIDER_EXAMPLE.items()]
         st.code("\n".join(lines), language="toml", wrap_lines=True)
         st.markdown("Then install what the login needs, and start the server with it:")
         st.code(
@@ -87,44 +87,48 @@ def _login_provider(address: str) -> None:
         )
 
 
-def _order(db: Database) -> None:
-    current = query_order.chosen(db)
+def _draw_order(db: Database) -> None:
+    current = query_order.get_default_name(db)
 
     def choose(name: str) -> None:
-        query_order.choose(db, name)
-        st.toast(frame.escaped(f"Default order: {query_order.QUERY_ORDERS[name].title}."))
+        query_order.set_default(db, name)
+        st.toast(frame.escape_markdown(f"Default order: {query_order.QUERY_ORDERS[name].title}."))
 
     chosen = st.selectbox(
         "Default order of images on the Annotate page",
         list(query_order.QUERY_ORDERS),
         format_func=lambda name: query_order.QUERY_ORDERS[name].title,
-        **frame.follows("order", current if current in query_order.QUERY_ORDERS else DEFAULT_ORDER, choose),
+        **frame.bind_setting("order", current if current in query_order.QUERY_ORDERS else DEFAULT_ORDER, choose),
     )
     order = query_order.QUERY_ORDERS[chosen]
     st.caption(f"{order.about} [{order.paper}]({order.url})" if order.url else order.about)
 
 
-def _method(db: Database) -> None:
-    current = configuration.method(db)
+def _draw_method(db: Database) -> None:
+    current = configuration.get_method(db)
     # A method that needs all labels of all images is for comparisons, as are rows of papers nobody would choose.
-    known = {name: method for name, method in catalogue.methods().items() if name == current or method.is_for_projects}
+    known = {
+        name: method for name, method in catalog.load_methods().items() if name == current or method.is_for_projects
+    }
     names = list(known)
     chosen = st.selectbox(
         "Training method",
         names,
         format_func=lambda name: f"{name} - {known[name].title} ({known[name].year})",
-        **frame.follows("method", current if current in known else names[0], lambda name: _choose(db, name)),
+        **frame.bind_setting(
+            "method", current if current in known else names[0], lambda name: _choose_method(db, name)
+        ),
     )
-    method, changed = known[chosen], configuration.parameters(db) if chosen == configuration.method(db) else {}
+    method, changed = known[chosen], configuration.get_parameters(db) if chosen == configuration.get_method(db) else {}
     values = ", ".join(
-        f"**{frame.escaped(f'{name} = {configuration.shown(changed[name])}')}**"
+        f"**{frame.escape_markdown(f'{name} = {configuration.format_value(changed[name])}')}**"
         if name in changed
-        else frame.escaped(f"{name} = {configuration.shown(default)}")
+        else frame.escape_markdown(f"{name} = {configuration.format_value(default)}")
         for name, default in method.defaults.items()
     )
-    st.markdown(f"{method.assumes} [{configuration.source(chosen)}]({method.url})")
-    if method.needs_in_words:
-        st.caption(frame.escaped(f"Needs {method.needs_in_words}."))
+    st.markdown(f"{method.assumes} [{configuration.describe_method_source(chosen)}]({method.url})")
+    if method.needs_description:
+        st.caption(frame.escape_markdown(f"Needs {method.needs_description}."))
     with st.expander("For experts"):
         st.markdown(f"Parameters: {values or 'none'}.")
         if method.defaults:
@@ -133,10 +137,10 @@ def _method(db: Database) -> None:
             st.code(command, language=None, wrap_lines=True)
 
 
-def _choose(db: Database, name: str) -> None:
+def _choose_method(db: Database, name: str) -> None:
     try:
-        configuration.choose_method(db, name)
+        configuration.set_method(db, name)
     except AnnotatorError as error:
-        raise AnnotatorError(f"{error} Until then trainings use {configuration.method(db)}.") from error
-    jobs.ask_training(db)
-    st.toast(frame.escaped(f"The next training uses {name}."))
+        raise AnnotatorError(f"{error} Until then trainings use {configuration.get_method(db)}.") from error
+    jobs.request_training(db)
+    st.toast(frame.escape_markdown(f"The next training uses {name}."))

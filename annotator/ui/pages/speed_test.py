@@ -4,18 +4,18 @@ Everything quick happens in components/speed_test/speed_test.js.
 """
 
 from annotator.store.classes import classes
-from annotator.ui.access import context
-from annotator.ui.components import mount
-from annotator.ui.parts import empty, frame
-from annotator.ui.parts.class_form import first_form
+from annotator.ui.access import served_project
+from annotator.ui.components import mount_component
+from annotator.ui.parts import empty_notice, frame
+from annotator.ui.parts.class_form import draw_first_form
 
 
 def page() -> None:
     """Draw the page; without classes, a form to name them."""
-    frame.annotator_name()
-    if not classes.all_classes(context.db()):
-        first_form()
+    frame.require_annotator_name()
+    if not classes.load_active_classes(served_project.db()):
+        draw_first_form()
         return
-    if empty.shown(context.db()):
+    if empty_notice.draw_if_empty(served_project.db()):
         return
-    mount("speed_test", styles=["grid/tiles.css", "annotate/annotate.css", "autopilot/autopilot.css"])
+    mount_component("speed_test", styles=["grid/tiles.css", "annotate/annotate.css", "autopilot/autopilot.css"])

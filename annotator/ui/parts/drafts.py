@@ -12,7 +12,7 @@ import streamlit as st
 Row = Mapping[str, Any]
 
 
-def edited(name: str, rows: Mapping[int, Row], **options: Any) -> dict[int, Row]:
+def draw_editor(name: str, rows: Mapping[int, Row], **options: Any) -> dict[int, Row]:
     """Show a table that can be edited, and return its rows by the ids of `rows`, as they are typed now.
 
     Args:
@@ -23,7 +23,7 @@ def edited(name: str, rows: Mapping[int, Row], **options: Any) -> dict[int, Row]
     state = st.session_state
     key = f"{name}_table_{state.setdefault(f'{name}_opened', 0)}"
     if key not in state:  # drawn for the first time, or after a visit to another page
-        state[f"{name}_begun"] = typed(name)
+        state[f"{name}_begun"] = get_unsaved_rows(name)
     begun: dict[int, Row] = state[f"{name}_begun"]
     shown = pd.DataFrame([dict(begun.get(id_, row)) for id_, row in rows.items()])
     edited_rows = st.data_editor(shown, hide_index=True, key=key, **options).to_dict("records")
@@ -32,12 +32,12 @@ def edited(name: str, rows: Mapping[int, Row], **options: Any) -> dict[int, Row]
     return table
 
 
-def typed(name: str) -> dict[int, Row]:
+def get_unsaved_rows(name: str) -> dict[int, Row]:
     """Return the rows of a table that were typed and not saved, when it was drawn last."""
     return st.session_state.get(f"{name}_typed", {})
 
 
-def forget(name: str) -> None:
+def discard(name: str) -> None:
     """Forget what was typed: the next time the table is drawn it shows what is saved.
 
     It is then a table of another number, which is another one for Streamlit.

@@ -14,21 +14,21 @@ import streamlit as st
 
 from annotator.errors import AnnotatorError, Forbidden
 from annotator.roles import Right, Role
-from annotator.store.database import authorization as acting
+from annotator.store.database import authorization
 from annotator.store.disk import system_errors
-from annotator.store.labels import counts as overview
+from annotator.store.labels import project_counts
 from annotator.store.people.members import Member
-from annotator.ui.access import context
-from annotator.ui.access.sessions import Sessions, of_script
-from annotator.ui.parts.navigation import PAGES, Entry
+from annotator.ui.access import served_project
+from annotator.ui.access.sessions import Sessions, get_script_member
+from annotator.ui.parts.navigation import PAGES, PageEntry
 
 P = ParamSpec("P")
-COOKIE = "annotator_name"
-LONGEST_NAME = 60
-ROLE_ASKED = 5.0  # seconds between two looks at the role of whoever has a page with a download open
-_OPENED = "opened_page"  # its name, in the session state
-_PROBLEM = "change_refused"  # why, in the session state, until it is shown
-FOCUSED = """<script>
+NAME_COOKIE = "annotator_name"
+MAX_NAME_CHARACTERS = 60
+ROLE_CHECK_SECONDS = 5.0  # between two looks at the role of whoever has a page with a download open
+_OPEN_PAGE_KEY = "opened_page"  # its name, in the session state
+_PROBLEM_KEY = "change_refused"  # why, in the session state, until it is shown
+FOCUS_SCRIPT = """<script>
   // Streamlit has no option for it, and may build the field anew while the page comes: whatever is focused stays so.
   for (let time = 0; time < 3000; time += 100) {
     setTimeout(() => {
@@ -36,11 +36,13 @@ FOCUSED = """<script>
     }, time);
   }
 </script>"""
-JOINER = "\u2060"
-_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
-_PUNCTUATION = re.compile(r"[^\w\s]|_")
-_REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<!\S)(?=(?:<->|<-|->|--|[<>~]=)(?:\s|$))", re.IGNORECASE)
-STYLE = """<style>
+WORD_JOINER = "\u2060"
+_MARKDOWN_PATTERN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
+_PUNCTUATION_PATTERN = re.compile(r"[^\w\s]|_")
+_REPLACEMENT_PATTERN = re.compile(
+    r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<!\S)(?=(?:<->|<-|->|--|[<>~]=)(?:\s|$))", re.IGNORECASE
+)
+PAGE_STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 3.5rem 1.2rem 0.4rem; max-width: none;}
 [data-testid="stDecoration"], [data-testid="stStatusWidget"], [data-testid="stMainMenu"] {display: none;}
 [data-testid="stHeader"] {height: 3rem; min-height: 3rem;}
@@ -66,76 +68,76 @@ STYLE = """<style>
 </style>"""
 
 
-def style() -> None:
+def apply_style() -> None:
     """Hide Streamlit's menus and margins to make room for the image, and its download of tables.
 
-    This download writes names as they are, which a spreadsheet may run as formulas (exchange/files/text_cells.py).
+    This download writes names as they are, which a spreadsheet may run as formulas (exchange/files/csv_cells.py).
     """
-    st.html(STYLE)
+    st.html(PAGE_STYLE)
 
 
-def mark_menu(place: int) -> None:
+def underline_menu(place: int) -> None:
     """Underline the menu at the top that the open page is in, the first one being 0: Streamlit marks the page only."""
     menu = f'[data-testid="stTopNav"] > :nth-child({place + 1}) [data-testid="stTopNavSection"] > span'
     st.html(f"<style>{menu} {{font-weight: 650; box-shadow: 0 2px 0 currentColor;}}</style>")
 
 
 @contextmanager
-def errors_shown() -> Iterator[None]:
+def show_errors() -> Iterator[None]:
     """Show an AnnotatorError, or an error of the system, raised in this context as a box instead of a traceback.
 
     An error of a change that `follows` made is shown, too.
     """
-    if problem := st.session_state.pop(_PROBLEM, ""):
-        error(problem)
+    if problem := st.session_state.pop(_PROBLEM_KEY, ""):
+        show_error(problem)
     try:
         yield
     except Exception as problem:
-        told = system_errors.in_words(problem)
+        told = system_errors.translate_error(problem)
         if told is None:
             raise
-        error(told)
+        show_error(told)
 
 
-def annotator_name() -> str:
+def require_annotator_name() -> str:
     """Return the annotator's name, which is that of the member whose session this is.
 
     Where there are no members the name is asked for once, and the page stops until it is given. The components keep it
     in a cookie, because a reload is a new session for Streamlit.
     """
-    if context.sessions() is not None:
-        signed_in = member()
+    if served_project.sessions() is not None:
+        signed_in = get_member()
         return signed_in.name if signed_in else st.stop()
-    name = st.session_state.get("name") or _clean(_cookie())
+    name = st.session_state.get("name") or _clean_name(_read_name_cookie())
     if not name:
-        _ask()
+        _ask_for_name()
         st.stop()
     if st.session_state.get("name") != name:
         st.session_state["name"] = name
     return name
 
 
-def known_name() -> str:
+def get_known_name() -> str:
     """Return the annotator's name where it is known, without asking; "" otherwise."""
-    signed_in = member()
+    signed_in = get_member()
     return signed_in.name if signed_in else st.session_state.get("name", "")
 
 
-def member() -> Member | None:
+def get_member() -> Member | None:
     """Return the member whose session this is; None where the project has no members, or the session has ended."""
-    sessions = context.sessions()
-    return None if sessions is None else of_script(sessions)
+    sessions = served_project.sessions()
+    return None if sessions is None else get_script_member(sessions)
 
 
-def may(right: Right) -> bool:
+def has_right(right: Right) -> bool:
     """Return whether the person who looks at this page has this right; without members everybody has every right."""
-    if context.sessions() is None:
+    if served_project.sessions() is None:
         return True
-    signed_in = member()
+    signed_in = get_member()
     return signed_in is not None and signed_in.highest_right >= right
 
 
-def follows(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
+def bind_setting(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
     """Return the options of a widget that shows a stored setting.
 
     `change` stores it when the person at this page chooses. A widget keeps what it showed first. Without this, a page
@@ -143,17 +145,17 @@ def follows(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, A
     touched.
     """
     st.session_state[key] = stored
-    return {"key": key, "on_change": _change, "args": [key, change]}
+    return {"key": key, "on_change": _store_change, "args": [key, change]}
 
 
-def _change(key: str, change: Callable[[Any], None]) -> None:
+def _store_change(key: str, change: Callable[[Any], None]) -> None:
     try:
         change(st.session_state[key])
     except AnnotatorError as problem:  # nothing can be drawn before the script runs
-        st.session_state[_PROBLEM] = str(problem)
+        st.session_state[_PROBLEM_KEY] = str(problem)
 
 
-def chosen(key: str, labels: Mapping[Any, str], usual: Any = None) -> str:
+def prepare_select_key(key: str, labels: Mapping[Any, str], default: Any = None) -> str:
     """Return the key of a select box whose options may get other labels, or go; a renamed option gets its new label.
 
     The browser keeps the label that it showed first; it takes another one only with a value that is set here.
@@ -161,61 +163,61 @@ def chosen(key: str, labels: Mapping[Any, str], usual: Any = None) -> str:
     Args:
         key: The key of the select box.
         labels: Option -> its label.
-        usual: The option that is chosen at first, None for none.
+        default: The option that is chosen at first, None for none.
     """
     state = st.session_state
     known, label = state.get(f"{key}_shown", (None, ""))
     value = state.get(key, known)  # Streamlit forgets a widget that a run of the page did not come to
     if value not in labels:
         state.pop(key, None)
-        value = usual
+        value = default
     elif key not in state or (value == known and labels[value] != label):
         state[key] = value
     state[f"{key}_shown"] = (value, labels.get(value, ""))
     return key
 
 
-def refused(entry: Entry) -> None:
+def show_refusal(entry: PageEntry) -> None:
     """Tell a person that their role does not include this page, and where they may go."""
-    signed_in = member()
+    signed_in = get_member()
     role = signed_in.role if signed_in else "none"
-    if may(entry.right):
-        info(f"The owners of this project do not show {entry.title} to guests and annotators.")
+    if has_right(entry.right):
+        show_info(f"The owners of this project do not show {entry.title} to guests and annotators.")
     else:
-        info(
-            f"{entry.title} needs the role {acting.needed(entry.right)}, and yours is {role}. Owners change roles on "
-            "the Members page."
+        show_info(
+            f"{entry.title} needs the role {authorization.get_minimum_role(entry.right)}, and yours is {role}. Owners "
+            "change roles on the Members page."
         )
     with st.container(horizontal=True):
         for other in PAGES:
-            if other.listed and may_open(other):
-                link(other.name, other.title, other.icon)
+            if other.listed and can_open(other):
+                draw_page_link(other.name, other.title, other.icon)
 
 
 def show_session_ended() -> None:
     """Tell a person that their session ended while the page was open."""
-    warning(
+    show_warning(
         "Your session has ended, or an owner took your role away. Unsent answers wait in this browser: sign in again "
         "to send them."
     )
-    st.html(f'<a href="{context.base()}/" target="_self">Open the app again</a>')
+    st.html(f'<a href="{served_project.base_path()}/" target="_self">Open the app again</a>')
 
 
-def may_open(entry: Entry) -> bool:
+def can_open(entry: PageEntry) -> bool:
     """Return whether the person who looks at this page may open that one."""
-    return _opens(context.sessions(), member(), entry)
+    return _is_visible_to(served_project.sessions(), get_member(), entry)
 
 
-def opened(entry: Entry) -> bool:
+def enter_page(entry: PageEntry) -> bool:
     """Note that this page is drawn next, and return whether the person who looks may open it.
 
     `refreshed` and `download` ask for it again.
     """
-    st.session_state[_OPENED] = entry.name
-    return may_open(entry)
+    st.session_state[_OPEN_PAGE_KEY] = entry.name
+    return can_open(entry)
 
 
-def refreshed(draw: Callable[P, None], every: float | None) -> Callable[P, None]:
+def build_fragment(draw: Callable[P, None], seconds: float | None) -> Callable[P, None]:
     """Return a part of the page as a fragment that is drawn again every `every` seconds.
 
     None: only when something in it is pressed. Each time, the role of the person who looks is checked first; where it
@@ -223,15 +225,15 @@ def refreshed(draw: Callable[P, None], every: float | None) -> Callable[P, None]
     """
 
     @functools.wraps(draw)
-    def checked(*given: P.args, **named: P.kwargs) -> None:
-        if not may_open(_entry()):
+    def check_and_draw(*given: P.args, **named: P.kwargs) -> None:
+        if not can_open(_get_open_page()):
             st.rerun()
         draw(*given, **named)
 
-    return st.fragment(checked, run_every=every)
+    return st.fragment(check_and_draw, run_every=seconds)
 
 
-def download(
+def draw_download_button(
     label: str,
     make: Callable[[], str | bytes],
     file_name: str,
@@ -244,92 +246,94 @@ def download(
     `make` is called when the button is pressed, long after the page was drawn, and not for a person who may no longer
     open the page: for them the whole page soon runs, and says so.
     """
-    sessions = context.sessions()
-    data = make if sessions is None else _deferred(make, sessions)
+    sessions = served_project.sessions()
+    data = make if sessions is None else _guard_download(make, sessions)
     # Never by the press itself: a run of the page throws away what the button before it was to download, which the
     # browser asks for at the same time.
     st.download_button(label, data, file_name=file_name, mime=mime, key=key, on_click="ignore", help=help)
     if sessions is not None:
-        refreshed(_nothing, ROLE_ASKED)()
+        build_fragment(_draw_nothing, ROLE_CHECK_SECONDS)()
 
 
-def _nothing() -> None:
+def _draw_nothing() -> None:
     """Draw nothing: `refreshed` only checks the role."""
 
 
-def _deferred(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[], str | bytes]:
-    entry, cookies = _entry(), st.context.cookies.to_dict()
+def _guard_download(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[], str | bytes]:
+    entry, cookies = _get_open_page(), st.context.cookies.to_dict()
 
-    def checked() -> str | bytes:
-        sessions.look_up()
-        asking = sessions.member(cookies)
-        if not _opens(sessions, asking, entry):
+    def check_and_draw() -> str | bytes:
+        sessions.refresh()
+        asking = sessions.find_member(cookies)
+        if not _is_visible_to(sessions, asking, entry):
             name, role = (asking.name, asking.role) if asking else ("Whoever is not signed in", Role.NONE)
-            raise Forbidden(acting.refusal(name, role, entry.right))
+            raise Forbidden(authorization.format_denial(name, role, entry.right))
         return make()
 
-    return checked
+    return check_and_draw
 
 
-def _entry() -> Entry:
+def _get_open_page() -> PageEntry:
     """Return the page that is open; the first one where a page runs without the app (in a test of it alone)."""
-    return next((entry for entry in PAGES if entry.name == st.session_state.get(_OPENED)), PAGES[0])
+    return next((entry for entry in PAGES if entry.name == st.session_state.get(_OPEN_PAGE_KEY)), PAGES[0])
 
 
-def _opens(sessions: Sessions | None, signed_in: Member | None, entry: Entry) -> bool:
+def _is_visible_to(sessions: Sessions | None, signed_in: Member | None, entry: PageEntry) -> bool:
     if sessions is None:
         return True
     if signed_in is None or signed_in.highest_right < entry.right:
         return False
-    return not sessions.hides(entry.name, signed_in)
+    return not sessions.is_hidden(entry.name, signed_in)
 
 
-def token() -> str:
+def create_token() -> str:
     """Return the token for this person's components."""
-    return context.tokens().mint(annotator_name())
+    return served_project.tokens().mint(require_annotator_name())
 
 
-def escaped(text: object) -> str:
-    """Return text of people, files or other programs, escaped so that Streamlit's Markdown shows it as it is.
+def escape_markdown(text: object) -> str:
+    """Return text of people, files or other programs, escaped so that Streamlit's Markdown shows it is.
 
     Streamlit renders all its texts as Markdown: boxes, captions, help, labels of widgets and their options. Punctuation
     is escaped. Streamlit also replaces :shortcodes:, arrows and addresses after unescaping; an invisible word joiner
     keeps them from being recognised. Line breaks are kept.
     """
     lines = str(text).strip("\r\n").splitlines()
-    return "\\\n".join(_MARKDOWN.sub(r"\\\g<0>", _REPLACED.sub(JOINER, _indented(line))) for line in lines)
+    return "\\\n".join(
+        _MARKDOWN_PATTERN.sub(r"\\\g<0>", _REPLACEMENT_PATTERN.sub(WORD_JOINER, _keep_indent(line))) for line in lines
+    )
 
 
-def spoken(text: str) -> str:
+def escape_for_screen_reader(text: str) -> str:
     """Return text of people for a label that only screen readers are given ("collapsed").
 
     Backslashes would be read out. Streamlit makes Markdown of such a label, too, and browsers fetch the pictures in
     it: invisible word joiners around its punctuation leave none.
     """
-    return _PUNCTUATION.sub(f"{JOINER}\\g<0>{JOINER}", text)
+    return _PUNCTUATION_PATTERN.sub(f"{WORD_JOINER}\\g<0>{WORD_JOINER}", text)
 
 
-def error(text: object) -> None:
+def show_error(text: object) -> None:
     """Show a box that says what went wrong, as plain text."""
-    st.error(escaped(text), icon=":material/error:")
+    st.error(escape_markdown(text), icon=":material/error:")
 
 
-def info(text: object) -> None:
+def show_info(text: object) -> None:
     """Show a box that says how things are, as plain text."""
-    st.info(escaped(text))
+    st.info(escape_markdown(text))
 
 
-def warning(text: object) -> None:
+def show_warning(text: object) -> None:
     """Show a box that says what needs attention, as plain text."""
-    st.warning(escaped(text))
+    st.warning(escape_markdown(text))
 
 
-def link(page: str, label: str, icon: str | None = None, **query: str) -> None:
+def draw_page_link(page: str, label: str, icon: str | None = None, **query: str) -> None:
     """Draw a link to another page of the app; `query` are the parameters of its address."""
     st.page_link(st.Page(lambda: None, title=label, url_path=page), label=label, icon=icon, query_params=query)
 
 
-def zone() -> tzinfo | None:
+def get_time_zone() -> tzinfo | None:
     """Return the time zone of the browser, in which times are shown: the server may run elsewhere. None if unknown."""
     try:
         return ZoneInfo(st.context.timezone or "")
@@ -343,60 +347,60 @@ def forget_name() -> None:
     st.session_state["asked"] = True
 
 
-def _ask() -> None:
+def _ask_for_name() -> None:
     _, middle, _ = st.columns([1, 2, 1])
     with middle, st.form("name_form"):
         st.subheader("Who is labeling?")
         st.write("Your name is stored with every answer you give.")
-        given = st.text_input("Your name", max_chars=LONGEST_NAME, placeholder="Ann", key="name_given")
+        given = st.text_input("Your name", max_chars=MAX_NAME_CHARACTERS, placeholder="Ann", key="name_given")
         if st.form_submit_button("Start", type="primary"):
-            st.session_state["name_asked"] = _clean(given)
-            if not _clean(given):
+            st.session_state["name_asked"] = _clean_name(given)
+            if not _clean_name(given):
                 st.warning("Type a name or initials.")
-    st.html(FOCUSED, unsafe_allow_javascript=True)
+    st.html(FOCUS_SCRIPT, unsafe_allow_javascript=True)
     name = st.session_state.get("name_asked")
     if not name:
         return
-    twin = same_person(name, overview.annotators(context.db()))
+    twin = find_similar_name(name, project_counts.list_annotators(served_project.db()))
     if not twin:
-        _begin_as(name)
+        _set_name(name)
     with middle:
-        warning(f"{twin} has labeled here before. Is that you?")
+        show_warning(f"{twin} has labeled here before. Is that you?")
         with st.container(horizontal=True):
-            if st.button(f"I am {escaped(twin)}", type="primary", key="name_twin"):
-                _begin_as(twin)
-            if st.button(f"I am {escaped(name)}, a different person", key="name_other"):
-                _begin_as(name)
+            if st.button(f"I am {escape_markdown(twin)}", type="primary", key="name_twin"):
+                _set_name(twin)
+            if st.button(f"I am {escape_markdown(name)}, a different person", key="name_other"):
+                _set_name(name)
 
 
-def same_person(name: str, known: Iterable[str]) -> str:
+def find_similar_name(name: str, known: Iterable[str]) -> str:
     """Return the known name that differs from `name` in capitals or blanks only; "" if none does or `name` is known."""
     known = list(known)
-    alike = [other for other in known if _normalised(other) == _normalised(name)]
+    alike = [other for other in known if _normalize_name(other) == _normalize_name(name)]
     return "" if name in known or not alike else alike[0]
 
 
-def _normalised(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def _begin_as(name: str) -> None:
+def _set_name(name: str) -> None:
     st.session_state["name"] = name
     del st.session_state["name_asked"]
     st.rerun()
 
 
-def _indented(line: str) -> str:
+def _keep_indent(line: str) -> str:
     # Markdown would read blanks at the start of a line as code, or drop them.
     line = line.expandtabs(4)
     return "\u00a0" * (len(line) - len(line.lstrip(" "))) + line.lstrip(" ")
 
 
-def _cookie() -> str:
+def _read_name_cookie() -> str:
     if st.session_state.get("asked"):
         return ""
-    return unquote(st.context.cookies.get(COOKIE, ""))
+    return unquote(st.context.cookies.get(NAME_COOKIE, ""))
 
 
-def _clean(name: str | None) -> str:
-    return " ".join("".join(letter for letter in (name or "") if letter.isprintable()).split())[:LONGEST_NAME]
+def _clean_name(name: str | None) -> str:
+    return " ".join("".join(letter for letter in (name or "") if letter.isprintable()).split())[:MAX_NAME_CHARACTERS]

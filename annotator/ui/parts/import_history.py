@@ -3,17 +3,17 @@
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.imports.in_words import undo_in_words, undone_in_words
-from annotator.exchange.predictions.in_words import KnownSource, known_sources
-from annotator.shares import counted, percent
+from annotator.exchange.imports.import_messages import describe_undo, describe_undone_import
+from annotator.exchange.predictions.known_sources import KnownSource, load_known_sources
+from annotator.humanize import format_count, format_percent
 from annotator.store.database.database import Database
-from annotator.store.imports import imports as store
-from annotator.store.imports.imports import Import
+from annotator.store.imports import past_imports
+from annotator.store.imports.past_imports import Import
 from annotator.store.runs import prediction_sources
-from annotator.ui.parts import frame, note_list, tables
+from annotator.ui.parts import frame, html_tables, note_list
 
-NEWEST = 20  # imports that are shown
-BROUGHT = {
+MAX_IMPORTS_SHOWN = 20  # imports that are shown
+COUNT_NOUNS = {
     "images": ("new image", ""),
     "classes": ("new class", "new classes"),
     "answers": ("answer", ""),
@@ -23,13 +23,13 @@ BROUGHT = {
 }
 
 
-def predictions(db: Database) -> None:
+def draw_predictions(db: Database) -> None:
     """Draw the sources of predictions, and a way to remove one."""
-    known = known_sources(db)
+    known = load_known_sources(db)
     if not known:
         return
     st.subheader("Predictions of other models")
-    tables.show([_row(one) for one in known], "Predictions of other models")
+    html_tables.show([_build_row(one) for one in known], "Predictions of other models")
     if st.session_state.get("source_gone") not in [one.source.name for one in known]:
         st.session_state.pop("source_gone", None)
     chosen = st.selectbox(
@@ -38,73 +38,73 @@ def predictions(db: Database) -> None:
     if chosen is None:
         return
     st.caption("Its scores are deleted. The next training does without them.")
-    if st.button(f"Remove {frame.escaped(chosen)}", key="source_remove"):
-        with frame.errors_shown():
-            prediction_sources.remove(db, chosen)
-            st.toast(frame.escaped(f"Removed the predictions {chosen}."))
+    if st.button(f"Remove {frame.escape_markdown(chosen)}", key="source_remove"):
+        with frame.show_errors():
+            prediction_sources.remove_source(db, chosen)
+            st.toast(frame.escape_markdown(f"Removed the predictions {chosen}."))
             st.rerun()
 
 
-def _row(known: KnownSource) -> dict[str, str]:
+def _build_row(known: KnownSource) -> dict[str, str]:
     source = known.source
     return {
         "Model": source.name,
-        "Images": f"{source.images:,} ({percent(known.covered)})",
+        "Images": f"{source.images:,} ({format_percent(known.covered)})",
         "Classes": f"{len(source.class_ids):,}",
         "Numbers": source.scale,
-        "Added": note_list.moment_in_words(source.added_at, frame.zone()),
+        "Added": note_list.format_moment(source.added_at, frame.get_time_zone()),
         "By": source.annotator,
-        "Believed": known.weights_in_words(),
+        "Believed": known.describe_weights(),
     }
 
 
-def imports(db: Database, by: str) -> None:
+def draw_imports(db: Database, by: str) -> None:
     """Draw the newest imports, with a button that undoes each."""
     st.subheader("History")
     if undone := st.session_state.pop("import_undone", None):
-        st.success(frame.escaped("\n".join(undone)))
-    known = store.imports(db)
+        st.success(frame.escape_markdown("\n".join(undone)))
+    known = past_imports.load_imports(db)
     if not known:
         st.caption("Nothing imported yet.")
         return
-    for one in known[:NEWEST]:
+    for one in known[:MAX_IMPORTS_SHOWN]:
         text, button = st.columns([6, 1], vertical_alignment="center")
-        text.markdown(frame.escaped(_in_words(one)))
+        text.markdown(frame.escape_markdown(_describe_import(one)))
         if one.undone_at is None and button.button(f"Undo {one.id:d}", key=f"import_undo_{one.id}"):
             st.session_state["import_undoing"] = one.id
         if st.session_state.get("import_undoing") == one.id:
-            _ask(db, by, one)
-    if len(known) > NEWEST:
-        st.caption(f"{len(known) - NEWEST:,} older ones: annotator imports PROJECT")
+            _confirm_undo(db, by, one)
+    if len(known) > MAX_IMPORTS_SHOWN:
+        st.caption(f"{len(known) - MAX_IMPORTS_SHOWN:,} older ones: annotator imports PROJECT")
 
 
-def _in_words(one: Import) -> str:
-    brought = [counted(count, *words) for key, words in BROUGHT.items() if (count := one.counts.get(key, 0))]
-    zone = frame.zone()
-    undone = f" Undone by {one.undone_by}, {note_list.moment_in_words(one.undone_at, zone)}." if one.undone_at else ""
+def _describe_import(one: Import) -> str:
+    brought = [format_count(count, *words) for key, words in COUNT_NOUNS.items() if (count := one.counts.get(key, 0))]
+    zone = frame.get_time_zone()
+    undone = f" Undone by {one.undone_by}, {note_list.format_moment(one.undone_at, zone)}." if one.undone_at else ""
     what = ", ".join(brought) or "nothing new"
-    when = note_list.moment_in_words(one.imported_at, zone)
+    when = note_list.format_moment(one.imported_at, zone)
     return f"{one.id} · {when} · {one.annotator}: {one.source} ({one.format}): {what}.{undone}"
 
 
-def _ask(db: Database, by: str, one: Import) -> None:
+def _confirm_undo(db: Database, by: str, one: Import) -> None:
     """Show what an undo of this import would take back, and ask before it does."""
     with st.container(border=True):
         try:
             with st.spinner("Counting what would be undone..."):
-                would = store.preview_undo(db, one.id)
+                would = past_imports.preview_undo(db, one.id)
         except AnnotatorError as error:
-            frame.error(error)
+            frame.show_error(error)
             st.session_state.pop("import_undoing", None)
             return
-        st.markdown(f"**{frame.escaped(f'Undo import {one.id}?')}**")
-        for sentence in undo_in_words(would):
-            st.markdown(f"* {frame.escaped(sentence)}")
+        st.markdown(f"**{frame.escape_markdown(f'Undo import {one.id}?')}**")
+        for sentence in describe_undo(would):
+            st.markdown(f"* {frame.escape_markdown(sentence)}")
         st.caption("Answers given since are kept. Importing it again brings it back.")
         with st.container(horizontal=True):
             if st.button(f"Undo import {one.id:d}", type="primary", key="import_undo_sure"):
-                with frame.errors_shown(), st.spinner("Undoing..."):
-                    st.session_state["import_undone"] = undone_in_words(store.undo(db, one.id, by))
+                with frame.show_errors(), st.spinner("Undoing..."):
+                    st.session_state["import_undone"] = describe_undone_import(past_imports.undo(db, one.id, by))
                     st.session_state.pop("import_undoing", None)
                     st.rerun()
             if st.button("Keep it", key="import_undo_no"):

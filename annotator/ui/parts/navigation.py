@@ -6,7 +6,7 @@ from enum import StrEnum
 from annotator.roles import Right
 
 
-class Group(StrEnum):
+class Menu(StrEnum):
     """The menus at the top, in their order."""
 
     LABEL = "Label"
@@ -16,12 +16,12 @@ class Group(StrEnum):
     PROJECT = "Project"
 
 
-SHOW_ANSWERS = (Group.LOOK, Group.CHECK)
+MENUS_NEEDING_ANSWERS = (Menu.LOOK, Menu.CHECK)
 """Menus with nothing to look at before the first answer."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class PageEntry:
     """One page of the app.
 
     `name` is its file in pages/, its path in the address and, of a hot page, its folder in components/.
@@ -35,36 +35,36 @@ class Entry:
     name: str
     title: str
     icon: str
-    group: Group
+    group: Menu
     right: Right = Right.LOOK
     listed: bool = True
 
 
 # The first one is what the bare address shows.
 PAGES = (
-    Entry("autopilot", "Autopilot", ":material/auto_awesome:", Group.LABEL, Right.ANSWER),
-    Entry("annotate", "Annotate", ":material/touch_app:", Group.LABEL, Right.ANSWER),
-    Entry("grid", "Grid", ":material/grid_view:", Group.LABEL, Right.ANSWER),
-    Entry("review", "Review", ":material/fact_check:", Group.LABEL, Right.ANSWER),
-    Entry("speed_test", "Speed test", ":material/timer:", Group.LABEL, Right.ANSWER, listed=False),
-    Entry("gallery", "Gallery", ":material/photo_library:", Group.LOOK),
-    Entry("map", "Map", ":material/bubble_chart:", Group.LOOK),
-    Entry("progress", "Progress", ":material/monitoring:", Group.CHECK),
-    Entry("certificate", "Certificate", ":material/verified:", Group.CHECK),
-    Entry("agreement", "Agreement", ":material/groups:", Group.CHECK, Right.REVIEW),
-    Entry("people", "People", ":material/badge:", Group.CHECK, Right.ANSWER),
-    Entry("images", "Images", ":material/photo_library:", Group.DATA, Right.OWN),
-    Entry("events", "Events", ":material/burst_mode:", Group.DATA, Right.OWN),
-    Entry("classes", "Classes", ":material/category:", Group.DATA, Right.OWN),
-    Entry("imports", "Import", ":material/upload:", Group.DATA, Right.OWN),
-    Entry("export", "Export", ":material/download:", Group.DATA, Right.REVIEW),
-    Entry("settings", "Settings", ":material/tune:", Group.PROJECT, Right.OWN),
-    Entry("members", "Members", ":material/group:", Group.PROJECT, Right.OWN),
-    Entry("assignment", "Assignment", ":material/assignment_ind:", Group.PROJECT, Right.OWN, listed=False),
+    PageEntry("autopilot", "Autopilot", ":material/auto_awesome:", Menu.LABEL, Right.ANSWER),
+    PageEntry("annotate", "Annotate", ":material/touch_app:", Menu.LABEL, Right.ANSWER),
+    PageEntry("grid", "Grid", ":material/grid_view:", Menu.LABEL, Right.ANSWER),
+    PageEntry("review", "Review", ":material/fact_check:", Menu.LABEL, Right.ANSWER),
+    PageEntry("speed_test", "Speed test", ":material/timer:", Menu.LABEL, Right.ANSWER, listed=False),
+    PageEntry("gallery", "Gallery", ":material/photo_library:", Menu.LOOK),
+    PageEntry("map", "Map", ":material/bubble_chart:", Menu.LOOK),
+    PageEntry("progress", "Progress", ":material/monitoring:", Menu.CHECK),
+    PageEntry("certificate", "Certificate", ":material/verified:", Menu.CHECK),
+    PageEntry("agreement", "Agreement", ":material/groups:", Menu.CHECK, Right.REVIEW),
+    PageEntry("people", "People", ":material/badge:", Menu.CHECK, Right.ANSWER),
+    PageEntry("images", "Images", ":material/photo_library:", Menu.DATA, Right.OWN),
+    PageEntry("events", "Events", ":material/burst_mode:", Menu.DATA, Right.OWN),
+    PageEntry("classes", "Classes", ":material/category:", Menu.DATA, Right.OWN),
+    PageEntry("imports", "Import", ":material/upload:", Menu.DATA, Right.OWN),
+    PageEntry("export", "Export", ":material/download:", Menu.DATA, Right.REVIEW),
+    PageEntry("settings", "Settings", ":material/tune:", Menu.PROJECT, Right.OWN),
+    PageEntry("members", "Members", ":material/group:", Menu.PROJECT, Right.OWN),
+    PageEntry("assignment", "Assignment", ":material/assignment_ind:", Menu.PROJECT, Right.OWN, listed=False),
 )
-FIRST = PAGES[0]
+FIRST_PAGE = PAGES[0]
 
 
-def titles_and_addresses() -> dict[str, tuple[str, str]]:
+def build_titles_and_urls() -> dict[str, tuple[str, str]]:
     """Return title and relative address of each page, by name. Streamlit knows its first page as "./" only."""
-    return {page.name: (page.title, page.name if page is not FIRST else "./") for page in PAGES}
+    return {page.name: (page.title, page.name if page is not FIRST_PAGE else "./") for page in PAGES}

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from annotator.ui.access import context
+from annotator.ui.access import served_project
 
 STYLE = """<style>
 ul.notes {list-style: none; margin: 0; padding: 0; max-height: 22rem; overflow: auto;}
@@ -33,22 +33,22 @@ def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | 
         token: The token with which the browser fetches the pictures; "" for no pictures.
         zone: Of the times.
     """
-    items = "".join(_item(row, token, zone) for row in rows)
+    items = "".join(_render_item(row, token, zone) for row in rows)
     st.html(f'{STYLE}<ul class="notes" tabindex="0" aria-label="{escape(label)}">{items}</ul>')
 
 
-def _item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
+def _render_item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
     address = f"annotate?image={int(row['id'])}&amp;from=progress"
-    source = f"{context.base()}/api/thumb/{int(row['id'])}?token={quote(token)}"
+    source = f"{served_project.base_path()}/api/thumb/{int(row['id'])}?token={quote(token)}"
     picture = f'<a href="{address}" tabindex="-1"><img src="{source}" alt="" loading="lazy"></a>' if token else ""
-    about = f"{escape(row['annotator'])}, {moment_in_words(row['at'], zone)}"
+    about = f"{escape(row['annotator'])}, {format_moment(row['at'], zone)}"
     return (
         f'<li>{picture}<div><p>{escape(row["note"])}</p><small><a href="{address}">{escape(row["image"])}</a> · '
         f"{about}</small></div></li>"
     )
 
 
-def moment_in_words(at: float, zone: tzinfo | None) -> str:
+def format_moment(at: float, zone: tzinfo | None) -> str:
     """Return a moment (unix seconds) as "today 14:02", or as the day and the time."""
     time, now = (moment.astimezone(zone) for moment in (datetime.fromtimestamp(at, UTC), datetime.now(UTC)))
     if time.date() == now.date():

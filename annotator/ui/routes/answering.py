@@ -6,21 +6,21 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.store.labels import answering
-from annotator.ui.access import context
-from annotator.ui.routes.guard import FRESH, body_of, guarded
-from annotator.ui.routes.requests import AnsweringRequest, parsed
+from annotator.store.labels import answer_mode
+from annotator.ui.access import served_project
+from annotator.ui.routes.guard import NO_STORE_HEADERS, guard_route, read_body
+from annotator.ui.routes.requests import AnsweringRequest, parse_body
 
 
 async def choose(request: Request, annotator: str) -> Response:
     """POST {mode: one|all} -> {}: what the key of a class does for this person, on each page and in each browser."""
-    asked = parsed(await body_of(request), AnsweringRequest)
-    await run_sync(_choose, annotator, asked.mode)
-    return JSONResponse({}, headers=FRESH)
+    asked = parse_body(await read_body(request), AnsweringRequest)
+    await run_sync(_save_mode, annotator, asked.mode)
+    return JSONResponse({}, headers=NO_STORE_HEADERS)
 
 
-ROUTES = [Route("/api/answering", guarded(choose, Right.ANSWER), methods=["POST"])]
+ROUTES = [Route("/api/answering", guard_route(choose, Right.ANSWER), methods=["POST"])]
 
 
-def _choose(annotator: str, mode: str) -> None:
-    answering.choose_for(context.db(), annotator, mode)
+def _save_mode(annotator: str, mode: str) -> None:
+    answer_mode.set_annotator_mode(served_project.db(), annotator, mode)

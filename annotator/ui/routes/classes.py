@@ -8,10 +8,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.ui.access import context
-from annotator.ui.parts import class_adding
-from annotator.ui.routes.guard import FRESH, body_of, guarded
-from annotator.ui.routes.requests import AddClassRequest, parsed
+from annotator.ui.access import served_project
+from annotator.ui.parts import page_classes
+from annotator.ui.routes.guard import NO_STORE_HEADERS, guard_route, read_body
+from annotator.ui.routes.requests import AddClassRequest, parse_body
 
 
 async def add(request: Request, annotator: str) -> Response:
@@ -19,16 +19,16 @@ async def add(request: Request, annotator: str) -> Response:
 
     Where adding it may be a surprise and `sure` is false, nothing is added and the answer is {surprises: [...]}.
     """
-    asked = parsed(await body_of(request), AddClassRequest)
-    return JSONResponse(await run_sync(_add, annotator, asked.name, asked.sure), headers=FRESH)
+    asked = parse_body(await read_body(request), AddClassRequest)
+    return JSONResponse(await run_sync(_add_class, annotator, asked.name, asked.sure), headers=NO_STORE_HEADERS)
 
 
-ROUTES = [Route("/api/classes/add", guarded(add, Right.ANSWER), methods=["POST"])]
+ROUTES = [Route("/api/classes/add", guard_route(add, Right.ANSWER), methods=["POST"])]
 
 
-def _add(annotator: str, name: str, sure: bool) -> dict[str, Any]:
-    db = context.db()
-    class_, surprises = class_adding.add_class(db, annotator, name, sure)
+def _add_class(annotator: str, name: str, sure: bool) -> dict[str, Any]:
+    db = served_project.db()
+    class_, surprises = page_classes.add_class(db, annotator, name, sure)
     if class_ is None:
         return {"surprises": surprises}
-    return {"class": class_.id} | class_adding.all_classes(db)
+    return {"class": class_.id} | page_classes.build_classes_json(db)

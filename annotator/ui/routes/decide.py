@@ -7,43 +7,42 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.records import SOURCES, Batch, Decision, Saved
+from annotator.records import SOURCES, Batch, Decision, SaveResult
 from annotator.roles import Right
 from annotator.store.database.database import Database
-from annotator.store.events.answers import EventBatch
+from annotator.store.events.event_answers import EventBatch
 from annotator.store.images import images
-from annotator.store.labels import audits, decisions, implied
-from annotator.store.labels import overlap as readings
-from annotator.store.people import blindness, known_answers, members, others_images
-from annotator.store.people.daily_activity import today
-from annotator.ui.access import context
-from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
+from annotator.store.labels import audits, decisions, image_overlap, implied_cells
+from annotator.store.people import blindness, members, others_images, reference_answers
+from annotator.store.people.daily_activity import load_daily_activity
+from annotator.ui.access import served_project
+from annotator.ui.routes.guard import NO_STORE_HEADERS, get_blind_annotator, guard_route, read_body
 from annotator.ui.routes.requests import (
     AnyDecisionRequest,
-    BatchGiven,
-    ClearGiven,
-    CommentGiven,
-    FlagGiven,
-    LabelGiven,
-    Nothing,
-    UndoGiven,
-    milliseconds_of,
-    parsed,
-    parsed_decisions,
+    BatchRequest,
+    ClearRequest,
+    CommentRequest,
+    EmptyRequest,
+    FlagRequest,
+    LabelRequest,
+    UndoRequest,
+    parse_body,
+    parse_decisions,
+    parse_milliseconds,
 )
 
-RECENT = 200  # steps a page can take back after a reload
-RECENT_CELLS = 500  # cells in these steps: ten grids of 48
+MAX_RECENT_STEPS = 200  # steps a page can take back after a reload
+MAX_RECENT_CELLS = 500  # cells in these steps: ten grids of 48
 
 
-BLIND = (readings.SOURCE, known_answers.SOURCE)
+BLIND_SOURCES = (image_overlap.OVERLAP_SOURCE, reference_answers.REFERENCE_SOURCE)
 """Sources of answers to images that are chosen for blind answers. Pages know the first one only: neither what is sent
 nor what is refused tells which of these images have known answers."""
 
 
-def as_sent(source: str) -> str:
+def mask_source(source: str) -> str:
     """Return the source of a decision as a person is told it: that an answer was a known one is hidden from them."""
-    return readings.SOURCE if source in BLIND else source
+    return image_overlap.OVERLAP_SOURCE if source in BLIND_SOURCES else source
 
 
 async def recent(request: Request, annotator: str) -> Response:
@@ -51,9 +50,11 @@ async def recent(request: Request, annotator: str) -> Response:
 
     The decisions are given as they were sent, newest last, and images names those that they are about.
     """
-    parsed(await body_of(request), Nothing)
-    undoable, names = await run_sync(_recent, annotator)
-    return JSONResponse({"decisions": [_entry(decision) for decision in undoable], "images": names}, headers=FRESH)
+    parse_body(await read_body(request), EmptyRequest)
+    undoable, names = await run_sync(_load_recent, annotator)
+    return JSONResponse(
+        {"decisions": [_build_entry(decision) for decision in undoable], "images": names}, headers=NO_STORE_HEADERS
+    )
 
 
 async def decide(request: Request, annotator: str) -> Response:
@@ -65,72 +66,76 @@ async def decide(request: Request, annotator: str) -> Response:
     the batches among the decisions contradict by the relations of classes; those about one image the page finds itself.
     today: what this person has done today, these decisions included (store/people/daily_activity.py).
     """
-    given, refused = parsed_decisions(await body_of(request))
-    result, more = await run_sync(_decide, given, annotator)
+    given, refused = parse_decisions(await read_body(request))
+    result, more = await run_sync(_store_decisions, given, annotator)
     refused |= more | result.refused
     saved = [uuid for uuid in result.saved if uuid not in refused]  # a uuid sent with two contents is in both
-    day = await run_sync(today, context.db(), annotator)
+    day = await run_sync(load_daily_activity, served_project.db(), annotator)
     answer = {"saved": saved, "refused": refused, "opinions": result.opinions, "today": asdict(day)}
-    batches = [one.uuid for one in given if isinstance(one, BatchGiven) and one.uuid in saved and _is_asked(one)]
+    batches = [one.uuid for one in given if isinstance(one, BatchRequest) and one.uuid in saved and _can_ask_about(one)]
     if batches:
-        answer["contradicted"] = await run_sync(_contradicted, batches, blind_as(request, annotator))
-    return JSONResponse(answer, headers=FRESH)
+        answer["contradicted"] = await run_sync(_find_contradicted, batches, get_blind_annotator(request, annotator))
+    return JSONResponse(answer, headers=NO_STORE_HEADERS)
 
 
 ROUTES = [
-    Route("/api/recent", guarded(recent, Right.LOOK), methods=["POST"]),
-    Route("/api/decisions", guarded(decide, Right.ANSWER), methods=["POST"]),
+    Route("/api/recent", guard_route(recent, Right.LOOK), methods=["POST"]),
+    Route("/api/decisions", guard_route(decide, Right.ANSWER), methods=["POST"]),
 ]
 
 
-def _recent(annotator: str) -> tuple[list[Decision | Batch], list[tuple[int, str]]]:
-    db = context.db()
-    undoable = decisions.undoable(db, annotator, RECENT, RECENT_CELLS)
-    about = [_images_of(step) for step in undoable]
-    named = images.images(db, sorted({id_ for ids in about if len(ids) == 1 for id_ in ids if id_ is not None}))
+def _load_recent(annotator: str) -> tuple[list[Decision | Batch], list[tuple[int, str]]]:
+    db = served_project.db()
+    undoable = decisions.load_undoable(db, annotator, MAX_RECENT_STEPS, MAX_RECENT_CELLS)
+    about = [_get_image_ids(step) for step in undoable]
+    named = images.load_images(db, sorted({id_ for ids in about if len(ids) == 1 for id_ in ids if id_ is not None}))
     return undoable, [(image_id, image.name) for image_id, image in named.items()]
 
 
-def _images_of(step: Decision | Batch) -> set[int | None]:
+def _get_image_ids(step: Decision | Batch) -> set[int | None]:
     if not isinstance(step, Batch):
         return {step.image_id} - {None}
     copies = step.copies if isinstance(step, EventBatch) else ()
     return {image_id for image_id, *_ in (*step.cells, *copies)}
 
 
-def _decide(given: list[AnyDecisionRequest], own: str) -> tuple[Saved, dict[str, str]]:
-    db, refused, accepted = context.db(), {}, []
+def _store_decisions(given: list[AnyDecisionRequest], own: str) -> tuple[SaveResult, dict[str, str]]:
+    db, refused, accepted = served_project.db(), {}, []
     for decision in given:
-        author = _author(decision, own)
+        author = _find_author(decision, own)
         if author is None:
             refused[decision.uuid] = f"given as {decision.annotator!r}; switch to that user to send it"
-        elif isinstance(decision, BatchGiven) and decision.copies and SOURCES[decision.source].blind:
+        elif isinstance(decision, BatchRequest) and decision.copies and SOURCES[decision.source].blind:
             refused[decision.uuid] = "blind answers are of one image and are given to no other"
-        elif decision.action != "undo" and decision.source == "audit" and (cell := _never_drawn(db, decision)):
+        elif decision.action != "undo" and decision.source == "audit" and (cell := _find_unsampled_cell(db, decision)):
             refused[decision.uuid] = f"class {cell[1]} on image {cell[0]} is not part of an audit"
-        elif decision.action != "undo" and decision.source in BLIND:
-            if (source := _blind_source(db, decision)) is None:
+        elif decision.action != "undo" and decision.source in BLIND_SOURCES:
+            if (source := _find_blind_source(db, decision)) is None:
                 refused[decision.uuid] = "it is not about one image that people answer blind"
             else:
-                accepted.append(replace(_decision(decision, author), source=source))
+                accepted.append(replace(_build_decision(decision, author), source=source))
         else:
-            accepted.append(_for_event(db, _decision(decision, author)))
-    return decisions.decide(db, accepted), refused
+            accepted.append(_mark_others_images(db, _build_decision(decision, author)))
+    return decisions.save(db, accepted), refused
 
 
-def _is_asked(batch: BatchGiven) -> bool:
+def _can_ask_about(batch: BatchRequest) -> bool:
     """Return whether a person is asked about what a batch contradicts: an audit must not make them answer anew."""
     return batch.source != "audit" and not SOURCES[batch.source].blind
 
 
-def _contradicted(batches: list[str], blind: str) -> list[tuple[int, int, int, int, int]]:
+def _find_contradicted(batches: list[str], blind: str) -> list[tuple[int, int, int, int, int]]:
     """Return what the batches contradict, but for images that this person is still to answer blind."""
-    found = implied.contradicted_by(context.db(), batches)
-    hidden = blindness.hidden_from(context.db(), blind, sorted({row[0] for row in found})) if blind and found else set()
+    found = implied_cells.find_answers_contradicted_by(served_project.db(), batches)
+    hidden = (
+        blindness.find_hidden_images(served_project.db(), blind, sorted({row[0] for row in found}))
+        if blind and found
+        else set()
+    )
     return [row for row in found if row[0] not in hidden]
 
 
-def _author(given: AnyDecisionRequest, own: str) -> str | None:
+def _find_author(given: AnyDecisionRequest, own: str) -> str | None:
     """Return the person whose decision it is; None when nothing shows that, or when they may no longer answer.
 
     It is the page's own person. A decision that waited in the browser while the name on the page changed belongs to
@@ -138,23 +143,23 @@ def _author(given: AnyDecisionRequest, own: str) -> str | None:
     """
     if given.annotator in ("", own):
         return own
-    if context.tokens().author(given.signature or "") != given.annotator:
+    if served_project.tokens().read_author(given.signature or "") != given.annotator:
         return None
-    sessions = context.sessions()
+    sessions = served_project.sessions()
     if sessions is None:
         return given.annotator
-    author = members.name_now(context.db(), given.annotator)
-    return author if sessions.may(author, Right.ANSWER) else None
+    author = members.get_current_name(served_project.db(), given.annotator)
+    return author if sessions.has_right(author, Right.ANSWER) else None
 
 
-def _never_drawn(db: Database, given: AnyDecisionRequest) -> tuple[int, int] | None:
+def _find_unsampled_cell(db: Database, given: AnyDecisionRequest) -> tuple[int, int] | None:
     """Return a cell of this decision that no audit has drawn, else None: the audit grid answers only audit cells."""
-    cells = _cells(given)
-    drawn = audits.sampled_cells(db, cells)
+    cells = _get_cells(given)
+    drawn = audits.find_sampled_cells(db, cells)
     return next((cell for cell in cells if cell not in drawn), None)
 
 
-def _blind_source(db: Database, given: AnyDecisionRequest) -> str | None:
+def _find_blind_source(db: Database, given: AnyDecisionRequest) -> str | None:
     """Return the source of a blind answer: a known answer, or one of several people's.
 
     None where its image is asked about for neither reason, or there are several images.
@@ -162,52 +167,52 @@ def _blind_source(db: Database, given: AnyDecisionRequest) -> str | None:
     stored = db.value("SELECT source FROM decision WHERE uuid IN (?, ?)", [given.uuid, f"{given.uuid}:0"])
     if stored is not None:  # sent again
         return stored
-    image_ids = {image_id for image_id, _ in _cells(given)} or {getattr(given, "image", 0)}
+    image_ids = {image_id for image_id, _ in _get_cells(given)} or {getattr(given, "image", 0)}
     if len(image_ids) > 1:
         return None
-    if known_answers.chosen_among(db, image_ids) and not readings.waiting_among(db, image_ids):
-        return known_answers.SOURCE
-    return readings.SOURCE if readings.chosen_among(db, image_ids) else None
+    if reference_answers.find_chosen_images(db, image_ids) and not image_overlap.find_waiting_images(db, image_ids):
+        return reference_answers.REFERENCE_SOURCE
+    return image_overlap.OVERLAP_SOURCE if image_overlap.find_chosen_images(db, image_ids) else None
 
 
-def _cells(given: AnyDecisionRequest) -> list[tuple[int, int]]:
-    if isinstance(given, BatchGiven):
+def _get_cells(given: AnyDecisionRequest) -> list[tuple[int, int]]:
+    if isinstance(given, BatchRequest):
         return [(image_id, class_id) for image_id, class_id, _, _ in given.cells]
-    return [(given.image, given.class_id)] if isinstance(given, LabelGiven) else []
+    return [(given.image, given.class_id)] if isinstance(given, LabelRequest) else []
 
 
-def _decision(given: AnyDecisionRequest, annotator: str) -> Decision | Batch:
+def _build_decision(given: AnyDecisionRequest, annotator: str) -> Decision | Batch:
     shared = {
         "uuid": given.uuid,
         "annotator": annotator,
         "source": given.source,
-        "milliseconds": milliseconds_of(given),
+        "milliseconds": parse_milliseconds(given),
     }
-    if isinstance(given, BatchGiven):
+    if isinstance(given, BatchRequest):
         shared |= {"cells": given.cells, "run_id": given.run}
         return EventBatch(**shared, copies=given.copies) if given.copies else Batch(**shared)
-    if isinstance(given, UndoGiven):
+    if isinstance(given, UndoRequest):
         return Decision(**shared, action="undo", undoes=given.undoes)
     shared |= {"action": given.action, "image_id": given.image, "batch": given.batch}
-    if isinstance(given, LabelGiven):
+    if isinstance(given, LabelRequest):
         return Decision(**shared, class_id=given.class_id, state=given.state, run_id=given.run, score=given.score)
-    if isinstance(given, ClearGiven):
+    if isinstance(given, ClearRequest):
         return Decision(**shared, class_id=given.class_id)
-    if isinstance(given, FlagGiven | CommentGiven):
+    if isinstance(given, FlagRequest | CommentRequest):
         return Decision(**shared, note=(given.note or "").strip())
     return Decision(**shared)
 
 
-def _for_event(db: Database, decision: Decision | Batch) -> Decision | Batch:
+def _mark_others_images(db: Database, decision: Decision | Batch) -> Decision | Batch:
     """Return the decision; of one that answers a whole event, with the images that are other people's left out."""
     if not isinstance(decision, EventBatch):
         return decision
     image_ids = {image_id for image_id, _, _, _ in decision.copies}
-    return replace(decision, away=others_images.among(db, decision.annotator, image_ids))
+    return replace(decision, away=others_images.find_unavailable_images(db, decision.annotator, image_ids))
 
 
-def _entry(decision: Decision | Batch) -> dict:
-    shared = {"uuid": decision.uuid, "source": as_sent(decision.source), "run": decision.run_id}
+def _build_entry(decision: Decision | Batch) -> dict:
+    shared = {"uuid": decision.uuid, "source": mask_source(decision.source), "run": decision.run_id}
     if isinstance(decision, Batch):
         copies = {"copies": [list(copy) for copy in decision.copies]} if isinstance(decision, EventBatch) else {}
         return shared | {"action": "batch", "cells": [list(cell) for cell in decision.cells]} | copies

@@ -6,24 +6,26 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.ui.access import context
-from annotator.ui.routes.guard import FRESH, error, guarded
-from annotator.ui.work.downloads import Offered, downloads
+from annotator.ui.access import served_project
+from annotator.ui.routes.guard import NO_STORE_HEADERS, build_error_response, guard_route
+from annotator.ui.work.downloads import OfferedFile, get_downloads
 
-GONE = "This download has expired and was deleted. Export it again."
+EXPIRED_MESSAGE = "This download has expired and was deleted. Export it again."
 
 
 async def download(request: Request, annotator: str) -> Response:
     """GET one file, whole or in parts."""
-    offered = await run_sync(_offered, request.path_params["name"])
+    offered = await run_sync(_find_offered_file, request.path_params["name"])
     if offered is None:
-        return error(410, GONE)
-    return FileResponse(offered.path, media_type=offered.media_type, filename=offered.path.name, headers=FRESH)
+        return build_error_response(410, EXPIRED_MESSAGE)
+    return FileResponse(
+        offered.path, media_type=offered.media_type, filename=offered.path.name, headers=NO_STORE_HEADERS
+    )
 
 
-def _offered(name: str) -> Offered | None:
-    offered = downloads(context.db()).find(name)
+def _find_offered_file(name: str) -> OfferedFile | None:
+    offered = get_downloads(served_project.db()).find(name)
     return offered if offered and offered.path.is_file() else None
 
 
-ROUTES = [Route("/api/download/{name}", guarded(download, Right.REVIEW))]
+ROUTES = [Route("/api/download/{name}", guard_route(download, Right.REVIEW))]

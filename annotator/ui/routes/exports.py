@@ -8,63 +8,63 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.sources.landing import size_in_words
+from annotator.exchange.sources.fetch_folder import format_size
+from annotator.humanize import format_count
 from annotator.roles import Right
-from annotator.shares import counted
-from annotator.ui.access import context
+from annotator.ui.access import served_project
 from annotator.ui.export import last_export
-from annotator.ui.export.running import Outcome, Running, exporting
-from annotator.ui.routes.guard import FRESH, body_of, guarded
-from annotator.ui.routes.requests import Nothing, parsed
+from annotator.ui.export.export_runner import ExportOutcome, ExportProgress, get_export_runner
+from annotator.ui.routes.guard import NO_STORE_HEADERS, guard_route, read_body
+from annotator.ui.routes.requests import EmptyRequest, parse_body
 
 
 async def export_again(request: Request, annotator: str) -> Response:
     """POST {} -> {}: an export like this person's last one has begun."""
-    parsed(await body_of(request), Nothing)
-    await run_sync(_start, annotator)
-    return JSONResponse({}, headers=FRESH)
+    parse_body(await read_body(request), EmptyRequest)
+    await run_sync(_start_export, annotator)
+    return JSONResponse({}, headers=NO_STORE_HEADERS)
 
 
 async def export_state(request: Request, annotator: str) -> Response:
     """POST {} -> {running, outcome}: how far this person's export is, or what came of their last one, else null."""
-    parsed(await body_of(request), Nothing)
-    return JSONResponse(await run_sync(_state, annotator), headers=FRESH)
+    parse_body(await read_body(request), EmptyRequest)
+    return JSONResponse(await run_sync(_build_state, annotator), headers=NO_STORE_HEADERS)
 
 
 ROUTES = [
-    Route("/api/export", guarded(export_again, Right.REVIEW), methods=["POST"]),
-    Route("/api/export/state", guarded(export_state, Right.REVIEW), methods=["POST"]),
+    Route("/api/export", guard_route(export_again, Right.REVIEW), methods=["POST"]),
+    Route("/api/export/state", guard_route(export_state, Right.REVIEW), methods=["POST"]),
 ]
 
 
-def _start(annotator: str) -> None:
-    order = last_export.of(context.db(), annotator)
+def _start_export(annotator: str) -> None:
+    order = last_export.load_next(served_project.db(), annotator)
     if order is None:
         raise AnnotatorError("You have not exported yet. Choose how on the Export page.")
-    last_export.start(context.db(), order)
+    last_export.start_and_save(served_project.db(), order)
 
 
-def _state(annotator: str) -> dict[str, Any]:
-    work = exporting(context.db())
+def _build_state(annotator: str) -> dict[str, Any]:
+    work = get_export_runner(served_project.db())
     running = work.running  # read first: an export is listed before it stops running
     if running and running.order.by == annotator:
-        return {"running": _in_words(running), "outcome": None}
+        return {"running": _describe_progress(running), "outcome": None}
     outcome = next((one for one in work.outcomes if one.order.by == annotator), None)
-    return {"running": None, "outcome": outcome and _outcome(outcome)}
+    return {"running": None, "outcome": outcome and _build_outcome(outcome)}
 
 
-def _in_words(running: Running) -> str:
+def _describe_progress(running: ExportProgress) -> str:
     if not running.of:
         return f"{running.step}..."
     return f"{running.step}: {100 * running.done / running.of:.0f} %"
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _build_outcome(outcome: ExportOutcome) -> dict[str, Any]:
     offered = outcome.offered
-    held = f"{counted(outcome.images, 'image')} × {counted(outcome.classes, 'class', 'classes')}"
+    held = f"{format_count(outcome.images, 'image')} × {format_count(outcome.classes, 'class', 'classes')}"
     return {
         "error": outcome.error,
-        "download": offered and {"id": offered.id, "name": offered.path.name, "size": size_in_words(offered.bytes)},
+        "download": offered and {"id": offered.id, "name": offered.path.name, "size": format_size(offered.bytes)},
         "folder": str(outcome.folder or ""),
         "said": " ".join([f"{held}.", *outcome.said]),
     }

@@ -6,30 +6,31 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from annotator.snapshot.filters import FILTERS, Filter, Kind
-from annotator.snapshot.likeness.similar import MOST_EXAMPLES
+from annotator.snapshot.filters import FILTERS, Filter, FilterKind
+from annotator.snapshot.similarity.image_similarity import MAX_EXAMPLES
 from annotator.snapshot.sorts import SORTS
-from annotator.ui.routes.requests import Classes, Count, Facts, Id, Path, Text
+from annotator.ui.routes.requests import ClassIds, Count, FactValues, Id, PathText, ShortText
 
-UNSET = (Kind.SWITCH, Kind.DAY, Kind.DAYS, Kind.RANGE)  # kinds of filters that are None unless they are given
+# kinds of filters that are None unless they are given
+OPTIONAL_KINDS = (FilterKind.SWITCH, FilterKind.DAY, FilterKind.DAYS, FilterKind.RANGE)
 ExampleId = Annotated[str, Meta(pattern=r"\A([0-9a-f]{16})?\Z")]  # "": none
-Side = Annotated[float, Meta(ge=0, le=1)]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
 Number = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
-def _given(one: Filter) -> Any:
+def _get_value_type(one: Filter) -> Any:
     """Return the type of the value that a request gives to a filter."""
-    if one.allowed:
-        return Literal[("", *one.allowed)]
+    if one.allowed_values:
+        return Literal[("", *one.allowed_values)]
     return {
-        Kind.CLASSES: Classes,
-        Kind.SWITCH: bool | None,
-        Kind.CHOICE: Text,
-        Kind.TEXT: Path,
-        Kind.DAY: date | None,
-        Kind.DAYS: tuple[date | None, date | None] | None,
-        Kind.RANGE: tuple[Number | None, Number | None] | None,
-        Kind.FACTS: Facts,
+        FilterKind.CLASSES: ClassIds,
+        FilterKind.SWITCH: bool | None,
+        FilterKind.CHOICE: ShortText,
+        FilterKind.TEXT: PathText,
+        FilterKind.DAY: date | None,
+        FilterKind.DAYS: tuple[date | None, date | None] | None,
+        FilterKind.RANGE: tuple[Number | None, Number | None] | None,
+        FilterKind.FACTS: FactValues,
     }[one.kind]
 
 
@@ -42,9 +43,13 @@ else:
     GalleryFilterRequest = msgspec.defstruct(
         "GalleryFilterRequest",
         [
-            (f"{one.name}_", _given(one), field(default_factory=list, name=one.name))
-            if one.kind in (Kind.CLASSES, Kind.FACTS)
-            else (f"{one.name}_", _given(one), field(default=None if one.kind in UNSET else "", name=one.name))
+            (f"{one.name}_", _get_value_type(one), field(default_factory=list, name=one.name))
+            if one.kind in (FilterKind.CLASSES, FilterKind.FACTS)
+            else (
+                f"{one.name}_",
+                _get_value_type(one),
+                field(default=None if one.kind in OPTIONAL_KINDS else "", name=one.name),
+            )
             for one in FILTERS
         ],
     )
@@ -56,11 +61,11 @@ class GalleryRequest(Struct, kw_only=True):
     only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
     sort: SortName = "name"
     class_id: Id | None = field(default=None, name="class")
-    like: Annotated[list[Id], Meta(max_length=MOST_EXAMPLES)] = field(default_factory=list[Id])
+    like: Annotated[list[Id], Meta(max_length=MAX_EXAMPLES)] = field(default_factory=list[Id])
     example: ExampleId = ""
-    column: Path = ""
+    column: PathText = ""
     down: bool = False
-    version: Text = ""
+    version: ShortText = ""
 
 
 class GalleryWindowRequest(GalleryRequest, kw_only=True):
@@ -79,7 +84,7 @@ class GalleryPlaceRequest(GalleryRequest, kw_only=True):
 class GalleryCountsRequest(GalleryRequest, kw_only=True):
     """A fact by whose values the images of a filter are counted."""
 
-    fact: Path
+    fact: PathText
 
 
 class GalleryIdsRequest(GalleryRequest, kw_only=True):
@@ -89,7 +94,7 @@ class GalleryIdsRequest(GalleryRequest, kw_only=True):
     last: Count
 
 
-class PictureQuery(Struct):
+class ExamplePictureQuery(Struct):
     """The name of a picture that all images are to be compared with."""
 
     name: Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -100,7 +105,7 @@ class ExampleRequest(Struct):
 
     words: Annotated[str, Meta(max_length=1000)] = ""
     image: Id | None = None
-    box: tuple[Side, Side, Side, Side] = (0.0, 0.0, 1.0, 1.0)
+    box: tuple[Fraction, Fraction, Fraction, Fraction] = (0.0, 0.0, 1.0, 1.0)
 
 
 class ExampleStateRequest(Struct):

@@ -8,21 +8,21 @@ from prometheus_client import Histogram
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from annotator.errors import AnnotatorError, DiskFull, Forbidden, NoAnswer, ProjectMoved
+from annotator.errors import AnnotatorError, DiskFull, Forbidden, ProjectMoved, StorageTimeout
 from annotator.roles import Right
-from annotator.store.database import authorization as acting
+from annotator.store.database import authorization
 from annotator.store.disk import system_errors
 from annotator.store.people import access_tokens
 from annotator.store.people.members import Member
-from annotator.ui.access import context
-from annotator.ui.access.middleware import MEMBER
+from annotator.ui.access import served_project
+from annotator.ui.access.middleware import MEMBER_SCOPE_KEY
 from annotator.ui.routes.requests import BadRequest
 
-LARGEST_BODY = 1_000_000
+MAX_BODY_BYTES = 1_000_000
 
-IMMUTABLE = {"cache-control": "private, max-age=31536000, immutable", "x-content-type-options": "nosniff"}
+IMMUTABLE_HEADERS = {"cache-control": "private, max-age=31536000, immutable", "x-content-type-options": "nosniff"}
 NO_HEADERS: Mapping[str, str] = {}
-FRESH = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+NO_STORE_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 REQUEST_SECONDS = Histogram(
     "annotator_request_seconds",
@@ -32,13 +32,18 @@ REQUEST_SECONDS = Histogram(
     registry=None,
 )
 
-STATUS: Mapping[type[AnnotatorError], int] = {Forbidden: 403, DiskFull: 507, ProjectMoved: 503, NoAnswer: 504}
+STATUS_BY_ERROR: Mapping[type[AnnotatorError], int] = {
+    Forbidden: 403,
+    DiskFull: 507,
+    ProjectMoved: 503,
+    StorageTimeout: 504,
+}
 """Of problems that a person can solve; 409 of all others."""
 
 Handler = Callable[[Request, str], Awaitable[Response]]
 
 
-def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request], Awaitable[Response]]:
+def guard_route(handler: Handler, right: Right, part: str = "") -> Callable[[Request], Awaitable[Response]]:
     """Return a route that calls the handler only for a person with a valid token and this right.
 
     Where the project has members, the request must also come in the session of the member for whom the token was made.
@@ -53,39 +58,41 @@ def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request
     async def route(request: Request) -> Response:
         token = request.headers.get("x-annotator-token") or request.query_params.get("token", "")
         token = token or request.path_params.get("token", "")
-        annotator = context.tokens().annotator(token)
+        annotator = served_project.tokens().read_annotator(token)
         if annotator is None:
-            return error(401, "This page's pass is missing or has run out. Reload the page.")
-        member: Member | None = request.scope.get(MEMBER)
+            return build_error_response(401, "This page's pass is missing or has run out. Reload the page.")
+        member: Member | None = request.scope.get(MEMBER_SCOPE_KEY)
         if member is not None and member.name != annotator:
-            return error(401, f"This page is of {annotator}, and {member.name} is signed in. Reload the page.")
+            return build_error_response(
+                401, f"This page is of {annotator}, and {member.name} is signed in. Reload the page."
+            )
         if member is not None and member.highest_right < right:
-            return error(403, acting.refusal(member.name, member.role, right))
-        sessions = context.sessions()
-        if member is not None and sessions is not None and sessions.hides(part, member):
-            return error(403, "The owners of this project do not show this to guests and annotators.")
-        return await readable(handler(request, annotator))
+            return build_error_response(403, authorization.format_denial(member.name, member.role, right))
+        sessions = served_project.sessions()
+        if member is not None and sessions is not None and sessions.is_hidden(part, member):
+            return build_error_response(403, "The owners of this project do not show this to guests and annotators.")
+        return await answer_or_error(handler(request, annotator))
 
-    return timed(route, handler)
+    return time_route(route, handler)
 
 
-def refuse_without(request: Request, right: Right) -> None:
+def require_right(request: Request, right: Right) -> None:
     """Raise Forbidden when the asking member lacks this right, for what only some requests to a route need."""
-    member: Member | None = request.scope.get(MEMBER)
+    member: Member | None = request.scope.get(MEMBER_SCOPE_KEY)
     if member is not None and member.highest_right < right:
-        raise Forbidden(acting.refusal(member.name, member.role, right))
+        raise Forbidden(authorization.format_denial(member.name, member.role, right))
 
 
-def blind_as(request: Request, annotator: str) -> str:
+def get_blind_annotator(request: Request, annotator: str) -> str:
     """Return the annotator, if images that they are still to answer blind must be hidden from them; "" otherwise.
 
     Nothing is hidden from a person who may review, or where the project has no members (store/people/blindness.py).
     """
-    member: Member | None = request.scope.get(MEMBER)
+    member: Member | None = request.scope.get(MEMBER_SCOPE_KEY)
     return annotator if member is not None and member.highest_right < Right.REVIEW else ""
 
 
-def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
+def guard_program_route(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
     """Return a route that calls the handler only with an access token that has this right.
 
     The handler is given the token's name (store/people/access_tokens.py). No cookie counts here, and middleware.py
@@ -96,19 +103,19 @@ def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         name = None
         if scheme.lower() == "bearer" and secret:
-            name = await run_sync(access_tokens.holder, context.db(), secret.strip(), right)
+            name = await run_sync(access_tokens.find_token_name, served_project.db(), secret.strip(), right)
         if name is None:
             text = f"This needs a valid token for {right}, sent as: Authorization: Bearer TOKEN."
-            return error(401, text, {"www-authenticate": "Bearer"})
+            return build_error_response(401, text, {"www-authenticate": "Bearer"})
         return await handler(request, name)
 
     async def route(request: Request) -> Response:
-        return await readable(answered(request))
+        return await answer_or_error(answered(request))
 
-    return timed(route, handler)
+    return time_route(route, handler)
 
 
-def timed(
+def time_route(
     route: Callable[[Request], Awaitable[Response]], handler: Handler
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return the route with its answers counted and timed under the name of its handler, until the body begins."""
@@ -123,31 +130,33 @@ def timed(
     return timed_route
 
 
-async def readable(answer: Awaitable[Response]) -> Response:
+async def answer_or_error(answer: Awaitable[Response]) -> Response:
     """Await the answer of a handler and return it; errors become JSON that a person can read."""
     try:
         return await answer
     except ClientDisconnect:  # the request was incomplete: nobody receives an answer
         return Response(status_code=400)
     except BadRequest as problem:  # only here: a page gives up for good a request that is answered with 400
-        return error(400, f"The request is not as it should be: {problem}")
+        return build_error_response(400, f"The request is not as it should be: {problem}")
     except Exception as problem:
-        told = system_errors.in_words(problem)
+        told = system_errors.translate_error(problem)
         if told is None:
             raise
-        return error(next((status for kind, status in STATUS.items() if isinstance(told, kind)), 409), str(told))
+        return build_error_response(
+            next((status for kind, status in STATUS_BY_ERROR.items() if isinstance(told, kind)), 409), str(told)
+        )
 
 
-def error(status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> JSONResponse:
+def build_error_response(status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> JSONResponse:
     """Return {error: text} as JSON, which the page shows as it is."""
-    return JSONResponse({"error": text}, status_code=status, headers={**FRESH, **headers})
+    return JSONResponse({"error": text}, status_code=status, headers={**NO_STORE_HEADERS, **headers})
 
 
-async def body_of(request: Request) -> bytes:
-    """Return the body of a request. Raises BadRequest for more than LARGEST_BODY bytes."""
+async def read_body(request: Request) -> bytes:
+    """Return the body of a request. Raises BadRequest for more than MAX_BODY_BYTES."""
     data = b""
     async for chunk in request.stream():
         data += chunk
-        if len(data) > LARGEST_BODY:
-            raise BadRequest(f"more than {LARGEST_BODY:,} bytes")
+        if len(data) > MAX_BODY_BYTES:
+            raise BadRequest(f"more than {MAX_BODY_BYTES:,} bytes")
     return data

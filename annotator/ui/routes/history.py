@@ -10,12 +10,12 @@ from starlette.routing import Route
 
 from annotator.records import SOURCES
 from annotator.roles import Right
-from annotator.store.gallery.image_history import Event, history_of
+from annotator.store.gallery.image_history import DecisionRecord, load_image_history
 from annotator.store.people import blindness
-from annotator.ui.access import context
-from annotator.ui.routes.decide import as_sent
-from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
-from annotator.ui.routes.requests import HistoryRequest, parsed
+from annotator.ui.access import served_project
+from annotator.ui.routes.decide import mask_source
+from annotator.ui.routes.guard import NO_STORE_HEADERS, get_blind_annotator, guard_route, read_body
+from annotator.ui.routes.requests import HistoryRequest, parse_body
 
 
 async def history(request: Request, annotator: str) -> Response:
@@ -25,27 +25,27 @@ async def history(request: Request, annotator: str) -> Response:
     person's own comments that hold carry their uuid, by which they are taken back. Of an image that this person is
     still to answer blind, only their own flags and comments are sent (`hidden`).
     """
-    asked = parsed(await body_of(request), HistoryRequest)
-    events, hidden = await run_sync(_history, asked.image, blind_as(request, annotator))
-    decisions = [_shape(event, annotator) for event in events]
-    return JSONResponse({"decisions": decisions, "hidden": hidden}, headers=FRESH)
+    asked = parse_body(await read_body(request), HistoryRequest)
+    events, hidden = await run_sync(_load_history, asked.image, get_blind_annotator(request, annotator))
+    decisions = [_build_event(event, annotator) for event in events]
+    return JSONResponse({"decisions": decisions, "hidden": hidden}, headers=NO_STORE_HEADERS)
 
 
-ROUTES = [Route("/api/history", guarded(history, Right.LOOK, "history"), methods=["POST"])]
+ROUTES = [Route("/api/history", guard_route(history, Right.LOOK, "history"), methods=["POST"])]
 
 
-def _history(image_id: int, blind: str) -> tuple[list[Event], bool]:
-    db = context.db()
+def _load_history(image_id: int, blind: str) -> tuple[list[DecisionRecord], bool]:
+    db = served_project.db()
     # Asked first: what is hidden is not read, so that the time of an answer does not tell how much there is.
-    hidden = bool(blind and blindness.show(db, blind, [image_id]))
-    events = history_of(db, image_id, notes_of=blind if hidden else "")
+    hidden = bool(blind and blindness.reveal_visible_images(db, blind, [image_id]))
+    events = load_image_history(db, image_id, notes_of=blind if hidden else "")
     if blind:
         # The image in front may be one that this person is still to answer blind.
-        events = [replace(event, source=as_sent(event.source), front="") for event in events]
+        events = [replace(event, source=mask_source(event.source), front="") for event in events]
     return events, hidden
 
 
-def _shape(event: Event, annotator: str) -> dict[str, Any]:
+def _build_event(event: DecisionRecord, annotator: str) -> dict[str, Any]:
     shape: dict[str, Any] = {
         "id": event.id,
         "at": event.at,
@@ -57,12 +57,12 @@ def _shape(event: Event, annotator: str) -> dict[str, Any]:
         "state": event.state,
         "note": event.note,
         "source": event.source,
-        "about": _about(event.source)
+        "about": _describe_source(event.source)
         + (f": as on {event.front}" if event.front else "")
         + ("; an opinion, given while people disagreed" if event.is_opinion else ""),
         "score": event.score,
         "models": event.models,
-        "origin": event.origin and [event.origin[0], _about(event.origin[1]), event.origin[2]],
+        "origin": event.origin and [event.origin[0], _describe_source(event.origin[1]), event.origin[2]],
         "covered": event.covered,
         "undone_by": event.undone_by,
         "undone_at": event.undone_at,
@@ -71,5 +71,5 @@ def _shape(event: Event, annotator: str) -> dict[str, Any]:
     return shape | ({"uuid": event.uuid} if own else {})
 
 
-def _about(source: str) -> str:
+def _describe_source(source: str) -> str:
     return SOURCES[source].about if source in SOURCES else source

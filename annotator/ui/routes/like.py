@@ -13,20 +13,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.sources.landing import size_in_words
+from annotator.exchange.sources.fetch_folder import format_size
 from annotator.roles import Right
-from annotator.snapshot.likeness import similar
+from annotator.snapshot.similarity import image_similarity
 from annotator.store.classes import name_texts
 from annotator.store.database.database import Database
-from annotator.store.images.band_setting import shown_bands
+from annotator.store.images.band_setting import get_shown_bands
 from annotator.store.networks import configuration, search_examples
 from annotator.store.pictures.decoding import BadImage, check_image
-from annotator.ui.access import context
-from annotator.ui.routes.gallery_requests import ExampleRequest, ExampleStateRequest, PictureQuery
-from annotator.ui.routes.guard import FRESH, body_of, error, guarded
-from annotator.ui.routes.requests import converted, parsed
+from annotator.ui.access import served_project
+from annotator.ui.routes.gallery_requests import ExamplePictureQuery, ExampleRequest, ExampleStateRequest
+from annotator.ui.routes.guard import NO_STORE_HEADERS, build_error_response, guard_route, read_body
+from annotator.ui.routes.requests import convert_values, parse_body
 
-LARGEST = 50_000_000  # bytes of a picture
+MAX_PICTURE_BYTES = 50_000_000  # bytes of a picture
 
 
 async def picture(request: Request, annotator: str) -> Response:
@@ -34,19 +34,25 @@ async def picture(request: Request, annotator: str) -> Response:
 
     It is read here, to say at once what is wrong with it, and removed once the worker has looked at it.
     """
-    name = converted(dict(request.query_params), PictureQuery).name
+    name = convert_values(dict(request.query_params), ExamplePictureQuery).name
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
-        if len(data) > LARGEST:
-            return error(413, f"{name} is larger than {size_in_words(LARGEST)}. Give a smaller copy of it.")
-    return JSONResponse({"example": await run_sync(_picture, context.db(), bytes(data), name)}, headers=FRESH)
+        if len(data) > MAX_PICTURE_BYTES:
+            return build_error_response(
+                413, f"{name} is larger than {format_size(MAX_PICTURE_BYTES)}. Give a smaller copy of it."
+            )
+    return JSONResponse(
+        {"example": await run_sync(_store_picture, served_project.db(), bytes(data), name)}, headers=NO_STORE_HEADERS
+    )
 
 
 async def example(request: Request, annotator: str) -> Response:
     """POST {words} or {image, box: [left, top, right, bottom]} -> {example}: as of picture; sides are from 0 to 1."""
-    asked = parsed(await body_of(request), ExampleRequest)
-    return JSONResponse({"example": await run_sync(_example, context.db(), asked)}, headers=FRESH)
+    asked = parse_body(await read_body(request), ExampleRequest)
+    return JSONResponse(
+        {"example": await run_sync(_store_example, served_project.db(), asked)}, headers=NO_STORE_HEADERS
+    )
 
 
 async def state(request: Request, annotator: str) -> Response:
@@ -56,45 +62,45 @@ async def state(request: Request, annotator: str) -> Response:
     error      why it cannot be compared
     holdup     why that takes longer than a moment
     """
-    asked = parsed(await body_of(request), ExampleStateRequest)
-    return JSONResponse(await run_sync(_state, context.db(), asked.example), headers=FRESH)
+    asked = parse_body(await read_body(request), ExampleStateRequest)
+    return JSONResponse(await run_sync(_build_state, served_project.db(), asked.example), headers=NO_STORE_HEADERS)
 
 
 ROUTES = [
-    Route("/api/like", guarded(example, Right.LOOK, "gallery"), methods=["POST"]),
-    Route("/api/like/picture", guarded(picture, Right.LOOK, "gallery"), methods=["POST"]),
-    Route("/api/like/state", guarded(state, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/like", guard_route(example, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/like/picture", guard_route(picture, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/like/state", guard_route(state, Right.LOOK, "gallery"), methods=["POST"]),
 ]
 
 
-def _picture(db: Database, content: bytes, name: str) -> str:
-    _refuse_without_features(db)
+def _store_picture(db: Database, content: bytes, name: str) -> str:
+    _check_has_features(db)
     try:
-        check_image(io.BytesIO(content), shown_bands(db))
+        check_image(io.BytesIO(content), get_shown_bands(db))
     except BadImage as problem:
         raise AnnotatorError(f"{name} cannot be used as an example: {problem}.") from problem
-    return search_examples.ask_picture(db, content, name)
+    return search_examples.request_picture(db, content, name)
 
 
-def _example(db: Database, asked: ExampleRequest) -> str:
-    _refuse_without_features(db)
+def _store_example(db: Database, asked: ExampleRequest) -> str:
+    _check_has_features(db)
     if asked.image is not None:
-        return search_examples.ask_part(db, asked.image, asked.box)
-    if not name_texts.network(db):
-        raise AnnotatorError(f"{configuration.backbone(db)} knows no texts. Settings has networks that do.")
-    return search_examples.ask_words(db, asked.words)
+        return search_examples.request_part(db, asked.image, asked.box)
+    if not name_texts.get_text_network(db):
+        raise AnnotatorError(f"{configuration.get_backbone(db)} knows no texts. Settings has networks that do.")
+    return search_examples.request_words(db, asked.words)
 
 
-def _refuse_without_features(db: Database) -> None:
-    if not similar.is_possible(db):
+def _check_has_features(db: Database) -> None:
+    if not image_similarity.has_analyzed_images(db):
         raise AnnotatorError(
-            f"No image is analyzed with {configuration.backbone(db)} yet, so there is nothing to compare. The worker "
-            "does that, and Progress shows how far it is; try again then."
+            f"No image is analyzed with {configuration.get_backbone(db)} yet, so there is nothing to compare. The "
+            "worker does that, and Progress shows how far it is; try again then."
         )
 
 
-def _state(db: Database, key: str) -> dict[str, Any]:
-    asked = search_examples.find(db, key)
+def _build_state(db: Database, key: str) -> dict[str, Any]:
+    asked = search_examples.load_request(db, key)
     if asked is None:
         return {
             "words": "",
@@ -106,12 +112,12 @@ def _state(db: Database, key: str) -> dict[str, Any]:
     is_answered = search_examples.is_answered(db, key)
     if is_answered:
         try:
-            search_examples.read(db, key)
+            search_examples.load_answer(db, key)
         except AnnotatorError as found:
             problem = str(found)
     return {
-        "words": asked.in_words,
+        "words": asked.description,
         "ready": is_answered and not problem,
         "error": problem,
-        "holdup": "" if is_answered else search_examples.holdup(db),
+        "holdup": "" if is_answered else search_examples.explain_delay(db),
     }

@@ -9,16 +9,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.snapshot import fact_colours, image_map
-from annotator.store.labels import counts as overview
+from annotator.snapshot import fact_colors, image_map
+from annotator.store.labels import project_counts
 from annotator.store.people import blindness
-from annotator.ui.access import context
-from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
-from annotator.ui.routes.requests import ColorsRequest, SelectRequest, converted, parsed
+from annotator.ui.access import served_project
+from annotator.ui.routes.guard import NO_STORE_HEADERS, get_blind_annotator, guard_route, read_body
+from annotator.ui.routes.requests import ColorsRequest, SelectRequest, convert_values, parse_body
 
-BINARY = "application/octet-stream"
-LARGEST = 65535  # a coordinate of 1
-STAMP = "x-annotator-map"  # which map the bytes are about
+BINARY_MEDIA_TYPE = "application/octet-stream"
+MAX_COORDINATE = 65535  # a coordinate of 1
+STAMP_HEADER = "x-annotator-map"  # which map the bytes are about
 
 
 async def points(request: Request, annotator: str) -> Response:
@@ -28,70 +28,77 @@ async def points(request: Request, annotator: str) -> Response:
     map's stamp. Then come the ids as uint32, then x, then y as uint16 (65535 is 1, y grows downwards). Without a map
     there are no points.
     """
-    return Response(await run_sync(_points), media_type=BINARY, headers=FRESH)
+    return Response(await run_sync(_pack_points), media_type=BINARY_MEDIA_TYPE, headers=NO_STORE_HEADERS)
 
 
 async def colors(request: Request, annotator: str) -> Response:
     """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID, or ?by=fact&fact=NAME -> one byte a point.
 
-    The bytes are in the order of the points (see stage_bytes, state_bytes, probability_bytes); the header says of
+    The bytes are in the order of the points (see load_stage_bytes, load_state_bytes, probability_bytes); the header
+    says of
     which map. By a fact, JSON that says what the bytes mean follows them (fact_colours.coloured). Images that this
     person is still to answer blind look untouched and have neither a state nor a probability, nor a fact that may tell
     what is known of them.
     """
-    asked = converted(dict(request.query_params), ColorsRequest)
-    stamp, content = await run_sync(_colors, asked, blind_as(request, annotator))
-    return Response(content, media_type=BINARY, headers={**FRESH, STAMP: str(stamp)})
+    asked = convert_values(dict(request.query_params), ColorsRequest)
+    stamp, content = await run_sync(_pack_colors, asked, get_blind_annotator(request, annotator))
+    return Response(content, media_type=BINARY_MEDIA_TYPE, headers={**NO_STORE_HEADERS, STAMP_HEADER: str(stamp)})
 
 
 async def select(request: Request, annotator: str) -> Response:
     """POST {polygon: [[x, y], ...]} -> {selection: id or "", images: how many lie inside, kept: how many of these}."""
-    polygon = np.array(parsed(await body_of(request), SelectRequest).polygon, np.float64)
-    selection, count, saved = await run_sync(image_map.select, context.db(), polygon, annotator)
-    return JSONResponse({"selection": selection, "images": count, "kept": saved}, headers=FRESH)
+    polygon = np.array(parse_body(await read_body(request), SelectRequest).polygon, np.float64)
+    selection, count, saved = await run_sync(image_map.save_selection, served_project.db(), polygon, annotator)
+    return JSONResponse({"selection": selection, "images": count, "kept": saved}, headers=NO_STORE_HEADERS)
 
 
 ROUTES = [
-    Route("/api/map", guarded(points, Right.LOOK, "map")),
-    Route("/api/map/colors", guarded(colors, Right.LOOK, "map")),
-    Route("/api/map/select", guarded(select, Right.LOOK, "map"), methods=["POST"]),
+    Route("/api/map", guard_route(points, Right.LOOK, "map")),
+    Route("/api/map/colors", guard_route(colors, Right.LOOK, "map")),
+    Route("/api/map/select", guard_route(select, Right.LOOK, "map"), methods=["POST"]),
 ]
 
 
-def _points() -> bytes:
-    db = context.db()
-    image_map_ = image_map.current_map(db)
-    all_images = overview.image_counts(db)["all"]
+def _pack_points() -> bytes:
+    db = served_project.db()
+    image_map_ = image_map.get_current_map(db)
+    all_images = project_counts.count_images_by_stage(db)["all"]
     if image_map_ is None:
         return np.array([0, 0, all_images, 0], "<u4").tobytes()
-    head = np.array([len(image_map_.drawn), len(image_map_.image_ids), all_images, image_map_.stamp], "<u4")
-    places = (np.rint(axis[image_map_.drawn] * LARGEST).astype("<u2") for axis in (image_map_.x, image_map_.y))
-    ids = image_map_.image_ids[image_map_.drawn].astype("<u4")
+    head = np.array([len(image_map_.drawn_rows), len(image_map_.image_ids), all_images, image_map_.stamp], "<u4")
+    places = (
+        np.rint(axis[image_map_.drawn_rows] * MAX_COORDINATE).astype("<u2") for axis in (image_map_.x, image_map_.y)
+    )
+    ids = image_map_.image_ids[image_map_.drawn_rows].astype("<u4")
     return b"".join(part.tobytes() for part in (head, ids, *places))
 
 
-def _colors(asked: ColorsRequest, blind: str) -> tuple[int, bytes]:
-    db = context.db()
-    image_map_ = image_map.current_map(db)
+def _pack_colors(asked: ColorsRequest, blind: str) -> tuple[int, bytes]:
+    db = served_project.db()
+    image_map_ = image_map.get_current_map(db)
     if image_map_ is None:
         return 0, b""
-    ids = image_map_.image_ids[image_map_.drawn]
+    ids = image_map_.image_ids[image_map_.drawn_rows]
 
     def is_hidden() -> np.ndarray:
         """Return which points this person is not to see; they have seen the others."""
-        return np.isin(ids, list(blindness.show(db, blind, ids.tolist()))) if blind else np.zeros(len(ids), bool)
+        return (
+            np.isin(ids, list(blindness.reveal_visible_images(db, blind, ids.tolist())))
+            if blind
+            else np.zeros(len(ids), bool)
+        )
 
     if asked.by == "fact":
-        fact, of_fact = fact_colours.read(db, image_map_, asked.fact)
+        fact, of_fact = fact_colors.load_values(db, image_map_, asked.fact)
         if fact.reveals_labels:
-            of_fact = fact_colours.hidden(of_fact, is_hidden())
-        values, meaning = fact_colours.coloured(fact, of_fact)
+            of_fact = fact_colors.hide_rows(of_fact, is_hidden())
+        values, meaning = fact_colors.encode_colors(fact, of_fact)
         return image_map_.stamp, values.tobytes() + json.dumps(meaning).encode()
     nothing = image_map.NO_PROBABILITY if asked.by == "probability" else 0
     if asked.by == "stage":
-        values = image_map.stage_bytes(db, image_map_)
+        values = image_map.load_stage_bytes(db, image_map_)
     elif asked.by == "class":
-        values = image_map.state_bytes(db, image_map_, asked.class_id)
+        values = image_map.load_state_bytes(db, image_map_, asked.class_id)
     else:
-        values = image_map.probability_bytes(db, image_map_, asked.class_id)
+        values = image_map.load_probability_bytes(db, image_map_, asked.class_id)
     return image_map_.stamp, np.where(is_hidden(), np.uint8(nothing), values).tobytes()

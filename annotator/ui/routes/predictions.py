@@ -9,16 +9,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.exchange.predictions.outside_predictions import Choices, store_blocks
-from annotator.exchange.predictions.score_tables import ScoreBlock
-from annotator.store.people.access_tokens import PREDICTIONS
-from annotator.ui.access import context
+from annotator.exchange.predictions.prediction_import import PredictionOptions, store_scores
+from annotator.exchange.predictions.score_files import ScoreBlock
+from annotator.store.people.access_tokens import PREDICTIONS_RIGHT
+from annotator.ui.access import served_project
 from annotator.ui.access.middleware import PREDICTIONS_PATH
-from annotator.ui.routes.guard import FRESH, body_of, error, for_programs
-from annotator.ui.routes.requests import PredictionsRequest, parsed
+from annotator.ui.routes.guard import NO_STORE_HEADERS, build_error_response, guard_program_route, read_body
+from annotator.ui.routes.requests import PredictionsRequest, parse_body
 
-OTHERS = ("GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")  # which would get the app's page
-_one_at_a_time: list[CapacityLimiter] = []  # made in the server's loop
+REFUSED_METHODS = ("GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")  # which would get the app's page
+_single_limiter: list[CapacityLimiter] = []  # made in the server's loop
 
 
 async def predictions(request: Request, token: str) -> Response:
@@ -26,30 +26,30 @@ async def predictions(request: Request, token: str) -> Response:
 
     images: [{image | sha256, scores: {class: x}}], added to the source of this name, as `annotator predictions` does.
     """
-    given = parsed(await body_of(request), PredictionsRequest)
-    if not _one_at_a_time:
-        _one_at_a_time.append(CapacityLimiter(1))  # programs wait for each other, and never take the pages' threads
-    add = partial(_add, given, f"token {token}")
-    return JSONResponse(await run_sync(add, limiter=_one_at_a_time[0]), headers=FRESH)
+    given = parse_body(await read_body(request), PredictionsRequest)
+    if not _single_limiter:
+        _single_limiter.append(CapacityLimiter(1))  # programs wait for each other, and never take the pages' threads
+    add = partial(_store_scores, given, f"token {token}")
+    return JSONResponse(await run_sync(add, limiter=_single_limiter[0]), headers=NO_STORE_HEADERS)
 
 
-async def _refused(request: Request) -> Response:
-    return error(405, f"Send predictions with POST, not with {request.method}.", {"allow": "POST"})
+async def _refuse_method(request: Request) -> Response:
+    return build_error_response(405, f"Send predictions with POST, not with {request.method}.", {"allow": "POST"})
 
 
 ROUTES = [
-    Route(PREDICTIONS_PATH, for_programs(predictions, PREDICTIONS), methods=["POST"]),
-    Route(PREDICTIONS_PATH, _refused, methods=OTHERS),
+    Route(PREDICTIONS_PATH, guard_program_route(predictions, PREDICTIONS_RIGHT), methods=["POST"]),
+    Route(PREDICTIONS_PATH, _refuse_method, methods=REFUSED_METHODS),
 ]
 
 
-def _add(given: PredictionsRequest, by: str) -> dict[str, int]:
-    choices = Choices(scale=given.scale, only_known=given.only_known)
-    source, found = store_blocks(context.db(), given.name, iter([_block(given)]), choices, by)
+def _store_scores(given: PredictionsRequest, by: str) -> dict[str, int]:
+    choices = PredictionOptions(scale=given.scale, only_known=given.only_known)
+    source, found = store_scores(served_project.db(), given.name, iter([_build_score_block(given)]), choices, by)
     return {"images": found.images, "unknown_images": found.unknown_images.count, "version": source.version}
 
 
-def _block(given: PredictionsRequest) -> ScoreBlock:
+def _build_score_block(given: PredictionsRequest) -> ScoreBlock:
     columns: dict[str, int] = {}
     for image in given.images:
         for name in image.scores:

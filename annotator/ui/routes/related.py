@@ -10,16 +10,16 @@ from starlette.routing import Route
 
 from annotator.roles import Right
 from annotator.store.database.database import Database
-from annotator.store.events import stored
+from annotator.store.events import stored_events
 from annotator.store.gallery import tiles
-from annotator.store.images import twins
+from annotator.store.images import near_duplicate_groups
 from annotator.store.labels import decisions
 from annotator.store.people import blindness, others_images
-from annotator.ui.access import context
-from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
-from annotator.ui.routes.requests import RelatedRequest, parsed
+from annotator.ui.access import served_project
+from annotator.ui.routes.guard import NO_STORE_HEADERS, get_blind_annotator, guard_route, read_body
+from annotator.ui.routes.requests import RelatedRequest, parse_body
 
-MOST = 200  # images that are told: each may get an answer of every class
+MAX_RELATED_IMAGES = 200  # images that are told: each may get an answer of every class
 
 
 async def twins_of(request: Request, annotator: str) -> Response:
@@ -27,13 +27,16 @@ async def twins_of(request: Request, annotator: str) -> Response:
 
     answers    the labels of this image that this person gave
     labels     those of the twin, whoever gave them: [class, ...]
-    more       further twins, beyond MOST
+    more       further twins, beyond MAX_RELATED_IMAGES
 
     A twin that this person is still to answer blind is left out.
     """
-    asked = parsed(await body_of(request), RelatedRequest)
+    asked = parse_body(await read_body(request), RelatedRequest)
     return JSONResponse(
-        await run_sync(_twins, context.db(), asked.image, annotator, blind_as(request, annotator)), headers=FRESH
+        await run_sync(
+            _load_near_duplicates, served_project.db(), asked.image, annotator, get_blind_annotator(request, annotator)
+        ),
+        headers=NO_STORE_HEADERS,
     )
 
 
@@ -41,49 +44,52 @@ async def event_of(request: Request, annotator: str) -> Response:
     """POST {image} -> {event, images, first, frames: [{id, name, flag, labels, away}]}: the event of an image.
 
     event      its id; null where no event was found
-    images     how many images it has; of more than MOST, those around this one are told
+    images     how many images it has; of more than MAX_RELATED_IMAGES, those around this one are told
     first      the place of the first of `frames` in the event, from 0
     labels     the classes that are answered, whoever did
     away       the image is somebody else's to answer
 
     Images that this person is still to answer blind are left out.
     """
-    asked = parsed(await body_of(request), RelatedRequest)
+    asked = parse_body(await read_body(request), RelatedRequest)
     return JSONResponse(
-        await run_sync(_event, context.db(), asked.image, annotator, blind_as(request, annotator)), headers=FRESH
+        await run_sync(
+            _load_event, served_project.db(), asked.image, annotator, get_blind_annotator(request, annotator)
+        ),
+        headers=NO_STORE_HEADERS,
     )
 
 
 ROUTES = [
-    Route("/api/twins", guarded(twins_of, Right.LOOK, "gallery"), methods=["POST"]),
-    Route("/api/event", guarded(event_of, Right.LOOK), methods=["POST"]),
+    Route("/api/twins", guard_route(twins_of, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/event", guard_route(event_of, Right.LOOK), methods=["POST"]),
 ]
 
 
-def _twins(db: Database, image_id: int, annotator: str, blind: str) -> dict[str, Any]:
-    others = twins.of(db, image_id)
-    told = _told(db, others[:MOST], blind)
-    answers = [label for label in decisions.labels(db, [image_id]) if label.annotator == annotator] if told else []
+def _load_near_duplicates(db: Database, image_id: int, annotator: str, blind: str) -> dict[str, Any]:
+    others = near_duplicate_groups.find_near_duplicates(db, image_id)
+    told = _build_images(db, others[:MAX_RELATED_IMAGES], blind)
+    answers = [label for label in decisions.load_labels(db, [image_id]) if label.annotator == annotator] if told else []
     return {
         "twins": told,
         "answers": [(label.class_id, label.state) for label in answers],
-        "more": max(0, len(others) - MOST),
+        "more": max(0, len(others) - MAX_RELATED_IMAGES),
     }
 
 
-def _event(db: Database, image_id: int, annotator: str, blind: str) -> dict[str, Any]:
-    event = stored.of_image(db, image_id, MOST)
+def _load_event(db: Database, image_id: int, annotator: str, blind: str) -> dict[str, Any]:
+    event = stored_events.load_event(db, image_id, MAX_RELATED_IMAGES)
     if event is None:
         return {"event": None, "images": 1, "first": 0, "frames": []}
-    told = _told(db, event.image_ids, blind)
-    away = others_images.among(db, annotator, [image["id"] for image in told])
+    told = _build_images(db, event.image_ids, blind)
+    away = others_images.find_unavailable_images(db, annotator, [image["id"] for image in told])
     frames = [image | {"away": image["id"] in away} for image in told]
     return {"event": event.id, "images": event.images, "first": event.first, "frames": frames}
 
 
-def _told(db: Database, image_ids: Sequence[int], blind: str) -> list[dict[str, Any]]:
+def _build_images(db: Database, image_ids: Sequence[int], blind: str) -> list[dict[str, Any]]:
     """Return what the page is told of these images, without those that the person is still to answer blind."""
-    hidden = blindness.show(db, blind, image_ids) if blind and image_ids else set()
+    hidden = blindness.reveal_visible_images(db, blind, image_ids) if blind and image_ids else set()
     return [
         {
             "id": tile.image.id,

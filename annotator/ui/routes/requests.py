@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
-from annotator.records import SOURCES, sources
+from annotator.records import SOURCES, list_sources
 
-MOST_NAMED = 5000  # images or cells that a page names as in hand or passed; more are not read
-MOST_DECISIONS = 500  # of one request
-MOST_CELLS = 10_000  # of one batch, as in components/gallery/answer_panel.js: a second of the store's time
+MAX_NAMED_ITEMS = 5000  # images or cells that a page names as in hand or passed; more are not read
+MAX_DECISIONS_PER_REQUEST = 500  # of one request
+MAX_CELLS_PER_BATCH = 10_000  # of one batch, as in components/gallery/answer_panel.js: a second of the store's time
 NO_TIME = msgspec.Raw(b"null")
 
 Id = Annotated[int, Meta(ge=1, le=2**53)]
@@ -25,27 +25,27 @@ Count = Annotated[int, Meta(ge=0, le=2**53)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
 Coordinate = Annotated[float, Meta(ge=-1e6, le=1e6)]
 State = Literal[1, -1, 0]
-Text = Annotated[str, Meta(max_length=100)]
+ShortText = Annotated[str, Meta(max_length=100)]
 Uuid = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{8,100}\Z")]
-Path = Annotated[str, Meta(max_length=4096)]
-Classes = Annotated[list[Id], Meta(max_length=1000)]
-Facts = Annotated[list[tuple[Path, Path]], Meta(max_length=100)]
-Images = Annotated[list[Id], Meta(max_length=100_000)]
-Cells = Annotated[list[tuple[Id, IdOrNone]], Meta(max_length=100_000)]
+PathText = Annotated[str, Meta(max_length=4096)]
+ClassIds = Annotated[list[Id], Meta(max_length=1000)]
+FactValues = Annotated[list[tuple[PathText, PathText]], Meta(max_length=100)]
+ImageIds = Annotated[list[Id], Meta(max_length=100_000)]
+CellIds = Annotated[list[tuple[Id, IdOrNone]], Meta(max_length=100_000)]
 if TYPE_CHECKING:
     ClaimableSource = str
     AnySource = str
     FlagSource = str
 else:
-    ClaimableSource, AnySource = Literal[sources(claimable=True)], Literal[tuple(SOURCES)]
-    FlagSource = Literal[(*sources(claimable=True), "aside")]
+    ClaimableSource, AnySource = Literal[list_sources(claimable=True)], Literal[tuple(SOURCES)]
+    FlagSource = Literal[(*list_sources(claimable=True), "aside")]
 
 
 class BadRequest(ValueError):
     """The request does not fit its shape; the message says where."""
 
 
-class Nothing(Struct):
+class EmptyRequest(Struct):
     """A request without content."""
 
 
@@ -56,43 +56,43 @@ class FilterRequest(Struct):
     low: Probability | None = field(default=None, name="from")
     high: Probability | None = field(default=None, name="to")
     kind: Literal["missing", "likely_mistakes", "annotator_disagreements"] = "missing"
-    by: Text = ""
+    by: ShortText = ""
 
 
-class _Page(Struct, kw_only=True):
-    holder: Text
-    instead: Text = ""
+class _PageRequest(Struct, kw_only=True):
+    holder: ShortText
+    instead: ShortText = ""
     want: Count = 0
 
 
-class WorkRequest(_Page, kw_only=True):
+class WorkRequest(_PageRequest, kw_only=True):
     """The fields of records.Wanted."""
 
     mode: Literal["annotate", "review"]
-    have: Images = []
-    passed: Images = []
+    have: ImageIds = []
+    passed: ImageIds = []
     only: FilterRequest = field(default_factory=FilterRequest, name="filter")
-    order: Text = ""
+    order: ShortText = ""
     after: IdOrNone | None = None
 
 
-class GridRequest(_Page, kw_only=True):
+class GridRequest(_PageRequest, kw_only=True):
     """The fields of records.WantedGrids."""
 
     size: Count
     class_id: Id | None = field(default=None, name="class")
     but: Id | None = None
-    have: Cells = []
-    passed: Cells = []
-    selection: Text | None = None
+    have: CellIds = []
+    passed: CellIds = []
+    selection: ShortText | None = None
     audit: bool | None = None
 
 
-class ActionsRequest(_Page, kw_only=True):
+class ActionsRequest(_PageRequest, kw_only=True):
     """The fields of records.WantedActions; extra: one of its extras, or "none" to be given no action."""
 
-    have: Cells = []
-    passed: Cells = []
+    have: CellIds = []
+    passed: CellIds = []
     tiles: Id | None = None
     extra: Literal["", "relabel", "audit", "none"] = ""
 
@@ -111,10 +111,10 @@ class TimedTaskRequest(Struct):
 class ItemsRequest(Struct):
     """Images to show again."""
 
-    images: Images
+    images: ImageIds
 
 
-class NeighboursRequest(Struct):
+class NeighborsRequest(Struct):
     """An image whose neighbours in its folder are wanted, by file name or by capture time."""
 
     image: Id
@@ -129,7 +129,7 @@ class AddClassRequest(Struct):
 
 
 class AnsweringRequest(Struct):
-    """The person's way to answer: store/labels/answering.py."""
+    """The person's way to answer: store/labels/answer_mode.py."""
 
     mode: Literal["one", "all"]
 
@@ -161,7 +161,7 @@ class ClassRequest(Struct):
 class FindRequest(Struct):
     """A part of a name, by which images are wanted."""
 
-    text: Path
+    text: PathText
     count: Count
 
 
@@ -176,7 +176,7 @@ class ColorsRequest(Struct):
 
     by: Literal["stage", "class", "probability", "fact"]
     class_id: IdOrNone = field(default=0, name="class")
-    fact: Path = ""
+    fact: PathText = ""
 
 
 class UploadQuery(Struct):
@@ -188,8 +188,8 @@ class UploadQuery(Struct):
 class ScoredImage(Struct):
     """The scores of another model for an image, given by its name or by the sha256 of its file."""
 
-    scores: Annotated[dict[Path, float], Meta(max_length=10_000)]
-    image: Path = ""
+    scores: Annotated[dict[PathText, float], Meta(max_length=10_000)]
+    image: PathText = ""
     sha256: Annotated[str, Meta(pattern=r"\A([0-9A-Fa-f]{64})?\Z")] = ""
 
     def __post_init__(self) -> None:
@@ -200,8 +200,8 @@ class ScoredImage(Struct):
 class PredictionsRequest(Struct):
     """Scores of another model; scale: as in prediction_sources.Source."""
 
-    name: Text
-    images: Annotated[list[ScoredImage], Meta(min_length=1, max_length=MOST_NAMED)]
+    name: ShortText
+    images: Annotated[list[ScoredImage], Meta(min_length=1, max_length=MAX_NAMED_ITEMS)]
     scale: Literal["probability", "score"] = "probability"
     only_known: bool = False
 
@@ -215,7 +215,7 @@ class ImagePath(Struct):
 class PictureQuery(Struct):
     """The options of an image in an address; full: at its own size, not reduced."""
 
-    full: Text = ""
+    full: ShortText = ""
 
 
 class HeatmapPath(Struct):
@@ -226,7 +226,7 @@ class HeatmapPath(Struct):
     class_id: Id
 
 
-class _Given(Struct, kw_only=True, tag_field="action"):
+class _DecisionRequest(Struct, kw_only=True, tag_field="action"):
     """The fields that every decision of a page has.
 
     Attributes:
@@ -236,7 +236,7 @@ class _Given(Struct, kw_only=True, tag_field="action"):
 
     uuid: Uuid
     source: ClaimableSource = "click"
-    annotator: Text = ""
+    annotator: ShortText = ""
     signature: Annotated[str, Meta(max_length=1000)] | None = field(default=None, name="pass")
     milliseconds: msgspec.Raw = NO_TIME
     batch: Uuid | None = None
@@ -247,7 +247,7 @@ class _Given(Struct, kw_only=True, tag_field="action"):
         return str(type(self).__struct_config__.tag)
 
 
-class LabelGiven(_Given, kw_only=True, tag="label"):
+class LabelRequest(_DecisionRequest, kw_only=True, tag="label"):
     """The answer to one cell."""
 
     image: Id
@@ -257,31 +257,31 @@ class LabelGiven(_Given, kw_only=True, tag="label"):
     score: Probability | None = None
 
 
-class BatchGiven(_Given, kw_only=True, tag="batch"):
+class BatchRequest(_DecisionRequest, kw_only=True, tag="batch"):
     """The answers to many cells: image, class, state (null clears the cell), probability.
 
     Attributes:
-        copies: Answers that other images of an event get, as in EventBatch (store/events/answers.py).
+        copies: Answers that other images of an event get, as in EventBatch (store/events/event_answers.py).
     """
 
-    cells: Annotated[list[tuple[Id, Id, State | None, Probability | None]], Meta(max_length=MOST_CELLS)]
+    cells: Annotated[list[tuple[Id, Id, State | None, Probability | None]], Meta(max_length=MAX_CELLS_PER_BATCH)]
     run: Id | None = None
-    copies: Annotated[list[tuple[Id, Id, State, Id]], Meta(max_length=MOST_CELLS)] = []
+    copies: Annotated[list[tuple[Id, Id, State, Id]], Meta(max_length=MAX_CELLS_PER_BATCH)] = []
 
 
-class DoneGiven(_Given, kw_only=True, tag="done"):
+class DoneRequest(_DecisionRequest, kw_only=True, tag="done"):
     """A statement that no other class is on this image."""
 
     image: Id
 
 
-class SkipGiven(_Given, kw_only=True, tag="skip"):
+class SkipRequest(_DecisionRequest, kw_only=True, tag="skip"):
     """A request to leave this image for later."""
 
     image: Id
 
 
-class FlagGiven(_Given, kw_only=True, tag="flag"):
+class FlagRequest(_DecisionRequest, kw_only=True, tag="flag"):
     """A note on an image, which may set it aside; the store says how long it may be."""
 
     source: FlagSource = "click"
@@ -289,58 +289,60 @@ class FlagGiven(_Given, kw_only=True, tag="flag"):
     note: Annotated[str, Meta(max_length=100_000)] | None = ""
 
 
-class ClearGiven(_Given, kw_only=True, tag="clear"):
+class ClearRequest(_DecisionRequest, kw_only=True, tag="clear"):
     """The removal of one cell's answer."""
 
     image: Id
     class_id: Id = field(name="class")
 
 
-class CommentGiven(_Given, kw_only=True, tag="comment"):
+class CommentRequest(_DecisionRequest, kw_only=True, tag="comment"):
     """A comment on an image; the store says how long it may be."""
 
     image: Id
     note: Annotated[str, Meta(max_length=100_000)]
 
 
-class UndoGiven(_Given, kw_only=True, tag="undo"):
+class UndoRequest(_DecisionRequest, kw_only=True, tag="undo"):
     """The withdrawal of an earlier decision; of a batch "<uuid>:0"."""
 
     source: AnySource = "click"
     undoes: Annotated[str, Meta(max_length=120)] | None = None
 
 
-AnyDecisionRequest = LabelGiven | BatchGiven | DoneGiven | SkipGiven | FlagGiven | ClearGiven | CommentGiven | UndoGiven
+AnyDecisionRequest = (
+    LabelRequest | BatchRequest | DoneRequest | SkipRequest | FlagRequest | ClearRequest | CommentRequest | UndoRequest
+)
 
 
 class DecisionsRequest(Struct):
     """Decisions, each still as raw JSON."""
 
-    decisions: Annotated[list[msgspec.Raw], Meta(max_length=MOST_DECISIONS)]
+    decisions: Annotated[list[msgspec.Raw], Meta(max_length=MAX_DECISIONS_PER_REQUEST)]
 
 
-class _Named(Struct):
+class _UuidOnly(Struct):
     uuid: str
 
 
 Shape = TypeVar("Shape")
 
 
-def parsed(data: bytes, shape: type[Shape]) -> Shape:
+def parse_body(data: bytes, shape: type[Shape]) -> Shape:
     """Return the body of a request in this shape. Raises BadRequest for what is not JSON of this shape."""
-    return _parsed(data, shape)
+    return _decode_json(data, shape)
 
 
-def _parsed(data: bytes | msgspec.Raw, shape: Any) -> Any:
+def _decode_json(data: bytes | msgspec.Raw, shape: Any) -> Any:
     try:
-        return _decoder(shape).decode(data)
+        return _get_decoder(shape).decode(data)
     except ValueError as error:
         raise BadRequest(str(error)) from error
     except RecursionError as error:
         raise BadRequest("it is nested too deeply") from error
 
 
-def converted(values: dict[str, Any], shape: type[Shape]) -> Shape:
+def convert_values(values: dict[str, Any], shape: type[Shape]) -> Shape:
     """Return the values of a path or a query, which are texts, in this shape. Raises BadRequest."""
     try:
         return msgspec.convert(values, shape, strict=False)
@@ -348,56 +350,56 @@ def converted(values: dict[str, Any], shape: type[Shape]) -> Shape:
         raise BadRequest(str(error)) from error
 
 
-def parsed_decisions(data: bytes) -> tuple[list[AnyDecisionRequest], dict[str, str]]:
+def parse_decisions(data: bytes) -> tuple[list[AnyDecisionRequest], dict[str, str]]:
     """Return the valid decisions of a request, and by uuid why the others are refused.
 
     A decision without a uuid is named by its place, "#1" the first. Raises BadRequest for no list of decisions.
     """
     given, refused = [], {}
-    for place, entry in enumerate(_entries(data), start=1):
+    for place, entry in enumerate(_parse_entries(data), start=1):
         try:
-            given.append(_parsed(entry, AnyDecisionRequest))
+            given.append(_decode_json(entry, AnyDecisionRequest))
         except BadRequest as problem:
-            refused[_name_of(entry) or f"#{place}"] = f"not a decision: {problem}"
+            refused[_find_uuid(entry) or f"#{place}"] = f"not a decision: {problem}"
     return given, refused
 
 
-def milliseconds_of(given: AnyDecisionRequest) -> float | None:
+def parse_milliseconds(given: AnyDecisionRequest) -> float | None:
     """Return the time that a decision took, None when it is missing or no number."""
     if given.milliseconds is NO_TIME:
         return None
     with suppress(ValueError, RecursionError):
-        return _decoder(float | None).decode(given.milliseconds)
+        return _get_decoder(float | None).decode(given.milliseconds)
     return None
 
 
-def _entries(data: bytes) -> list[msgspec.Raw] | list[bytes]:
+def _parse_entries(data: bytes) -> list[msgspec.Raw] | list[bytes]:
     try:
-        return parsed(data, DecisionsRequest).decisions
+        return parse_body(data, DecisionsRequest).decisions
     except BadRequest:
         # A lone surrogate, which browsers write as \ud83d, makes the whole body invalid to a strict parser. A lenient
         # one splits it into entries, and only the entry with the surrogate is refused.
-        entries = _taken_apart(data)
+        entries = _split_leniently(data)
         if entries is None:
             raise
         return entries
 
 
-def _taken_apart(data: bytes) -> list[bytes] | None:
+def _split_leniently(data: bytes) -> list[bytes] | None:
     try:
         body = json.loads(data)
         entries = body["decisions"] if isinstance(body, dict) else None
-        if not isinstance(entries, list) or len(entries) > MOST_DECISIONS:
+        if not isinstance(entries, list) or len(entries) > MAX_DECISIONS_PER_REQUEST:
             return None
         return [json.dumps(entry).encode() for entry in entries]
     except (ValueError, RecursionError, KeyError):
         return None
 
 
-def _name_of(entry: msgspec.Raw | bytes) -> str | None:
+def _find_uuid(entry: msgspec.Raw | bytes) -> str | None:
     """Return the uuid of an invalid entry, None if it has none that can be sent back."""
     with suppress(BadRequest):
-        return parsed(entry, _Named).uuid
+        return parse_body(entry, _UuidOnly).uuid
     try:
         uuid = json.loads(bytes(entry))["uuid"]
         return uuid if isinstance(uuid, str) and uuid.encode() else None
@@ -406,5 +408,5 @@ def _name_of(entry: msgspec.Raw | bytes) -> str | None:
 
 
 @cache
-def _decoder(shape: Any) -> msgspec.json.Decoder:
+def _get_decoder(shape: Any) -> msgspec.json.Decoder:
     return msgspec.json.Decoder(shape)

@@ -8,16 +8,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.queues import speed_test
-from annotator.queues.speed_test import Task
+from annotator.queues import speed_test_tasks
+from annotator.queues.speed_test_tasks import SpeedTestTask
 from annotator.roles import Right
-from annotator.snapshot.time_report import time_report
-from annotator.store.labels.answer_times import Answer
+from annotator.snapshot.time_report import load_time_report
+from annotator.store.labels.answer_times import TimedAnswer
 from annotator.store.people import speed_tests
-from annotator.ui.access import context
-from annotator.ui.routes import shapes
-from annotator.ui.routes.guard import FRESH, body_of, guarded
-from annotator.ui.routes.requests import Nothing, TimedTaskRequest, parsed
+from annotator.ui.access import served_project
+from annotator.ui.routes import responses
+from annotator.ui.routes.guard import NO_STORE_HEADERS, guard_route, read_body
+from annotator.ui.routes.requests import EmptyRequest, TimedTaskRequest, parse_body
 
 
 async def tasks(request: Request, annotator: str) -> Response:
@@ -25,8 +25,8 @@ async def tasks(request: Request, annotator: str) -> Response:
 
     report: what is known of their times (snapshot/time_report.py).
     """
-    parsed(await body_of(request), Nothing)
-    return JSONResponse(await run_sync(_tasks, annotator), headers=FRESH)
+    parse_body(await read_body(request), EmptyRequest)
+    return JSONResponse(await run_sync(_build_tasks, annotator), headers=NO_STORE_HEADERS)
 
 
 async def time(request: Request, annotator: str) -> Response:
@@ -34,35 +34,35 @@ async def time(request: Request, annotator: str) -> Response:
 
     Sent again, it changes nothing.
     """
-    given = parsed(await body_of(request), TimedTaskRequest)
-    await run_sync(_store, annotator, given)
-    return JSONResponse({}, headers=FRESH)
+    given = parse_body(await read_body(request), TimedTaskRequest)
+    await run_sync(_store_time, annotator, given)
+    return JSONResponse({}, headers=NO_STORE_HEADERS)
 
 
 ROUTES = [
-    Route("/api/speed_test", guarded(tasks, Right.ANSWER), methods=["POST"]),
-    Route("/api/speed_test/time", guarded(time, Right.ANSWER), methods=["POST"]),
+    Route("/api/speed_test", guard_route(tasks, Right.ANSWER), methods=["POST"]),
+    Route("/api/speed_test/time", guard_route(time, Right.ANSWER), methods=["POST"]),
 ]
 
 
-def _tasks(annotator: str) -> dict[str, Any]:
-    db = context.db()
-    test = speed_test.speed_test(db, annotator)
-    report = asdict(time_report(db, annotator))
-    tasks_ = [_task(task, test.round) for task in test.tasks]
-    return {"round": test.round, "of": test.of, "tasks": tasks_, "empty": test.empty, "report": report}
+def _build_tasks(annotator: str) -> dict[str, Any]:
+    db = served_project.db()
+    test = speed_test_tasks.load_speed_test(db, annotator)
+    report = asdict(load_time_report(db, annotator))
+    tasks_ = [_build_task(task, test.round) for task in test.tasks]
+    return {"round": test.round, "of": test.task_count, "tasks": tasks_, "empty": test.empty_reason, "report": report}
 
 
-def _task(task: Task, round_: int) -> dict[str, Any]:
+def _build_task(task: SpeedTestTask, round_: int) -> dict[str, Any]:
     """Return a grid as the Grid page shows one in an audit, or an image as Autopilot shows one without predictions."""
-    tiles = [shapes.image(image) | {"probability": None, "state": None, "by": None} for image in task.images]
-    name = f"s{round_}-{task.task}"
+    tiles = [responses.build_image(image) | {"probability": None, "state": None, "by": None} for image in task.images]
+    name = f"s{round_}-{task.number}"
     grid = {"id": name, "class": task.class_id, "run": None, "share": None, "start": "no", "tiles": tiles}
-    single = {"item": shapes.image(task.images[0]) | {"labels": []}, "preset": [], "scores": []}
+    single = {"item": responses.build_image(task.images[0]) | {"labels": []}, "preset": [], "scores": []}
     content = {"grid": grid} if task.kind == "grid" else single
-    return {"task": task.task, "kind": task.kind, "classes": task.class_ids} | content
+    return {"task": task.number, "kind": task.kind, "classes": task.class_ids} | content
 
 
-def _store(annotator: str, given: TimedTaskRequest) -> None:
-    answer = Answer(given.kind, given.cells, given.changes, given.milliseconds / 1000)
-    speed_tests.store(context.db(), annotator, (given.round, given.task), answer)
+def _store_time(annotator: str, given: TimedTaskRequest) -> None:
+    answer = TimedAnswer(given.kind, given.cells, given.changes, given.milliseconds / 1000)
+    speed_tests.store(served_project.db(), annotator, (given.round, given.task), answer)

@@ -1,4 +1,4 @@
-"""The route by which a browser sends a file to be imported (ui/work/uploads.py)."""
+"""The route by which a browser sends a file to be imported (ui/work/uploaded_files.py)."""
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -6,43 +6,43 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.ui.access import context
-from annotator.ui.routes.guard import FRESH, guarded
-from annotator.ui.routes.requests import UploadQuery, converted
-from annotator.ui.work.uploads import LARGEST, Incoming, too_large, uploads
+from annotator.ui.access import served_project
+from annotator.ui.routes.guard import NO_STORE_HEADERS, guard_route
+from annotator.ui.routes.requests import UploadQuery, convert_values
+from annotator.ui.work.uploaded_files import MAX_FILE_BYTES, IncomingFile, format_too_large, get_uploads
 
-AT_ONCE = 1 << 20  # bytes that are written in one go
+WRITE_CHUNK_BYTES = 1 << 20  # bytes that are written in one go
 
 
 async def upload(request: Request, annotator: str) -> Response:
     """POST the bytes of a file to ?name=... -> {name, bytes}: kept for this person's next import."""
-    name = converted(dict(request.query_params), UploadQuery).name
+    name = convert_values(dict(request.query_params), UploadQuery).name
     size = request.headers.get("content-length", "")
-    if size.isdecimal() and int(size) > LARGEST:
-        return JSONResponse({"error": too_large(name)}, 413, headers=FRESH)
-    incoming = await run_sync(uploads(context.db()).begin, annotator, name)
-    stored = await received(request, incoming)
-    return JSONResponse({"name": stored, "bytes": incoming.bytes}, headers=FRESH)
+    if size.isdecimal() and int(size) > MAX_FILE_BYTES:
+        return JSONResponse({"error": format_too_large(name)}, 413, headers=NO_STORE_HEADERS)
+    incoming = await run_sync(get_uploads(served_project.db()).begin_file, annotator, name)
+    stored = await receive_file(request, incoming)
+    return JSONResponse({"name": stored, "bytes": incoming.bytes}, headers=NO_STORE_HEADERS)
 
 
-async def received(request: Request, incoming: Incoming) -> str:
+async def receive_file(request: Request, incoming: IncomingFile) -> str:
     """Store the body of a request and return the name of its file; what did not arrive as a whole is dropped."""
     try:
-        await _written(request, incoming)
+        await _write_body(request, incoming)
         return await run_sync(incoming.finish)
     except BaseException:  # also when the browser goes away in the middle
-        incoming.drop()
+        incoming.discard()
         raise
 
 
-async def _written(request: Request, incoming: Incoming) -> None:
+async def _write_body(request: Request, incoming: IncomingFile) -> None:
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
-        if len(data) >= AT_ONCE:
+        if len(data) >= WRITE_CHUNK_BYTES:
             await run_sync(incoming.write, bytes(data))
             data.clear()
     await run_sync(incoming.write, bytes(data))
 
 
-ROUTES = [Route("/api/upload", guarded(upload, Right.OWN), methods=["POST"])]
+ROUTES = [Route("/api/upload", guard_route(upload, Right.OWN), methods=["POST"])]

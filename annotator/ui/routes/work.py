@@ -7,53 +7,53 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.queues import annotate, audit_grid, grid
-from annotator.records import Filter, Wanted, WantedGrids
+from annotator.queues import audit_queue, grid_queue, image_queue
+from annotator.records import SuggestionFilter, WantedGrids, WantedImages
 from annotator.roles import Right
-from annotator.store.classes.classes import all_classes, in_order
-from annotator.store.labels import cells
+from annotator.store.classes.classes import load_active_classes, load_ordered_classes
+from annotator.store.labels import label_cells
 from annotator.store.people import blindness, leases
-from annotator.ui.access import context
-from annotator.ui.parts.class_adding import as_json
-from annotator.ui.routes import shapes
-from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded, refuse_without
+from annotator.ui.access import served_project
+from annotator.ui.parts.page_classes import build_class_json
+from annotator.ui.routes import responses
+from annotator.ui.routes.guard import NO_STORE_HEADERS, get_blind_annotator, guard_route, read_body, require_right
 from annotator.ui.routes.requests import (
-    MOST_NAMED,
+    MAX_NAMED_ITEMS,
     ClassRequest,
+    EmptyRequest,
     FilterRequest,
     GridRequest,
     ItemsRequest,
-    NeighboursRequest,
-    Nothing,
+    NeighborsRequest,
     WorkRequest,
-    parsed,
+    parse_body,
 )
 
-MOST_IMAGES = 200
-MOST_GRIDS = 8
-LARGEST_GRID = 96
-EXAMPLES = 6
+MAX_IMAGES = 200
+MAX_GRIDS = 8
+MAX_GRID_TILES = 96
+MAX_EXAMPLES = 6
 
 
 async def work(request: Request, annotator: str) -> Response:
     """POST {mode, holder, have, want, instead?, passed?, filter?, order?, after?} -> a mode's next images, leased."""
-    asked = parsed(await body_of(request), WorkRequest)
+    asked = parse_body(await read_body(request), WorkRequest)
     if asked.only.kind == "annotator_disagreements":  # these show the answers of others
-        refuse_without(request, Right.REVIEW)
-    wanted = Wanted(
+        require_right(request, Right.REVIEW)
+    wanted = WantedImages(
         mode=asked.mode,
         holder=asked.holder,
         annotator=annotator,
-        have=asked.have[:MOST_NAMED],
-        want=min(asked.want, MOST_IMAGES),
-        only=_filter(asked.only),
-        passed=asked.passed[:MOST_NAMED],
+        have=asked.have[:MAX_NAMED_ITEMS],
+        want=min(asked.want, MAX_IMAGES),
+        only=_build_filter(asked.only),
+        passed=asked.passed[:MAX_NAMED_ITEMS],
         instead=asked.instead,
         order=asked.order,
         after=asked.after,
-        may_review=not blind_as(request, annotator),
+        may_review=not get_blind_annotator(request, annotator),
     )
-    return JSONResponse(await run_sync(_work, wanted), headers=FRESH)
+    return JSONResponse(await run_sync(_build_work, wanted), headers=NO_STORE_HEADERS)
 
 
 async def grids(request: Request, annotator: str) -> Response:
@@ -62,21 +62,21 @@ async def grids(request: Request, annotator: str) -> Response:
     have and passed are [image, class] pairs; class null asks for the best class, other than `but` if there is another.
     audit: open audit cells, without predictions and previous answers.
     """
-    asked = parsed(await body_of(request), GridRequest)
+    asked = parse_body(await read_body(request), GridRequest)
     wanted = WantedGrids(
         holder=asked.holder,
         annotator=annotator,
         class_id=asked.class_id,
-        size=min(max(1, asked.size), LARGEST_GRID),
-        have=asked.have[:MOST_NAMED],
-        want=min(asked.want, MOST_GRIDS),
-        passed=asked.passed[:MOST_NAMED],
+        size=min(max(1, asked.size), MAX_GRID_TILES),
+        have=asked.have[:MAX_NAMED_ITEMS],
+        want=min(asked.want, MAX_GRIDS),
+        passed=asked.passed[:MAX_NAMED_ITEMS],
         instead=asked.instead,
         selection=asked.selection or "",
         but=asked.but,
         hide_predictions=bool(asked.audit),
     )
-    return JSONResponse(await run_sync(_grids, wanted), headers=FRESH)
+    return JSONResponse(await run_sync(_build_grids, wanted), headers=NO_STORE_HEADERS)
 
 
 async def items(request: Request, annotator: str) -> Response:
@@ -87,14 +87,18 @@ async def items(request: Request, annotator: str) -> Response:
 
     No lease is taken or asked about first: a page may show any image, also a complete or unreadable one.
     """
-    asked, blind = parsed(await body_of(request), ItemsRequest), blind_as(request, annotator)
-    return JSONResponse(await run_sync(_items, asked.images[:MOST_IMAGES], annotator, blind), headers=FRESH)
+    asked, blind = parse_body(await read_body(request), ItemsRequest), get_blind_annotator(request, annotator)
+    return JSONResponse(
+        await run_sync(_build_items, asked.images[:MAX_IMAGES], annotator, blind), headers=NO_STORE_HEADERS
+    )
 
 
 async def neighbours(request: Request, annotator: str) -> Response:
     """POST {image, by: name|time} -> {before, after}: the images beside this one in its folder, null at its ends."""
-    asked = parsed(await body_of(request), NeighboursRequest)
-    return JSONResponse(await run_sync(_neighbours, asked, blind_as(request, annotator)), headers=FRESH)
+    asked = parse_body(await read_body(request), NeighborsRequest)
+    return JSONResponse(
+        await run_sync(_find_neighbors, asked, get_blind_annotator(request, annotator)), headers=NO_STORE_HEADERS
+    )
 
 
 async def classes(request: Request, annotator: str) -> Response:
@@ -103,8 +107,10 @@ async def classes(request: Request, annotator: str) -> Response:
     best: the class whose next grid is expected to find most. Example images are not included (`examples`). How much is
     still to find follows from all answers, so it is null for a person who is still to answer some images blind.
     """
-    parsed(await body_of(request), Nothing)
-    return JSONResponse(await run_sync(_classes, annotator, blind_as(request, annotator)), headers=FRESH)
+    parse_body(await read_body(request), EmptyRequest)
+    return JSONResponse(
+        await run_sync(_build_classes, annotator, get_blind_annotator(request, annotator)), headers=NO_STORE_HEADERS
+    )
 
 
 async def examples(request: Request, annotator: str) -> Response:
@@ -112,73 +118,73 @@ async def examples(request: Request, annotator: str) -> Response:
 
     Images that this person is still to answer blind are left out.
     """
-    asked = parsed(await body_of(request), ClassRequest)
-    images = await run_sync(_examples, asked.class_id, blind_as(request, annotator))
-    return JSONResponse({"images": images}, headers=FRESH)
+    asked = parse_body(await read_body(request), ClassRequest)
+    images = await run_sync(_find_examples, asked.class_id, get_blind_annotator(request, annotator))
+    return JSONResponse({"images": images}, headers=NO_STORE_HEADERS)
 
 
 ROUTES = [
-    Route("/api/work", guarded(work, Right.ANSWER), methods=["POST"]),
-    Route("/api/grid", guarded(grids, Right.ANSWER), methods=["POST"]),
-    Route("/api/items", guarded(items, Right.LOOK), methods=["POST"]),
-    Route("/api/neighbours", guarded(neighbours, Right.LOOK), methods=["POST"]),
-    Route("/api/classes", guarded(classes, Right.LOOK), methods=["POST"]),
-    Route("/api/examples", guarded(examples, Right.LOOK), methods=["POST"]),
+    Route("/api/work", guard_route(work, Right.ANSWER), methods=["POST"]),
+    Route("/api/grid", guard_route(grids, Right.ANSWER), methods=["POST"]),
+    Route("/api/items", guard_route(items, Right.LOOK), methods=["POST"]),
+    Route("/api/neighbours", guard_route(neighbours, Right.LOOK), methods=["POST"]),
+    Route("/api/classes", guard_route(classes, Right.LOOK), methods=["POST"]),
+    Route("/api/examples", guard_route(examples, Right.LOOK), methods=["POST"]),
 ]
 
 
-def _work(wanted: Wanted) -> dict[str, Any]:
-    return shapes.work(annotate.next_work(context.db(), wanted), shapes.item)
+def _build_work(wanted: WantedImages) -> dict[str, Any]:
+    return responses.build_work(image_queue.lease_next_work(served_project.db(), wanted), responses.build_item)
 
 
-def _items(image_ids: list[int], annotator: str, blind: str) -> dict[str, Any]:
-    db = context.db()
-    work_items = annotate.shown_to(db, image_ids, blind)
-    others = leases.opened_by_others(db, [item.image.id for item in work_items if not item.hidden], annotator)
-    return {"items": [shapes.item(item) | {"with": others.get(item.image.id, "")} for item in work_items]}
+def _build_items(image_ids: list[int], annotator: str, blind: str) -> dict[str, Any]:
+    db = served_project.db()
+    work_items = image_queue.load_items_for(db, image_ids, blind)
+    others = leases.find_opened_by_others(db, [item.image.id for item in work_items if not item.hidden], annotator)
+    return {"items": [responses.build_item(item) | {"with": others.get(item.image.id, "")} for item in work_items]}
 
 
-def _neighbours(asked: NeighboursRequest, blind: str) -> dict[str, Any]:
-    db = context.db()
-    before, after = annotate.neighbours(db, asked.image, asked.by, blind)
-    return {"before": before and shapes.item(before), "after": after and shapes.item(after)}
+def _find_neighbors(asked: NeighborsRequest, blind: str) -> dict[str, Any]:
+    db = served_project.db()
+    before, after = image_queue.load_neighbors(db, asked.image, asked.by, blind)
+    return {"before": before and responses.build_item(before), "after": after and responses.build_item(after)}
 
 
-def _grids(wanted: WantedGrids) -> dict[str, Any]:
-    next_grids = audit_grid.next_grids if wanted.hide_predictions else grid.next_grids
-    return shapes.work(next_grids(context.db(), wanted), shapes.grid)
+def _build_grids(wanted: WantedGrids) -> dict[str, Any]:
+    next_grids = audit_queue.lease_next_grids if wanted.hide_predictions else grid_queue.lease_next_grids
+    return responses.build_work(next_grids(served_project.db(), wanted), responses.build_grid)
 
 
-def _examples(class_id: int, blind: str) -> list[int]:
-    db = context.db()
-    chosen = next((class_.examples for class_ in all_classes(db) if class_.id == class_id), ())
-    confirmed = cells.confirmed(db, class_id, EXAMPLES)
+def _find_examples(class_id: int, blind: str) -> list[int]:
+    db = served_project.db()
+    chosen = next((class_.examples for class_ in load_active_classes(db) if class_.id == class_id), ())
+    confirmed = label_cells.find_newest_positives(db, class_id, MAX_EXAMPLES)
     shown = list(dict.fromkeys([*chosen, *confirmed]))
-    hidden = blindness.show(db, blind, shown) if blind else set()
-    return [image_id for image_id in shown if image_id not in hidden][:EXAMPLES]
+    hidden = blindness.reveal_visible_images(db, blind, shown) if blind else set()
+    return [image_id for image_id in shown if image_id not in hidden][:MAX_EXAMPLES]
 
 
-def _classes(annotator: str, blind: str) -> dict[str, Any]:
-    db = context.db()
-    untold = bool(blind) and blindness.waits_for(db, blind)
-    counts = {count.class_id: count for count in grid.class_counts(db)}
+def _build_classes(annotator: str, blind: str) -> dict[str, Any]:
+    db = served_project.db()
+    untold = bool(blind) and blindness.has_hidden_images(db, blind)
+    counts = {count.class_id: count for count in grid_queue.load_class_counts(db)}
     classes = [
-        as_json(class_)
+        build_class_json(class_)
         | {
             "present": count.present,
             "absent": count.absent,
             "unsure": count.unsure,
             "unknown": count.unknown,
-            "likely": None if untold or count.likely is None else round(count.likely, 1),
+            "likely": None if untold or count.expected_positives is None else round(count.expected_positives, 1),
         }
-        for class_ in in_order(db)
+        for class_ in load_ordered_classes(db)
         if (count := counts.get(class_.id))
     ]
-    return {"classes": classes, "best": grid.best_class(db, annotator=annotator)}
+    return {"classes": classes, "best": grid_queue.find_best_class(db, annotator=annotator)}
 
 
-def _filter(asked: FilterRequest) -> Filter:
-    return Filter(
+def _build_filter(asked: FilterRequest) -> SuggestionFilter:
+    return SuggestionFilter(
         class_id=asked.class_id,
         low=asked.low,
         high=1.0 if asked.high is None else asked.high,

@@ -10,7 +10,7 @@ from streamlit import logger as streamlit_logger
 from typing_extensions import override
 
 
-class AsJson(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """A formatter that writes a record as an object.
 
     Its fields are time (ISO 8601, UTC), level, logger, message, and error where there is a traceback.
@@ -35,7 +35,7 @@ def log_as_json() -> None:
     uvicorn must be told to leave its loggers as they are (sockets.py).
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(AsJson())
+    handler.setFormatter(JsonFormatter())
     logging.getLogger().handlers[:] = [handler]
 
     def write_json(logger: logging.Logger) -> None:

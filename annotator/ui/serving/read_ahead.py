@@ -9,9 +9,9 @@ import threading
 from importlib import import_module
 
 from annotator.errors import AnnotatorError
-from annotator.snapshot import gallery
+from annotator.snapshot import gallery_listing
 from annotator.store.database.database import Database
-from annotator.ui.serving.worker_watch import HEAD_START
+from annotator.ui.serving.worker_watch import HEAD_START_SECONDS
 
 log = logging.getLogger("annotator.ahead")
 
@@ -19,7 +19,7 @@ log = logging.getLogger("annotator.ahead")
 class ReadAhead:
     """The thread that reads ahead."""
 
-    def __init__(self, db: Database, pause: float = HEAD_START):
+    def __init__(self, db: Database, pause: float = HEAD_START_SECONDS):
         self.db, self.pause = db, pause
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="read ahead", daemon=True)
@@ -38,6 +38,6 @@ class ReadAhead:
             return
         import_module("scipy.optimize")
         try:
-            gallery.prepare(self.db)
+            gallery_listing.load_columns(self.db)
         except AnnotatorError as error:  # whoever opens the Gallery is told
             log.warning("The images could not be read ahead. %s", error)

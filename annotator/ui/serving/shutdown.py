@@ -1,8 +1,9 @@
-"""The end of the app's process: SIGTERM or Ctrl+C ends it within LIMIT seconds, whatever hangs.
+"""The end of the app's process: SIGTERM or Ctrl+C ends it within FORCED_EXIT_SECONDS, whatever hangs.
 
 The server waits for requests in progress, and Python waits for threads. A thread that reads from a stalled disk lets
-neither end. So the signal also starts a clock: after GENTLE seconds the last steps are taken without waiting for
-requests, and after LIMIT seconds the process exits. Each step is taken once, in the order of `add_last_step`: the
+neither end. So the signal also starts a clock: after GRACE_SECONDS the last steps are taken without waiting for
+requests, and after FORCED_EXIT_SECONDS the process exits. Each step is taken once, in the order of
+`add_step`: the
 worker ends first.
 """
 
@@ -16,14 +17,14 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-GENTLE = 1.5  # seconds for requests in progress
-LIMIT = 4.5  # seconds from the signal to the forced exit
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+GRACE_SECONDS = 1.5  # for requests in progress
+FORCED_EXIT_SECONDS = 4.5  # from the signal to the forced exit
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 log = logging.getLogger("annotator.ending")
 
 
-class Ending:
+class Shutdown:
     """The last steps of one process, and the clock that forces its end."""
 
     def __init__(self) -> None:
@@ -32,14 +33,14 @@ class Ending:
         self._finished = threading.Event()
         self._begun = threading.Event()
 
-    def add_last_step(self, step: Callable[[], None]) -> None:
+    def add_step(self, step: Callable[[], None]) -> None:
         """Add a step to take at the end, after those added before.
 
         A step that raises is logged, and the next one is taken.
         """
         self._steps.append(step)
 
-    def take_last_steps(self) -> None:
+    def run_steps(self) -> None:
         """Take all steps that have not been taken, and return when they are done."""
         with self._taking:
             while self._steps:
@@ -51,19 +52,19 @@ class Ending:
             self._finished.set()
 
     @contextlib.contextmanager
-    def on_signals(self) -> Iterator[None]:
+    def handle_signals(self) -> Iterator[None]:
         """Let SIGINT and SIGTERM also start the clock during the block; do nothing outside the main thread."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
+        before: dict[int, Any] = {number: signal.getsignal(number) for number in STOP_SIGNALS}
 
         def handle(number: int, frame: FrameType | None) -> None:
-            self.begin(number)
+            self.start_clock(number)
             if callable(before[number]):
                 before[number](number, frame)
 
-        for number in SIGNALS:
+        for number in STOP_SIGNALS:
             signal.signal(number, handle)
         try:
             yield
@@ -73,21 +74,21 @@ class Ending:
                 if signal.getsignal(number) is handle:
                     signal.signal(number, handler)
 
-    def begin(self, number: int) -> None:
+    def start_clock(self, number: int) -> None:
         """Start the clock, once."""
         if self._begun.is_set():
             return
         self._begun.set()
         # Daemon threads run on while Python waits for all others at its exit, so this clock ends that wait as well.
-        threading.Thread(target=self._take_steps_late, name="last steps", daemon=True).start()
+        threading.Thread(target=self._run_steps_late, name="last steps", daemon=True).start()
         threading.Thread(target=self._exit_late, args=[128 + number], name="forced end", daemon=True).start()
 
-    def _take_steps_late(self) -> None:
-        if not self._finished.wait(GENTLE):
-            self.take_last_steps()
+    def _run_steps_late(self) -> None:
+        if not self._finished.wait(GRACE_SECONDS):
+            self.run_steps()
 
     def _exit_late(self, status: int) -> None:
-        limit = time.monotonic() + LIMIT
-        self._finished.wait(LIMIT)
-        time.sleep(max(0.0, min(GENTLE, limit - time.monotonic())))
+        limit = time.monotonic() + FORCED_EXIT_SECONDS
+        self._finished.wait(FORCED_EXIT_SECONDS)
+        time.sleep(max(0.0, min(GRACE_SECONDS, limit - time.monotonic())))
         os._exit(status)

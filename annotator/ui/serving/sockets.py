@@ -14,12 +14,12 @@ from typing import Any
 from streamlit.web.server.starlette import starlette_server
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from annotator.ui.access.pacing import LARGEST
+from annotator.ui.access.websocket_throttle import MAX_MESSAGE_BYTES
 
-PATIENCE = 20.0  # seconds for the head of a request, and for each further piece of its body
+REQUEST_TIMEOUT_SECONDS = 20.0  # for the head of a request, and for each further piece of its body
 
 
-class Patient(AutoHTTPProtocol):
+class TimeoutProtocol(AutoHTTPProtocol):
     """uvicorn's protocol with a time limit for the rest of a request."""
 
     # Of uvicorn's two implementations, which share no declared type.
@@ -41,7 +41,7 @@ class Patient(AutoHTTPProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Stop waiting."""
-        self._stop_clock()
+        self._stop_timer()
         super().connection_lost(error)
 
     def _watch_request(self) -> None:
@@ -49,24 +49,24 @@ class Patient(AutoHTTPProtocol):
         in_head = cycle is None or cycle.response_complete
         in_body = cycle is not None and not in_head and cycle.more_body
         if self.transport.get_protocol() is not self or not (in_head or in_body):
-            self._stop_clock()  # a WebSocket, or a request that has arrived in full
+            self._stop_timer()  # a WebSocket, or a request that has arrived in full
             return
         if not in_head:
-            self._stop_clock()  # a large body may be slow as long as it arrives
+            self._stop_timer()  # a large body may be slow as long as it arrives
         if self._deadline is None:
-            self._deadline = self.loop.call_later(PATIENCE, self.transport.close)
+            self._deadline = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self.transport.close)
 
-    def _stop_clock(self) -> None:
+    def _stop_timer(self) -> None:
         if self._deadline:
             self._deadline.cancel()
             self._deadline = None
 
 
-def set_up_connections(behind: Sequence[str] = (), own_log: bool = False) -> None:
+def set_up_connections(trusted_proxies: Sequence[str] = (), own_log: bool = False) -> None:
     """Send small answers at once and limit unfinished requests, for the server that is started next.
 
     Args:
-        behind: Addresses and networks of the proxies whose X-Forwarded headers are believed.
+        trusted_proxies: Addresses and networks of the proxies whose X-Forwarded headers are believed.
         own_log: Uvicorn leaves the log as it is (logs.py).
     """
     # Not Streamlit's public interface: without these two names in a later version, answers are slower and unfinished
@@ -77,15 +77,15 @@ def set_up_connections(behind: Sequence[str] = (), own_log: bool = False) -> Non
         return
 
     @functools.wraps(bind)
-    def bound(*args: object, **options: object) -> socket.socket:
+    def bind_without_delay(*args: object, **options: object) -> socket.socket:
         listening = bind(*args, **options)
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
         return listening
 
-    starlette_server._bind_socket = bound
+    starlette_server._bind_socket = bind_without_delay
     # uvicorn would believe every program on this machine, unless it is told otherwise.
-    forwarded: dict[str, Any] = {"proxy_headers": bool(behind), "forwarded_allow_ips": list(behind)}
-    forwarded["ws_max_size"] = LARGEST
+    forwarded: dict[str, Any] = {"proxy_headers": bool(trusted_proxies), "forwarded_allow_ips": list(trusted_proxies)}
+    forwarded["ws_max_size"] = MAX_MESSAGE_BYTES
     if own_log:
         forwarded["log_config"] = None
-    starlette_server._get_uvicorn_config_kwargs = lambda: config() | {"http": Patient} | forwarded
+    starlette_server._get_uvicorn_config_kwargs = lambda: config() | {"http": TimeoutProtocol} | forwarded

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 from streamlit import config, env_util, net_util
 from streamlit.web import bootstrap
 
-from annotator.ui.access.serving_modes import ADDRESS, HOSTS, Access
+from annotator.ui.access.serving_modes import LOOPBACK_ADDRESS, LOOPBACK_HOSTS, Access
 
-PINNED: dict[str, object] = {
-    "server.address": ADDRESS,  # unset would mean every network this machine is in
-    "server.allowedHosts": list(HOSTS),
+PINNED_OPTIONS: dict[str, object] = {
+    "server.address": LOOPBACK_ADDRESS,  # unset would mean every network this machine is in
+    "server.allowedHosts": list(LOOPBACK_HOSTS),
     "server.enableCORS": True,
     "server.corsAllowedOrigins": [],
     "server.enableXsrfProtection": True,
@@ -42,7 +42,7 @@ PINNED: dict[str, object] = {
     "server.folderWatchList": [],
     "server.runOnSave": False,
     "server.allowRunOnSave": False,
-    "browser.serverAddress": ADDRESS,
+    "browser.serverAddress": LOOPBACK_ADDRESS,
     "browser.gatherUsageStats": False,
     "client.allowedOrigins": [],  # whose frames may send messages to the page: nobody's
     "client.showErrorLinks": False,
@@ -51,12 +51,12 @@ PINNED: dict[str, object] = {
     "global.e2eTest": False,
     "global.unitTest": False,
     "global.appTest": False,
-    "runner.postScriptGC": False,  # it stops all answers after each run; pacing.py does it for many at once
+    "runner.postScriptGC": False,  # it stops all answers after each run; websocket_throttle.py does it for many at once
     "secrets.files": [],
     "theme.fontFaces": [],
 }
 
-LOOK: dict[str, object] = {
+THEME_OPTIONS: dict[str, object] = {
     "client.showSidebarNavigation": False,
     "logger.hideWelcomeMessage": True,
     # Grounds without a tint of their own, since colours of photos are judged on them.
@@ -72,33 +72,33 @@ LOOK: dict[str, object] = {
 }
 
 
-def options(access: Access) -> dict[str, Any]:
+def build_options(access: Access) -> dict[str, Any]:
     """Return the options for st.App.run.
 
     From now on Streamlit reads no file and no environment variable for any other option.
     """
-    _replace(config, "get_config_files", lambda name: [])
+    _replace_function(config, "get_config_files", lambda name: [])
     # Called for a foreign origin; the first would ask a server on the net. Our address is known.
-    _replace(net_util, "get_external_ip", lambda: None)
-    _replace(net_util, "get_internal_ip", lambda: None)
-    _replace(bootstrap, "_fix_sys_path", lambda path: None)  # ours imports nothing from the script's folder
+    _replace_function(net_util, "get_external_ip", lambda: None)
+    _replace_function(net_util, "get_internal_ip", lambda: None)
+    _replace_function(bootstrap, "_fix_sys_path", lambda path: None)  # ours imports nothing from the script's folder
     # It looks for the source files of all modules, which the first page waits for.
-    _replace(env_util, "is_repl", lambda: False)
+    _replace_function(env_util, "is_repl", lambda: False)
     for name in [name for name in os.environ if name.startswith("STREAMLIT_")]:
         del os.environ[name]
     reached: dict[str, object] = {"server.port": access.port, "browser.serverPort": access.port}
     if access.is_team:
         reached |= {
             "server.address": access.host,
-            "server.allowedHosts": [*HOSTS, urlsplit(access.origin).hostname],
-            "server.baseUrlPath": access.base.strip("/"),
+            "server.allowedHosts": [*LOOPBACK_HOSTS, urlsplit(access.origin).hostname],
+            "server.baseUrlPath": access.base_path.strip("/"),
             # A login at a provider begins and ends on its site, whose redirect carries no strict cookie.
             "server.xsrfCookieSameSite": "lax" if access.provider else "strict",
         }
-    return PINNED | LOOK | reached
+    return PINNED_OPTIONS | THEME_OPTIONS | reached
 
 
-def _replace(module: object, name: str, function: Callable[..., Any]) -> None:
+def _replace_function(module: object, name: str, function: Callable[..., Any]) -> None:
     # Not Streamlit's public interface. A version without it must not be served without this protection.
     if not hasattr(module, name):
         raise RuntimeError(f"This version of Streamlit has no {name}. Install the one that pyproject.toml names.")

@@ -11,17 +11,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotator.exchange.exports.destination import OF_A_DOWNLOAD
+from annotator.exchange.exports.destination import DOWNLOAD_FOLDER_NAME
 from annotator.store.database.database import Database
-from annotator.store.database.project_identity import make_room
+from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.disk.durable import make_folder
 
-KEPT_SECONDS = 3600.0  # that a file is offered
-KEPT_MOST = 8  # files
+OFFER_SECONDS = 3600.0  # that a file is offered
+MAX_OFFERED_FILES = 8  # files
 
 
 @dataclass(frozen=True)
-class Offered:
+class OfferedFile:
     """A file that can be downloaded; bytes: its size; expires_at: unix seconds."""
 
     id: str
@@ -37,34 +37,34 @@ class Downloads:
     def __init__(self, folder: Path):
         self._folder = folder
         self._lock = threading.Lock()
-        self._offered: dict[str, Offered] = {}
-        self._sweep()
+        self._offered: dict[str, OfferedFile] = {}
+        self._remove_leftovers()
 
-    def new_folder(self) -> Path:
+    def create_folder(self) -> Path:
         """Return a new folder to write in: `offer` a file in it, or `remove` it by its name.
 
         Raises ProjectMoved, OSError.
         """
-        make_room(self._folder)
+        make_folder_in_project(self._folder)
         folder = self._folder / uuid.uuid4().hex
         make_folder(folder, 0o700)
         return folder
 
-    def offer(self, path: Path, media_type: str) -> Offered:
-        """Offer a file that lies directly in a folder of `new_folder`; the oldest of too many is deleted."""
-        name, expires_at = path.parent.name, time.time() + KEPT_SECONDS
-        offered = Offered(name, path, media_type, path.stat().st_size, expires_at)
+    def offer(self, path: Path, media_type: str) -> OfferedFile:
+        """Offer a file that lies directly in a folder of `create_folder`; the oldest of too many is deleted."""
+        name, expires_at = path.parent.name, time.time() + OFFER_SECONDS
+        offered = OfferedFile(name, path, media_type, path.stat().st_size, expires_at)
         with self._lock:
             self._offered[name] = offered
-            too_many = list(self._offered)[:-KEPT_MOST]
+            too_many = list(self._offered)[:-MAX_OFFERED_FILES]
         for old in too_many:
             self.remove(old)
-        timer = threading.Timer(KEPT_SECONDS, self.remove, [name])
+        timer = threading.Timer(OFFER_SECONDS, self.remove, [name])
         timer.daemon = True
         timer.start()
         return offered
 
-    def find(self, name: str) -> Offered | None:
+    def find(self, name: str) -> OfferedFile | None:
         """Return the file that is offered in the folder of this name, None if none is or it has expired."""
         offered = self._offered.get(name)
         if offered and offered.expires_at <= time.time():
@@ -83,13 +83,13 @@ class Downloads:
         for name in list(self._offered):
             self.remove(name)
 
-    def _sweep(self) -> None:
+    def _remove_leftovers(self) -> None:
         with suppress(OSError):
             for folder in list(self._folder.iterdir()):
-                if OF_A_DOWNLOAD.fullmatch(folder.name):
+                if DOWNLOAD_FOLDER_NAME.fullmatch(folder.name):
                     shutil.rmtree(folder, ignore_errors=True)
 
 
-def downloads(db: Database) -> Downloads:
+def get_downloads(db: Database) -> Downloads:
     """Return the downloads of this project."""
     return db.caches.get("downloads", "", lambda: Downloads(db.paths.downloads), 1)

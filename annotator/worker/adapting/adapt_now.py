@@ -13,18 +13,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotator.cluster.connection import check
+from annotator.cluster.connection import check_cluster_option
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
-from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import adapted, configuration
-from annotator.store.networks.adapted import Adapted
-from annotator.worker.adapting.plan import make_plan, read_plan
-from annotator.worker.adapting.work import Estimate, Paused, Show, Work
+from annotator.store.networks import adaptation, adapted_networks, configuration
+from annotator.store.networks.adapted_networks import AdaptedNetwork
+from annotator.worker.adapting.adaptation_plan import make_plan, read_plan
+from annotator.worker.adapting.adaptation_progress import (
+    AdaptationEstimate,
+    AdaptationProgress,
+    Paused,
+    ProgressCallback,
+)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AdaptationResult:
     """The result of one `annotator adapt`.
 
     Attributes:
@@ -33,8 +37,8 @@ class Outcome:
         in_use: Whether the project uses the network now, or will when all images have its features.
     """
 
-    estimate: Estimate
-    network: Adapted | None
+    estimate: AdaptationEstimate
+    network: AdaptedNetwork | None
     in_use: bool
     seconds: float
     epochs_done: int
@@ -48,9 +52,9 @@ def adapt_now(
     estimate_only: bool = False,
     anew: bool = False,
     storage: str | None = None,
-    show: Show = lambda done, of, what: None,
-    say: Callable[[str], None] = lambda sentence: None,
-) -> Outcome:
+    on_progress: ProgressCallback = lambda done, of, what: None,
+    notify: Callable[[str], None] = lambda sentence: None,
+) -> AdaptationResult:
     """Adapt the network of a project to its answers; go on with a training that was begun.
 
     Args:
@@ -60,57 +64,61 @@ def adapt_now(
         estimate_only: Only estimate how long it would take, and train nothing.
         anew: Delete a training that was begun, and begin a new one.
         storage: For a cluster: a folder or address that all of its machines reach, for checkpoints.
-        show: Called with (done, of, the present step in words).
-        say: Called with sentences that deserve a line on the terminal.
+        on_progress: Called with (done, of, the present step in words).
+        notify: Called with sentences that deserve a line on the terminal.
 
     SIGINT and SIGTERM stop it, as a pause from the Settings page does: the same command goes on from the last epoch.
     Raises AnnotatorError: nothing to learn from, a network that cannot be adapted, another process at it, DiskFull.
     """
-    check(on)
+    check_cluster_option(on)
     db = Database(project)
-    db.refuse_read_only()
-    claim = adapting.claim(db, on)
-    work = Work(db, claim, show)
-    if adapting.wanted(db) == "pause":  # of an earlier one
-        adapting.want(db, "")
+    db.check_writable()
+    claim = adaptation.claim(db, on)
+    work = AdaptationProgress(db, claim, on_progress)
+    if adaptation.get_request(db) == "pause":  # of an earlier one
+        adaptation.set_request(db, "")
     try:
-        with _stopped_by_signals(work.stop):
-            work.say("starting")
-            outcome = _adapt(db, work, on, epochs, estimate_only, anew, storage, say)
+        with _stop_on_signals(work.stop):
+            work.report("starting")
+            outcome = _adapt(db, work, on, epochs, estimate_only, anew, storage, notify)
         if (
-            outcome.network or estimate_only or adapting.wanted(db) == "pause"
+            outcome.network or estimate_only or adaptation.get_request(db) == "pause"
         ):  # else the parent process has stopped it by a signal
-            adapting.want(db, "")
+            adaptation.set_request(db, "")
         return outcome
     except AnnotatorError as error:
-        adapting.want(db, "")
-        adapting.note_result(db, {"kind": "error", "error": str(error), "at": time.time()})
+        adaptation.set_request(db, "")
+        adaptation.set_result(db, {"kind": "error", "error": str(error), "at": time.time()})
         raise
     finally:
-        adapting.release(db)
+        adaptation.release(db)
 
 
 def _adapt(
     db: Database,
-    work: Work,
+    work: AdaptationProgress,
     on: str,
     epochs: int | None,
     estimate_only: bool,
     anew: bool,
     storage: str | None,
-    say: Callable[[str], None],
-) -> Outcome:
-    from annotator.worker.adapting.local import Training  # imports torch
-    from models.finetune.adapt import EPOCHS
+    notify: Callable[[str], None],
+) -> AdaptationResult:
+    from annotator.worker.adapting.local_training import Training  # imports torch
+    from models.finetune.adapt import DEFAULT_EPOCHS
 
     began = time.monotonic()
-    folder = db.paths.adapting
+    folder = db.paths.unfinished_adaptation
     if anew and not estimate_only:
         shutil.rmtree(folder, ignore_errors=True)
     plan = read_plan(folder)
-    if plan is not None and adapted.folder(db, plan.name) and not estimate_only:  # killed when all was done
-        network = next(network for network in adapted.networks(db) if network.name == plan.name)
-        return _ended(db, network, Estimate(0, 0, 0, 0, plan.epochs, ""), time.monotonic() - began)
+    if (
+        plan is not None and adapted_networks.find_folder(db, plan.name) and not estimate_only
+    ):  # killed when all was done
+        network = next(network for network in adapted_networks.load_networks(db) if network.name == plan.name)
+        return _finish_adaptation(
+            db, network, AdaptationEstimate(0, 0, 0, 0, plan.epochs, ""), time.monotonic() - began
+        )
     if plan is not None and epochs not in (None, plan.epochs):
         raise AnnotatorError(
             f"An adapting over {plan.epochs} epochs was begun, and is gone on with by the same command without "
@@ -119,76 +127,79 @@ def _adapt(
     if plan is None:
         if not estimate_only:  # files left there are of another plan: inputs of another network, a checkpoint
             shutil.rmtree(folder, ignore_errors=True)
-        plan = make_plan(db, configuration.backbone(db), EPOCHS if epochs is None else epochs)
+        plan = make_plan(db, configuration.get_backbone(db), DEFAULT_EPOCHS if epochs is None else epochs)
     elif not estimate_only:
-        say(f"Going on with {plan.name}, which was begun.")
-    work.say("loading the network")
+        notify(f"Going on with {plan.name}, which was begun.")
+    work.report("loading the network")
     training = Training(db, plan, folder, work)
-    estimate = training.estimate(all_images=_images(db))
-    adapting.note_result(db, {"kind": "estimate", "at": time.time(), **_facts(estimate)})
-    say(in_words(estimate))
+    estimate = training.estimate(all_images=_count_images(db))
+    adaptation.set_result(db, {"kind": "estimate", "at": time.time(), **_to_estimate_fields(estimate)})
+    notify(describe_estimate(estimate))
     if estimate_only:
-        return Outcome(estimate, None, False, time.monotonic() - began, 0)
-    work.ends_in(estimate.seconds - estimate.features)
+        return AdaptationResult(estimate, None, False, time.monotonic() - began, 0)
+    work.set_remaining_seconds(estimate.total_seconds - estimate.features_seconds)
     try:
         if on != "local":
             from annotator.worker.adapting.cluster_training import train_on_cluster
 
-            training.settle()
-            train_on_cluster(on, training, storage, say)
+            training.write_plan()
+            train_on_cluster(on, training, storage, notify)
         else:
             training.make_inputs()
             training.train()
-        work.say("judging by held-out answers")
-        network = training.keep(time.monotonic() - began)
+        work.report("judging by held-out answers")
+        network = training.judge_and_publish(time.monotonic() - began)
     except Paused:
-        adapting.note_result(
+        adaptation.set_result(
             db, {"kind": "paused", "at": time.time(), "epoch": training.epochs_done, "of": plan.epochs}
         )
-        return Outcome(estimate, None, False, time.monotonic() - began, training.epochs_done)
-    return _ended(db, network, estimate, time.monotonic() - began)
+        return AdaptationResult(estimate, None, False, time.monotonic() - began, training.epochs_done)
+    return _finish_adaptation(db, network, estimate, time.monotonic() - began)
 
 
-def _ended(db: Database, network: Adapted, estimate: Estimate, seconds: float) -> Outcome:
+def _finish_adaptation(
+    db: Database, network: AdaptedNetwork, estimate: AdaptationEstimate, seconds: float
+) -> AdaptationResult:
     """Prepare the network if it is better and nobody has chosen another since; store the result and clean up."""
-    is_used = network.is_better and configuration.backbone(db) == network.parent
+    is_used = network.is_better and configuration.get_backbone(db) == network.parent
     if is_used:
-        adapted.prepare(db, network.name)
-    adapting.note_result(db, {"kind": "adapted", "at": time.time(), "name": network.name, "in_use": is_used})
-    shutil.rmtree(db.paths.adapting, ignore_errors=True)
-    return Outcome(estimate, network, is_used, seconds, network.epochs)
+        adapted_networks.set_next_backbone(db, network.name)
+    adaptation.set_result(db, {"kind": "adapted", "at": time.time(), "name": network.name, "in_use": is_used})
+    shutil.rmtree(db.paths.unfinished_adaptation, ignore_errors=True)
+    return AdaptationResult(estimate, network, is_used, seconds, network.epochs)
 
 
-def in_words(estimate: Estimate) -> str:
+def describe_estimate(estimate: AdaptationEstimate) -> str:
     """Return the estimate as one sentence."""
-    from annotator.shares import counted, seconds_in_words
+    from annotator.humanize import format_count, format_duration
 
     return (
-        f"This takes about {seconds_in_words(estimate.seconds)} on {estimate.device}: "
-        f"{seconds_in_words(estimate.inputs)} to prepare {counted(estimate.images, 'image')}, "
-        f"{seconds_in_words(estimate.training)} for {counted(estimate.epochs, 'epoch')}, and if the network is better, "
-        f"{seconds_in_words(estimate.features)} to analyze all images with it. People can go on meanwhile."
+        f"This takes about {format_duration(estimate.total_seconds)} on {estimate.device}: "
+        f"{format_duration(estimate.inputs_seconds)} to prepare {format_count(estimate.images, 'image')}, "
+        f"{format_duration(estimate.training_seconds)} for {format_count(estimate.epochs, 'epoch')}, and if the "
+        f"network is better, {format_duration(estimate.features_seconds)} to analyze all images with it. People can go "
+        "on meanwhile."
     )
 
 
-def _facts(estimate: Estimate) -> dict[str, float | int | str]:
+def _to_estimate_fields(estimate: AdaptationEstimate) -> dict[str, float | int | str]:
     return {
-        "seconds": round(estimate.seconds, 1),
-        "inputs_seconds": round(estimate.inputs, 1),
-        "training_seconds": round(estimate.training, 1),
-        "features_seconds": round(estimate.features, 1),
+        "seconds": round(estimate.total_seconds, 1),
+        "inputs_seconds": round(estimate.inputs_seconds, 1),
+        "training_seconds": round(estimate.training_seconds, 1),
+        "features_seconds": round(estimate.features_seconds, 1),
         "images": estimate.images,
         "epochs": estimate.epochs,
         "device": estimate.device,
     }
 
 
-def _images(db: Database) -> int:
+def _count_images(db: Database) -> int:
     return int(db.value("SELECT count(*) FROM image") or 0)
 
 
 @contextlib.contextmanager
-def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+def _stop_on_signals(stop: threading.Event) -> Iterator[None]:
     """Let SIGINT and SIGTERM set `stop` during the block; a second one ends the process as usual."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -12,40 +12,45 @@ from typing import Any
 
 from safetensors.torch import load
 
-from annotator.cluster.connection import Use, connected, lost, without_program
-from annotator.cluster.versions import versions
+from annotator.cluster.connection import (
+    ClusterUse,
+    build_cluster_lost_error,
+    build_missing_program_error,
+    connect_to_cluster,
+)
+from annotator.cluster.package_versions import get_package_versions
 from annotator.errors import AnnotatorError
-from annotator.store.images.band_setting import shown_bands
-from annotator.store.images.file_addresses import image_files
-from annotator.worker.adapting.local import Training
-from annotator.worker.adapting.work import Paused
+from annotator.store.images.band_setting import get_shown_bands
+from annotator.store.images.file_addresses import load_image_files
+from annotator.worker.adapting.adaptation_progress import Paused
+from annotator.worker.adapting.local_training import Training
 
-CORES_EACH = 4  # of a worker on a machine without GPU
+CORES_PER_WORKER = 4  # of a worker on a machine without GPU
 WAIT_SECONDS = 1.0
 
 
-def train_on_cluster(on: str, training: Training, storage: str | None, say: Callable[[str], None]) -> None:
+def train_on_cluster(on: str, training: Training, storage: str | None, notify: Callable[[str], None]) -> None:
     """Train the plan on a cluster; afterwards `training` holds the trained network and its features.
 
     Args:
         on: As in adapt_now.
         training: The training, which is changed.
         storage: For checkpoints; None: a folder of the project, where the cluster is this machine alone.
-        say: As in adapt_now.
+        notify: As in adapt_now.
 
     Raises Paused, AnnotatorError: a cluster that cannot be reached or used, no storage, machines that cannot read.
     """
-    use = Use(on, "annotator adapt PROJECT --on local", "The same command goes on from the last checkpoint.")
-    with connected(use) as ray:
+    use = ClusterUse(on, "annotator adapt PROJECT --on local", "The same command goes on from the last checkpoint.")
+    with connect_to_cluster(use) as ray:
         try:
-            content = _result(ray, on, training, storage, say)
+            content = _run_on_cluster(ray, on, training, storage, notify)
         except ImportError as error:
-            raise without_program(use, error) from error
+            raise build_missing_program_error(use, error) from error
         except ConnectionError as error:
-            raise lost(use, error) from error
+            raise build_cluster_lost_error(use, error) from error
     tensors = load(content)
     unread = tensors.pop("unread").tolist()
-    training.take_over(
+    training.adopt_result(
         {name.removeprefix("network."): tensor for name, tensor in tensors.items() if name.startswith("network.")},
         tensors["fitted"].numpy(),
         tensors["judging"].numpy(),
@@ -53,25 +58,35 @@ def train_on_cluster(on: str, training: Training, storage: str | None, say: Call
     )
 
 
-def _result(ray: Any, on: str, training: Training, storage: str | None, say: Callable[[str], None]) -> bytes:
-    from annotator.worker.adapting.node_run import run
-    from annotator.worker.adapting.node_task import Board, Task
-    from annotator.worker.embedding.pool import _Network
+def _run_on_cluster(ray: Any, on: str, training: Training, storage: str | None, notify: Callable[[str], None]) -> bytes:
+    from annotator.worker.adapting.node_run import run_ray_training
+    from annotator.worker.adapting.node_task import AdaptationTask, ProgressBoard
+    from annotator.worker.embedding.cluster_executor import _NetworkReference
 
     plan, work = training.plan, training.work
     nodes = [node for node in ray.nodes() if node["Alive"]]
     gpu = any(node["Resources"].get("GPU", 0) >= 1 for node in nodes)
-    each = 1.0 if gpu else min(CORES_EACH, max(1, min(_cores(node) for node in nodes if _cores(node)) if nodes else 1))
-    workers = sum(int(node["Resources"].get("GPU", 0)) if gpu else math.floor(_cores(node) / each) for node in nodes)
+    cores_per_worker = (
+        1.0
+        if gpu
+        else min(
+            CORES_PER_WORKER,
+            max(1, min(_get_node_cores(node) for node in nodes if _get_node_cores(node)) if nodes else 1),
+        )
+    )
+    workers = sum(
+        int(node["Resources"].get("GPU", 0)) if gpu else math.floor(_get_node_cores(node) / cores_per_worker)
+        for node in nodes
+    )
     if not workers:
         raise AnnotatorError(f"The cluster ({on}) offers no cores to work with. Machines join it with: ray start")
-    place = storage or _own_storage(training, on, nodes)
-    board = ray.remote(Board).options(num_cpus=0).remote()
-    task = Task(
+    place = storage or _get_project_storage(training, on, nodes)
+    board = ray.remote(ProgressBoard).options(num_cpus=0).remote()
+    task = AdaptationTask(
         name=f"{plan.name}-{training.digest}",
         parent=plan.parent,
-        network=_Network(ray.put(training.source.images_only())),
-        images=image_files(training.db, plan.image_ids.tolist()),
+        network=_NetworkReference(ray.put(training.source.images_only())),
+        images=load_image_files(training.db, plan.image_ids.tolist()),
         labels=plan.labels,
         mask=plan.mask,
         unbiased=plan.unbiased,
@@ -79,22 +94,22 @@ def _result(ray: Any, on: str, training: Training, storage: str | None, say: Cal
         method=plan.method,
         parameters=plan.parameters,
         epochs=plan.epochs,
-        versions=versions(),
+        versions=get_package_versions(),
         board=board,
-        bands=shown_bands(training.db),
+        bands=get_shown_bands(training.db),
     )
-    say(f"On the cluster with {workers} processes at most; checkpoints in {place}.")
-    resources = {"CPU": each} | ({"GPU": 1.0} if gpu else {})
-    job = ray.remote(run).options(num_cpus=0, max_retries=0).remote(task, workers, resources, gpu, place)
+    notify(f"On the cluster with {workers} processes at most; checkpoints in {place}.")
+    resources = {"CPU": cores_per_worker} | ({"GPU": 1.0} if gpu else {})
+    job = ray.remote(run_ray_training).options(num_cpus=0, max_retries=0).remote(task, workers, resources, gpu, place)
     refusal = ""
     while True:
         ready, _ = ray.wait([job], timeout=WAIT_SECONDS)
         if ready:
             break
         with contextlib.suppress(ray.exceptions.RayError):
-            said = ray.get(board.said.remote())
+            said = ray.get(board.get_state.remote())
             training.epochs_done = max(training.epochs_done, said["done"] if said["doing"] == "training" else 0)
-            work.say(f"{said['doing']} ({said['workers']} processes)", said["done"], said["of"])
+            work.report(f"{said['doing']} ({said['workers']} processes)", said["done"], said["of"])
             refusal = said["refusal"]
         if refusal:
             ray.cancel(job, force=True)
@@ -105,10 +120,10 @@ def _result(ray: Any, on: str, training: Training, storage: str | None, say: Cal
     try:
         return ray.get(job)
     except ray.exceptions.RayError as error:
-        raise AnnotatorError(f"The training on the cluster ({on}) ended: {_why(error)}") from error
+        raise AnnotatorError(f"The training on the cluster ({on}) ended: {_extract_reason(error)}") from error
 
 
-def _own_storage(training: Training, on: str, nodes: list[Any]) -> str:
+def _get_project_storage(training: Training, on: str, nodes: list[Any]) -> str:
     """Return a folder of the project for checkpoints. Raises AnnotatorError for a cluster with other machines."""
     others = {str(node.get("NodeManagerHostname")) for node in nodes} - {socket.gethostname()}
     if others:
@@ -119,11 +134,11 @@ def _own_storage(training: Training, on: str, nodes: list[Any]) -> str:
     return str((training.folder / "storage").resolve())
 
 
-def _cores(node: Any) -> float:
+def _get_node_cores(node: Any) -> float:
     return node["Resources"].get("CPU", 0.0)
 
 
-def _why(error: Exception) -> str:
+def _extract_reason(error: Exception) -> str:
     """Return the last line of Ray's message that names an AnnotatorError, else its last line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     ours = [line for line in lines if "AnnotatorError" in line]

@@ -2,16 +2,18 @@
 
 import numpy as np
 
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.store.database.database import Database
 from annotator.store.events import membership
-from annotator.store.features.cache import open_features
-from annotator.worker.adapting.plan import Plan
-from models.finetune.probe import head_scores
-from models.statistics.paired import Comparison, compare
+from annotator.store.features.feature_cache import open_features
+from annotator.worker.adapting.adaptation_plan import AdaptationPlan
+from models.finetune.linear_probe import score_with_probe
+from models.statistics.paired_bootstrap import Comparison, compare_scorings
 
 
-def judge(db: Database, plan: Plan, fitted: np.ndarray, judging: np.ndarray) -> Comparison:
+def judge_network(
+    db: Database, plan: AdaptationPlan, fitted_features: np.ndarray, held_out_features: np.ndarray
+) -> Comparison:
     """Compare linear heads on the features of the parent and of the adapted network.
 
     Both are fitted to the same answers of the images that were trained on, and judged on unbiased answers of those that
@@ -20,16 +22,18 @@ def judge(db: Database, plan: Plan, fitted: np.ndarray, judging: np.ndarray) -> 
     Args:
         db: The project's database.
         plan: The images and labels of the training.
-        fitted: (n, D) features by the adapted network of the images that were trained on.
-        judging: (m, D) features by the adapted network of the images that were held out.
+        fitted_features: (n, D) features by the adapted network of the images that were trained on.
+        held_out_features: (m, D) features by the adapted network of the images that were held out.
 
     Raises:
         ValueError: No class can be judged.
     """
     cache = open_features(db, plan.parent)
-    rows, _ = positions(plan.image_ids, cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
+    rows, _ = find_positions(plan.image_ids, cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     before = cache.features[rows]
-    told = plan.labels[plan.fitted], plan.mask[plan.fitted], plan.unbiased[plan.fitted]
-    first = head_scores(before[plan.fitted], *told, before[plan.judging])
-    groups = membership.numbered(membership.kept_together(db, plan.image_ids[plan.judging]))
-    return compare(first, head_scores(fitted, *told, judging), plan.held_out_labels, groups=groups)
+    answers = plan.labels[plan.fitted_rows], plan.mask[plan.fitted_rows], plan.unbiased[plan.fitted_rows]
+    first = score_with_probe(before[plan.fitted_rows], *answers, before[plan.held_out_rows])
+    groups = membership.number_events(membership.load_split_groups(db, plan.image_ids[plan.held_out_rows]))
+    return compare_scorings(
+        first, score_with_probe(fitted_features, *answers, held_out_features), plan.held_out_labels, groups=groups
+    )

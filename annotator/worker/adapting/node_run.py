@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from annotator.errors import AnnotatorError
-from annotator.worker.adapting.node_task import FINAL, Task
+from annotator.worker.adapting.node_task import RESULT_FILE, AdaptationTask
 
-LOSSES = 20  # of workers or machines, until it is given up
+MAX_WORKER_FAILURES = 20  # of workers or machines, until it is given up
 
 
-def train_together(config: dict[str, Any]) -> None:
+def train_in_worker(config: dict[str, Any]) -> None:
     """Train in one of Ray Train's workers.
 
     Errors that would be the same at every try are told to the waiting process, which then gives up.
@@ -25,17 +25,19 @@ def train_together(config: dict[str, Any]) -> None:
     """
     import ray
 
-    from annotator.worker.adapting.node_training import train
+    from annotator.worker.adapting.node_training import train_on_node
 
     try:
-        train(config)
+        train_on_node(config)
     except (AnnotatorError, ImportError, ValueError, TypeError, OSError) as error:
         ray.get(config["task"].board.say.remote(refusal=f"{socket.gethostname()}: {error}"))
         raise
 
 
-def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storage: str) -> bytes:
-    """Run the whole training by Ray Train, as a task of the cluster; return the content of the file FINAL.
+def run_ray_training(
+    task: AdaptationTask, workers: int, resources: dict[str, float], use_gpu: bool, storage: str
+) -> bytes:
+    """Run the whole training by Ray Train, as a task of the cluster; return the content of the file RESULT_FILE.
 
     A lost worker, or machine, costs the epoch: the others go on from the last checkpoint, with fewer workers where it
     does not come back. With the same name and storage a later task goes on from there, too.
@@ -44,12 +46,14 @@ def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storag
     from ray.train.torch import TorchTrainer
 
     trainer = TorchTrainer(
-        train_together,
+        train_in_worker,
         train_loop_config={"task": task, "cpus": resources.get("CPU", 1), "storage": storage},
         scaling_config=ScalingConfig(
-            num_workers=(1, workers), use_gpu=gpu, resources_per_worker=resources, placement_strategy="SPREAD"
+            num_workers=(1, workers), use_gpu=use_gpu, resources_per_worker=resources, placement_strategy="SPREAD"
         ),
-        run_config=RunConfig(name=task.name, storage_path=storage, failure_config=FailureConfig(max_failures=LOSSES)),
+        run_config=RunConfig(
+            name=task.name, storage_path=storage, failure_config=FailureConfig(max_failures=MAX_WORKER_FAILURES)
+        ),
     )
     with contextlib.suppress(AttributeError):
         # Ray reserves the machines of a killed run under its id for three minutes more: the same id gets them at once.
@@ -58,4 +62,4 @@ def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storag
     result = trainer.fit()
     assert result.checkpoint is not None  # at the end one is always reported
     with result.checkpoint.as_directory() as folder:
-        return (Path(folder) / FINAL).read_bytes()
+        return (Path(folder) / RESULT_FILE).read_bytes()

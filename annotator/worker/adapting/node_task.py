@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 
 from annotator.store.images.file_addresses import ImageFiles
-from annotator.store.pictures.bands import UNSAID, Bands
+from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
 
-FINAL = "final.safetensors"
+RESULT_FILE = "final.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class AdaptationTask:
     """The inputs that all processes of a training receive.
 
     Attributes:
         name: The name of the run, and of the folder for temporary files.
-        network: Called for the Pretrained (annotator/worker/embedding/pool.py, _Network).
+        network: Called for the Pretrained (annotator/worker/embedding/cluster_executor.py, _Network).
         images: The files of each image; the other arrays are those of a Plan.
-        versions: The versions on the machine that asks (annotator/cluster/versions.py).
+        versions: The versions on the machine that asks (annotator/cluster/package_versions.py).
         board: A Board, for progress.
         bands: Which bands are shown of images of many.
     """
@@ -37,14 +37,14 @@ class Task:
     epochs: int
     versions: dict[str, str]
     board: Any
-    bands: Bands = UNSAID
+    bands: BandChoices = NO_BAND_CHOICES
 
 
-class Board:
+class ProgressBoard:
     """A Ray actor that holds the progress which the processes report, for the waiting process."""
 
     def __init__(self):
-        self._said: dict[str, Any] = {
+        self._state: dict[str, Any] = {
             "doing": "waiting for the cluster",
             "done": 0,
             "of": 0,
@@ -54,8 +54,8 @@ class Board:
 
     def say(self, **facts: Any) -> None:
         """Replace some of the facts."""
-        self._said |= facts
+        self._state |= facts
 
-    def said(self) -> dict[str, Any]:
+    def get_state(self) -> dict[str, Any]:
         """Return the facts: doing, done, of, workers; refusal: why the training cannot be done, "" while it can."""
-        return self._said
+        return self._state

@@ -17,108 +17,110 @@ from typing import Any
 import numpy as np
 import torch
 
-from annotator.cluster.versions import refusal
+from annotator.cluster.package_versions import find_version_mismatch
 from annotator.errors import AnnotatorError
 from annotator.store.disk import processes
 from annotator.store.images.file_addresses import open_image_file
-from annotator.worker.adapting.node_task import FINAL, Task
-from annotator.worker.features.map_cache import Kept, MapFiles
-from models.backbones.networks import Backbone
-from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of
-from models.finetune.last_stages import split
-from models.finetune.together import Together
+from annotator.worker.adapting.node_task import RESULT_FILE, AdaptationTask
+from annotator.worker.features.map_cache import MapFiles, StoredMaps
+from models.backbones.frozen_backbone import Backbone
+from models.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
+from models.finetune.last_stages import split_network
+from models.finetune.parallel_process import ParallelProcess
 from models.finetune.views import MapExamples
 from models.methods import make_method
 
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT_FILE = "checkpoint.safetensors"
 SEED = 0
 
 
-def train(config: dict[str, Any]) -> None:
-    """Do the part of one process in the training; config as in train_together (node_run.py)."""
+def train_on_node(config: dict[str, Any]) -> None:
+    """Do the part of one process in the training; config as in train_in_worker (node_run.py)."""
     import ray
     import ray.train
     import ray.train.torch
     import torch.distributed as dist
     from safetensors.torch import save_file
 
-    task: Task = config["task"]
+    task: AdaptationTask = config["task"]
     _check_versions(task)
     context = ray.train.get_context()
-    rank, of = context.get_world_rank(), context.get_world_size()
+    rank, world_size = context.get_world_rank(), context.get_world_size()
     device = ray.train.torch.get_device()
     torch.set_num_threads(max(1, int(config["cpus"])))
     source = task.network()
     backbone = Backbone(task.parent, source, str(device))
-    inputs, last_stages, what = split(backbone, source)
-    folder = _own_folder(f"{task.name}-{hashlib.sha256(config['storage'].encode()).hexdigest()[:12]}")
-    files = MapFiles(folder, inputs, strong=0, opened=_open, bands=task.bands)
-    owner = np.arange(len(task.images)) % of
-    unread = _make_inputs(task, files, np.flatnonzero(owner == rank), rank, of)
-    everything: list[Any] = [None] * of
+    inputs, last_stages, what = split_network(backbone, source)
+    folder = _create_process_folder(f"{task.name}-{hashlib.sha256(config['storage'].encode()).hexdigest()[:12]}")
+    files = MapFiles(folder, inputs, strong=0, open_file=_open_image, bands=task.bands)
+    owner = np.arange(len(task.images)) % world_size
+    unread = _make_inputs(task, files, np.flatnonzero(owner == rank), rank, world_size)
+    everything: list[Any] = [None] * world_size
     dist.all_gather_object(everything, unread)
     lost = np.array(sorted({row for rows in everything for row in rows}), np.int64)
     rows = np.setdiff1d(np.arange(len(task.images)), lost)
     fitted, judging = (rows[task.held_out[rows] == held] for held in (False, True))
 
-    def examples(of_rows: np.ndarray) -> MapExamples:
+    def build_examples(of_rows: np.ndarray) -> MapExamples:
         return MapExamples(
-            Kept(files, [task.images[row].image_id for row in of_rows]), weak=WEAK_VIEWS, device=str(device)
+            StoredMaps(files, [task.images[row].image_id for row in of_rows]), weak=WEAK_VIEWS, device=str(device)
         )
 
-    path = folder / f"{rank}-{CHECKPOINT}"
+    path = folder / f"{rank}-{CHECKPOINT_FILE}"
     path.unlink(missing_ok=True)
     before = ray.train.get_checkpoint()
     if before is not None:
         with before.as_directory() as kept:
-            shutil.copy(Path(kept) / CHECKPOINT, path)
-    together = Together(torch.from_numpy(owner[fitted]), rank, of)
+            shutil.copy(Path(kept) / CHECKPOINT_FILE, path)
+    together = ParallelProcess(torch.from_numpy(owner[fitted]), rank, world_size)
     if rank == 0:
-        ray.get(task.board.say.remote(doing="training", done=0, of=task.epochs, workers=of))
-    training = adapt(
+        ray.get(task.board.say.remote(doing="training", done=0, of=task.epochs, workers=world_size))
+    training = adapt_last_stages(
         last_stages,
-        examples(fitted),
+        build_examples(fitted),
         task.labels[fitted],
         task.mask[fitted],
         task.unbiased[fitted],
         make_method(task.method, **task.parameters),
-        settings_of(task.epochs),
+        make_adaptation_recipe(task.epochs),
         seed=SEED,
         checkpoint=path,
-        together=together,
+        parallel=together,
     )
     with tempfile.TemporaryDirectory() as report:
         for epoch in training:
             checkpoint = None
             if rank == 0:
-                shutil.copy(path, Path(report) / CHECKPOINT)
+                shutil.copy(path, Path(report) / CHECKPOINT_FILE)
                 checkpoint = ray.train.Checkpoint.from_directory(report)
             ray.train.report({"epoch": epoch.number, "loss": epoch.loss}, checkpoint=checkpoint)
             if rank == 0:  # an epoch is said to be done when Ray has noted it: it is not trained again
                 ray.train.get_all_reported_checkpoints(ray.train.CheckpointConsistencyMode.COMMITTED)
-                ray.get(task.board.say.remote(doing="training", done=epoch.number, of=epoch.of, workers=of))
+                ray.get(task.board.say.remote(doing="training", done=epoch.number, of=epoch.total, workers=world_size))
         parts = []
         for of_rows in (fitted, judging):
-            mine = Together(torch.from_numpy(owner[of_rows]), rank, of)
-            own = features_of(last_stages, examples(of_rows), lambda: False, mine.own, as_backbone=True)
-            parts.append(mine.gathered(torch.from_numpy(own)))
+            mine = ParallelProcess(torch.from_numpy(owner[of_rows]), rank, world_size)
+            own = compute_stage_features(
+                last_stages, build_examples(of_rows), lambda: False, mine.own_images, as_backbone=True
+            )
+            parts.append(mine.gather(torch.from_numpy(own)))
         checkpoint = None
         if rank == 0:
-            weights = training.weights()
+            weights = training.copy_weights()
             tensors = {"fitted": parts[0], "judging": parts[1], "unread": torch.from_numpy(lost)}
             tensors |= {f"network.{name}": tensor.contiguous() for name, tensor in weights.items()}
-            save_file(tensors, Path(report) / FINAL, {"what": what})
-            shutil.copy(path, Path(report) / CHECKPOINT)
+            save_file(tensors, Path(report) / RESULT_FILE, {"what": what})
+            shutil.copy(path, Path(report) / CHECKPOINT_FILE)
             checkpoint = ray.train.Checkpoint.from_directory(report)
         ray.train.report({"epoch": task.epochs}, checkpoint=checkpoint)
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _open(files: Any) -> Any:
+def _open_image(files: Any) -> Any:
     return open_image_file(files, patient=True)
 
 
-def _make_inputs(task: Task, files: MapFiles, own: np.ndarray, rank: int, of: int) -> list[int]:
+def _make_inputs(task: AdaptationTask, files: MapFiles, own_rows: np.ndarray, rank: int, world_size: int) -> list[int]:
     """Make the inputs of the rows `own`; return rows that cannot be read here.
 
     Raises AnnotatorError where most cannot be read.
@@ -128,27 +130,30 @@ def _make_inputs(task: Task, files: MapFiles, own: np.ndarray, rank: int, of: in
     unread: list[int] = []
     done = 0
     for held_out in (True, False):
-        rows = own[task.held_out[own] == held_out]
+        rows = own_rows[task.held_out[own_rows] == held_out]
         by_id = {task.images[row].image_id: int(row) for row in rows}
         items: list[Any] = [(image_id, task.images[row]) for image_id, row in by_id.items()]
-        for made, failures in files.make(items, not held_out):
+        for made, failures in files.make_maps(items, not held_out):
             unread += [by_id[image_id] for image_id in failures]
             if rank == 0:
                 ray.get(
                     task.board.say.remote(
-                        doing="preparing images", done=(done + made) * of, of=len(task.images), workers=of
+                        doing="preparing images",
+                        done=(done + made) * world_size,
+                        of=len(task.images),
+                        workers=world_size,
                     )
                 )
         done += len(rows)
-    if len(unread) * 2 > len(own):
+    if len(unread) * 2 > len(own_rows):
         raise AnnotatorError(
-            f"{socket.gethostname()} cannot read {len(unread)} of its {len(own)} images. The folders of images must be "
-            "there under the same path, or be addresses (annotator init --in-place)."
+            f"{socket.gethostname()} cannot read {len(unread)} of its {len(own_rows)} images. The folders of images "
+            "must be there under the same path, or be addresses (annotator init --in-place)."
         )
     return unread
 
 
-def _own_folder(name: str) -> Path:
+def _create_process_folder(name: str) -> Path:
     """Make a folder for temporary files of this process, and delete those of ended processes of the run.
 
     Raises AnnotatorError where another user could have made the folder above.
@@ -166,13 +171,13 @@ def _own_folder(name: str) -> Path:
     of_run = folder / name
     of_run.mkdir(mode=0o700, exist_ok=True)
     for left in of_run.iterdir():
-        if left.name.isdecimal() and not processes.exists(int(left.name)):
+        if left.name.isdecimal() and not processes.process_exists(int(left.name)):
             shutil.rmtree(left, ignore_errors=True)
     own_folder = of_run / str(os.getpid())  # not shared: Ray may begin the next processes before the last have ended
     own_folder.mkdir(mode=0o700, exist_ok=True)
     return own_folder
 
 
-def _check_versions(task: Task) -> None:
-    if reason := refusal(task.versions):
+def _check_versions(task: AdaptationTask) -> None:
+    if reason := find_version_mismatch(task.versions):
         raise AnnotatorError(f"{socket.gethostname()} {reason}: install the same versions there.")

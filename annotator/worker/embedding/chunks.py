@@ -1,7 +1,7 @@
 """The images that remain to be embedded, handed out in chunks; every chunk is finished or comes back.
 
 A chunk whose worker is lost returns to the front. A chunk that is lost twice is cut in two, because one of its images
-may be what ends the workers: that image is alone in the end, and given up after LOSSES workers.
+may be what ends the workers: that image is alone in the end, and given up after MAX_LOSSES workers.
 """
 
 from collections import deque
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LOSSES = 3  # lost workers after which an image that is alone is given up
+MAX_LOSSES = 3  # lost workers after which an image that is alone is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Chunk:
         return len(self.image_ids)
 
 
-class Chunks:
+class ChunkQueue:
     """The queue of images to embed.
 
     Args:
@@ -46,7 +46,7 @@ class Chunks:
         """Return the number of images that are not handed out."""
         return len(self._image_ids) - self._next + sum(map(len, self._returned))
 
-    def take(self, size: int) -> Chunk | None:
+    def pop(self, size: int) -> Chunk | None:
         """Return a chunk of up to `size` images; None when no images remain.
 
         A chunk that was given back is returned whole, if it is not larger than that.
@@ -55,38 +55,38 @@ class Chunks:
             chunk = self._returned.popleft()
             if len(chunk) <= size:
                 return chunk
-            first, rest = _cut(chunk, size)
+            first, rest = _split_chunk(chunk, size)
             self._returned.appendleft(rest)
             return first
         image_ids = self._image_ids[self._next : self._next + size]
         self._next += len(image_ids)
         return Chunk(image_ids) if len(image_ids) else None
 
-    def give_back(self, chunk: Chunk) -> None:
+    def requeue(self, chunk: Chunk) -> None:
         """Put back images that a worker did not begin, or that are to be handed out again with their files."""
         if len(chunk):
             self._returned.appendleft(chunk)
 
-    def lose(self, chunk: Chunk) -> list[int]:
+    def requeue_lost(self, chunk: Chunk) -> list[int]:
         """Put back a chunk that was lost with its worker; return the ids of images that are given up."""
         lost = Chunk(chunk.image_ids, chunk.losses + 1, chunk.with_files)
         if lost.losses < 2:
-            self.give_back(lost)
+            self.requeue(lost)
         elif len(lost) > 1:
-            for half in reversed(_cut(Chunk(lost.image_ids, 1, lost.with_files), -(-len(lost) // 2))):
-                self.give_back(half)
-        elif lost.losses < LOSSES:
-            self.give_back(lost)
+            for half in reversed(_split_chunk(Chunk(lost.image_ids, 1, lost.with_files), -(-len(lost) // 2))):
+                self.requeue(half)
+        elif lost.losses < MAX_LOSSES:
+            self.requeue(lost)
         else:
             return lost.image_ids.tolist()
         return []
 
 
-def _cut(chunk: Chunk, size: int) -> tuple[Chunk, Chunk]:
-    return _part(chunk, chunk.image_ids[:size]), _part(chunk, chunk.image_ids[size:])
+def _split_chunk(chunk: Chunk, size: int) -> tuple[Chunk, Chunk]:
+    return _make_part(chunk, chunk.image_ids[:size]), _make_part(chunk, chunk.image_ids[size:])
 
 
-def _part(chunk: Chunk, image_ids: np.ndarray) -> Chunk:
+def _make_part(chunk: Chunk, image_ids: np.ndarray) -> Chunk:
     """Return a part of a chunk; the losses of an image that is alone now begin at 0.
 
     The image beside it may have been the one that ends workers.

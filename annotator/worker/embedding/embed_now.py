@@ -11,25 +11,31 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from annotator.cluster.connection import Use, check, connected, without_program
-from annotator.cluster.versions import needed_for, versions
-from annotator.shares import counted
+from annotator.cluster.connection import (
+    ClusterUse,
+    build_missing_program_error,
+    check_cluster_option,
+    connect_to_cluster,
+)
+from annotator.cluster.package_versions import get_package_versions, list_extra_packages
+from annotator.humanize import format_count
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache, open_features
+from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.images import images
-from annotator.store.images.band_setting import shown_bands
-from annotator.store.images.file_addresses import ImageFiles, image_files
-from annotator.store.networks import configuration, embedding
-from annotator.worker.embedding.chunks import Chunks
-from annotator.worker.embedding.local import Local
-from annotator.worker.embedding.progress import Progress
-from annotator.worker.embedding.results import Result, Results
-from annotator.worker.features.backbone import backbone_of, network_of
-from annotator.worker.features.missing_features import AWAY_SECONDS
+from annotator.store.images.band_setting import get_shown_bands
+from annotator.store.images.file_addresses import ImageFiles, load_image_files
+from annotator.store.networks import configuration, embedding_claim
+from annotator.worker.embedding.chunks import ChunkQueue
+from annotator.worker.embedding.embedding_progress import EmbeddingProgress
+from annotator.worker.embedding.local_executor import LocalExecutor
+from annotator.worker.embedding.result_writer import EmbeddingResult, ResultWriter
+from annotator.worker.features.backbone import load_project_backbone, load_project_network
+from annotator.worker.features.image_embedder import ADDRESS_RETRY_SECONDS
 
-TRIES = 3  # of images at an address that does not answer at all, AWAY_SECONDS apart
-GO_ON = "What is embedded is kept: the same command goes on from there."
-PROBES, PROBED = 3, 10_000  # images of each folder that a machine is asked to read, among the first so many
+MAX_TRIES = 3  # of images at an address that does not answer at all, AWAY_SECONDS apart
+RESUME_ADVICE = "What is embedded is kept: the same command goes on from there."
+# images of each folder that a machine is asked to read, among the first so many
+PROBES_PER_FOLDER, MAX_PROBED_IMAGES = (3, 10_000)
 
 
 class Executor(Protocol):
@@ -43,13 +49,13 @@ class Executor(Protocol):
     workers: int
     note: str
 
-    def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]:
+    def iterate_results(self, chunks: ChunkQueue, should_stop: Callable[[], bool]) -> Iterator[EmbeddingResult | None]:
         """Yield results as they come, and None between them; end when all is done or should_stop() is True."""
         ...
 
 
 @dataclass(frozen=True)
-class Embedded:
+class EmbeddingSummary:
     """The result of one `annotator embed`.
 
     Attributes:
@@ -70,7 +76,7 @@ class Embedded:
     nodes: dict[str, float]
 
     @property
-    def images_a_second(self) -> float:
+    def images_per_second(self) -> float:
         """Return the images a second, 0 before any time has passed."""
         return self.images / self.seconds if self.seconds else 0.0
 
@@ -78,67 +84,72 @@ class Embedded:
 def embed_now(
     project: Path,
     on: str = "local",
-    show: Callable[[int, int, str], None] = lambda done, of, title: None,
+    on_progress: Callable[[int, int, str], None] = lambda done, of, title: None,
     backbone: str | None = None,
-) -> Embedded:
+) -> EmbeddingSummary:
     """Embed the images of a project that have no features.
 
     Args:
         project: The project folder.
         on: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
-        show: Called with (images that have features, images, title).
+        on_progress: Called with (images that have features, images, title).
         backbone: The network; None: the one that the project uses.
 
     SIGINT and SIGTERM stop it: finished features are kept. Raises AnnotatorError: unknown `on`, no Ray, a head that
     does not answer, versions that differ, no machine that can embed; AlreadyRunning when another process embeds this
     project; DiskFull.
     """
-    check(on)
+    check_cluster_option(on)
     db = Database(project)
-    db.refuse_read_only()
+    db.check_writable()
     began = time.monotonic()
-    claim = embedding.claim(db, on)
+    claim = embedding_claim.claim(db, on)
     stop = threading.Event()
     try:
-        backbone = backbone or configuration.backbone(db)
+        backbone = backbone or configuration.get_backbone(db)
         cache = open_features(db, backbone)
-        images.check_addresses(db)
-        missing, before = _missing(db, cache)
-        progress = Progress(db, claim, before, len(missing), show)
-        progress.report(0, at_once=True)
-        results = Results(db, cache)
+        images.recheck_addresses(db)
+        missing, before = _find_missing(db, cache)
+        progress = EmbeddingProgress(db, claim, before, len(missing), on_progress)
+        progress.report(0, immediately=True)
+        results = ResultWriter(db, cache)
         if len(missing):
-            progress.report(0, "Loading the network", at_once=True)
-            with _executor(db, on, backbone, cache, missing) as executor, _stopped_by_signals(stop):
-                _run(executor, missing, results, progress, stop)
+            progress.report(0, "Loading the network", immediately=True)
+            with _open_executor(db, on, backbone, cache, missing) as executor, _stop_on_signals(stop):
+                _embed_with_retries(executor, missing, results, progress, stop)
         remaining = len(missing) - results.embedded - results.failed
         seconds, unanswered = time.monotonic() - began, len(results.unanswered)
-        workers, rates = progress.workers, progress.rates()
-        return Embedded(results.embedded, results.failed, remaining, unanswered, seconds, workers, rates)
+        workers, rates = progress.workers, progress.compute_rates()
+        return EmbeddingSummary(results.embedded, results.failed, remaining, unanswered, seconds, workers, rates)
     finally:
-        embedding.release(db)
+        embedding_claim.release(db)
 
 
-def _run(
-    executor: Executor, image_ids: np.ndarray, results: Results, progress: Progress, stop: threading.Event
+def _embed_with_retries(
+    executor: Executor, image_ids: np.ndarray, results: ResultWriter, progress: EmbeddingProgress, stop: threading.Event
 ) -> None:
-    """Embed these images; retry those at addresses that do not answer, up to TRIES times in a row without a result."""
-    _run_once(executor, Chunks(image_ids), results, progress, stop)
+    """Embed images; retry unreachable addresses, at most MAX_TRIES times in a row without a result."""
+    _embed_chunks(executor, ChunkQueue(image_ids), results, progress, stop)
     tries = 1
-    while results.unanswered and tries < TRIES and not stop.is_set():
+    while results.unanswered and tries < MAX_TRIES and not stop.is_set():
         again, done = np.array(results.unanswered, np.int64), results.embedded + results.failed
-        for seconds in range(int(AWAY_SECONDS), 0, -1):
-            note = f"{counted(len(again), 'image')} cannot be read now, tried again in {counted(seconds, 'second')}"
+        for seconds in range(int(ADDRESS_RETRY_SECONDS), 0, -1):
+            note = (
+                f"{format_count(len(again), 'image')} cannot be read now, tried again in "
+                f"{format_count(seconds, 'second')}"
+            )
             progress.report(0, note)
             if stop.wait(1.0):
                 return
         results.unanswered = []
-        _run_once(executor, Chunks(again), results, progress, stop)
+        _embed_chunks(executor, ChunkQueue(again), results, progress, stop)
         tries = tries + 1 if results.embedded + results.failed == done else 1
 
 
-def _run_once(executor: Executor, chunks: Chunks, results: Results, progress: Progress, stop: threading.Event) -> None:
-    stream = executor.results(chunks, stop.is_set)
+def _embed_chunks(
+    executor: Executor, chunks: ChunkQueue, results: ResultWriter, progress: EmbeddingProgress, stop: threading.Event
+) -> None:
+    stream = executor.iterate_results(chunks, stop.is_set)
     try:
         for result in stream:
             if result is not None:
@@ -149,48 +160,48 @@ def _run_once(executor: Executor, chunks: Chunks, results: Results, progress: Pr
     finally:
         results.write()  # also the results that a lost cluster has returned until then
         stream.close()  # pyright: ignore[reportAttributeAccessIssue] - executors are generators
-    progress.report(executor.workers, at_once=True)
+    progress.report(executor.workers, immediately=True)
 
 
-def _missing(db: Database, cache: FeatureCache) -> tuple[np.ndarray, int]:
+def _find_missing(db: Database, cache: FeatureCache) -> tuple[np.ndarray, int]:
     """Return the image ids (n,) without features in the order of need, and the number of images with features."""
-    wanted = images.in_working_order(db)
+    wanted = images.load_ids_in_working_order(db)
     has = np.isin(wanted, cache.image_ids)
     return wanted[~has], int(has.sum())
 
 
 @contextlib.contextmanager
-def _executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing: np.ndarray) -> Iterator[Any]:
+def _open_executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing: np.ndarray) -> Iterator[Any]:
     if on == "local":
-        yield Local(db, backbone_of(db, backbone))
+        yield LocalExecutor(db, load_project_backbone(db, backbone))
         return
-    use = Use(on, "annotator embed PROJECT --on local", GO_ON)
-    with connected(use) as ray:
-        from annotator.worker.embedding.node import Work
-        from annotator.worker.embedding.pool import Pool
+    use = ClusterUse(on, "annotator embed PROJECT --on local", RESUME_ADVICE)
+    with connect_to_cluster(use) as ray:
+        from annotator.worker.embedding.cluster_executor import ClusterExecutor
+        from annotator.worker.embedding.node_worker import WorkerJob
 
-        source = network_of(db, backbone).images_only()
-        needed, bands = versions(*needed_for(backbone)), shown_bands(db)
-        work = Work(backbone, lambda: None, needed, 1, False, _probes(db, missing), bands)
+        source = load_project_network(db, backbone).images_only()
+        needed, bands = get_package_versions(*list_extra_packages(backbone)), get_shown_bands(db)
+        work = WorkerJob(backbone, lambda: None, needed, 1, False, _choose_probes(db, missing), bands)
         try:
-            pool = Pool(ray, db, use, work, source, cache)
+            pool = ClusterExecutor(ray, db, use, work, source, cache)
         except ImportError as error:
-            raise without_program(use, error) from error
+            raise build_missing_program_error(use, error) from error
         yield pool
 
 
-def _probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFiles]]:
+def _choose_probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFiles]]:
     """Return for each folder a few images that a machine is asked to read before it gets work."""
     probes: dict[str, list[ImageFiles]] = {}
-    for files in image_files(db, missing[:PROBED].tolist()):
+    for files in load_image_files(db, missing[:MAX_PROBED_IMAGES].tolist()):
         for place in files.places:
-            if len(probes.setdefault(place.folder, [])) < PROBES:
+            if len(probes.setdefault(place.folder, [])) < PROBES_PER_FOLDER:
                 probes[place.folder].append(ImageFiles(files.image_id, (place,)))
     return probes
 
 
 @contextlib.contextmanager
-def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+def _stop_on_signals(stop: threading.Event) -> Iterator[None]:
     """Let SIGINT and SIGTERM set `stop` during the block; a second SIGINT raises KeyboardInterrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,7 +1,7 @@
 """The network on a machine of a cluster: threads that decode and embed on a CPU, or that decode for a GPU.
 
 It embeds as the worker does (worker/features/embed.py). How many images a GPU takes at once is found by trying before
-the first (models/backbones/batches.py).
+the first (models/backbones/batch_size.py).
 """
 
 from collections.abc import Callable
@@ -10,38 +10,45 @@ from itertools import chain
 import numpy as np
 import torch
 
-from annotator.store.locations.location import Reading
-from annotator.store.pictures.bands import UNSAID, Bands
-from annotator.worker.features.embed import Embedded, embed_places, embedding_threads
-from models.backbones.batches import settle_batch
-from models.backbones.networks import loaded
+from annotator.store.locations.location import PendingRead
+from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
+from annotator.worker.features.embed import EmbeddedBatch, embed_batches, embedding_threads
+from models.backbones.batch_size import tune_batch_size
+from models.backbones.frozen_backbone import load_on_device
 from models.backbones.pretrained import Pretrained
 
 
-class Network:
+class NodeNetwork:
     """A network, ready to embed; a context manager, because it has threads.
 
     Attributes:
         setting: How it runs, in words.
     """
 
-    def __init__(self, name: str, source: Callable[[], Pretrained], threads: int, gpu: bool, bands: Bands = UNSAID):
+    def __init__(
+        self,
+        name: str,
+        source: Callable[[], Pretrained],
+        threads: int,
+        use_gpu: bool,
+        bands: BandChoices = NO_BAND_CHOICES,
+    ):
         """Load the network, on a GPU if `gpu` is set and there is one.
 
         Args:
             name: The name of the network.
             source: Returns a separate copy of the network at each call.
             threads: The number of threads that decode images.
-            gpu: Whether to use a GPU if there is one.
+            use_gpu: Whether to use a GPU if there is one.
             bands: Which bands to show of images of many.
         """
-        self._backbone = loaded(name, source, "cuda" if gpu and torch.cuda.is_available() else "cpu")
+        self._backbone = load_on_device(name, source, "cuda" if use_gpu and torch.cuda.is_available() else "cpu")
         self._threads, self._bands = threads, bands
         self.input_size = self._backbone.input_size
         self.setting = self._backbone.setting
-        settle_batch(self._backbone)
+        tune_batch_size(self._backbone)
 
-    def __enter__(self) -> "Network":
+    def __enter__(self) -> "NodeNetwork":
         self._context = embedding_threads(self._threads, self._threads)
         self._pool = self._context.__enter__()
         return self
@@ -49,17 +56,17 @@ class Network:
     def __exit__(self, *error: object) -> None:
         self._context.__exit__(None, None, None)
 
-    def embed(self, count: int, begin: Callable[[int], Reading]) -> Embedded:
+    def embed(self, count: int, begin: Callable[[int], PendingRead]) -> EmbeddedBatch:
         """Embed images 0 .. count - 1 as one batch, with features (float16) of their regions.
 
         Args:
             count: The number of images.
-            begin: Place -> what gives its file (embed_places).
+            begin: Place -> what gives its file (embed_batches).
         """
-        parts = list(embed_places(count, begin, self._backbone, self._pool, regions=True, bands=self._bands))
+        parts = list(embed_batches(count, begin, self._backbone, self._pool, regions=True, bands=self._bands))
         with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which the project reports
             features = np.concatenate([part.features for part in parts]).astype(np.float16)
-        return Embedded(
+        return EmbeddedBatch(
             list(chain.from_iterable(part.indices for part in parts)),
             features,
             np.concatenate([part.regions for part in parts if part.regions is not None]),

@@ -12,50 +12,49 @@ from annotator.errors import AnnotatorError
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.store.networks import adapted
-from annotator.store.networks import machine_settings as machine
-from models.backbones import hub, licences
-from models.backbones.curated import install_command
+from annotator.store.networks import adapted_networks, machine_settings
+from models.backbones import hub, licenses
+from models.backbones.curated import get_install_command
 
 if TYPE_CHECKING:
-    from models.backbones.networks import Backbone
+    from models.backbones.frozen_backbone import Backbone
     from models.backbones.pretrained import Pretrained
-    from models.backbones.published import Published
+    from models.backbones.published_weights import PublishedWeights
 
-MEASURED_SECONDS = 5.0
-Show = Callable[[int, int, str], None]
+DEFAULT_MEASURE_SECONDS = 5.0
+ProgressCallback = Callable[[int, int, str], None]
 
 
 def prepare_backbone(
     name: str,
-    accepts: Callable[[licences.Licence], bool] = lambda licence: False,
-    show: Show = lambda done, of, what: None,
+    ask_acceptance: Callable[[licenses.License], bool] = lambda licence: False,
+    on_progress: ProgressCallback = lambda done, of, what: None,
 ) -> None:
     """Make sure that a network can be used: its licence accepted, its weights here, whole, and of finite output.
 
     Args:
         name: The name of the network.
-        accepts: Asks a person whether a licence is accepted; an accepted one is recorded.
-        show: Called with (bytes done, of, the present step).
+        ask_acceptance: Asks a person whether a licence is accepted; an accepted one is recorded.
+        on_progress: Called with (bytes done, of, the present step).
 
     Raises:
         AnnotatorError: There is no such network, its licence is not accepted, its weights cannot be had.
     """
     if name == DEFAULT_BACKBONE:
         return
-    from models.backbones.networks import Backbone  # loads torch, so only when it is needed
-    from models.backbones.pretrained import parts_of, pretrained
+    from models.backbones.frozen_backbone import Backbone  # loads torch, so only when it is needed
+    from models.backbones.pretrained import load_pretrained, split_joined_name
 
-    refuse_lacking(name)
+    check_installed(name)
     try:
-        for part in parts_of(name):
-            facts = _facts(part)
-            if _is_to_accept(facts.licence) and accepts(licences.about(facts.licence)):
-                machine.accept(facts.licence)
-            fetch_weights(part, lambda done, of, part=part: show(done, of, f"Downloading {part}"))
-            if facts.file and (path := hub.cached(facts.repository, facts.file)):
-                hub.check(path)
-        network = pretrained(name)
+        for part in split_joined_name(name):
+            facts = _find_published_weights(part)
+            if _needs_acceptance(facts.licence) and ask_acceptance(licenses.get_license(facts.licence)):
+                machine_settings.accept_license(facts.licence)
+            fetch_weights(part, lambda done, of, part=part: on_progress(done, of, f"Downloading {part}"))
+            if facts.file and (path := hub.find_cached(facts.repository, facts.file)):
+                hub.check_sha256(path)
+        network = load_pretrained(name)
         Backbone(name, network)
         if network.text is not None:
             network.text.encode(["a photo"])  # its tokenizer is fetched, too
@@ -63,42 +62,42 @@ def prepare_backbone(
         raise AnnotatorError(str(error)) from error
 
 
-def refuse_lacking(name: str) -> None:
+def check_installed(name: str) -> None:
     """Raise AnnotatorError for a network whose library is not installed."""
-    if command := install_command(name):
+    if command := get_install_command(name):
         raise AnnotatorError(f"{name} needs open_clip, which is not installed.\n    Install it with: {command}")
 
 
-def _facts(part: str) -> "Published":
+def _find_published_weights(part: str) -> "PublishedWeights":
     """Return the published facts of a network.
 
     The licence of a repository that is only on the hub is asked for there, before its download.
     """
-    from models.backbones.published import published
+    from models.backbones.published_weights import find_published_weights
 
-    facts = published(part)
+    facts = find_published_weights(part)
     repository = facts.repository.partition("@")[0]
-    if not repository or facts.licence or hub.is_here(repository, facts.file):
+    if not repository or facts.licence or hub.is_cached(repository, facts.file):
         return facts
-    return replace(facts, licence=hub.licence(repository))
+    return replace(facts, licence=hub.fetch_license(repository))
 
 
-def _is_to_accept(licence: str) -> bool:
+def _needs_acceptance(licence: str) -> bool:
     """Return whether a licence binds those who use the weights, and was not accepted on this machine."""
-    return licences.must_be_accepted(licence) and licence not in machine.accepted_licences()
+    return licenses.must_be_accepted(licence) and licence not in machine_settings.load_accepted_licenses()
 
 
-def refuse_unaccepted(name: str) -> None:
+def check_license_accepted(name: str) -> None:
     """Raise AnnotatorError for a network whose weights would be downloaded under a licence that nobody accepted."""
-    from models.backbones.pretrained import parts_of
+    from models.backbones.pretrained import split_joined_name
 
-    for part in parts_of(name):
-        facts = _facts(part)
-        if not _is_to_accept(facts.licence):
+    for part in split_joined_name(name):
+        facts = _find_published_weights(part)
+        if not _needs_acceptance(facts.licence):
             continue
-        if facts.repository and hub.is_here(facts.repository.partition("@")[0], facts.file):
+        if facts.repository and hub.is_cached(facts.repository.partition("@")[0], facts.file):
             continue  # somebody downloaded it: a project that uses it goes on
-        terms = licences.about(facts.licence)
+        terms = licenses.get_license(facts.licence)
         raise AnnotatorError(
             f"The weights of {part} are under a licence that binds those who use them, and it was not accepted on this "
             f"machine yet: {terms.title}. {terms.sentence} {terms.url}\n"
@@ -106,65 +105,65 @@ def refuse_unaccepted(name: str) -> None:
         )
 
 
-def fetch_weights(name: str, show: Callable[[int, int], None]) -> None:
+def fetch_weights(name: str, on_progress: Callable[[int, int], None]) -> None:
     """Download and check the weights of a network, where they are on the hub and not on this machine.
 
     Args:
         name: The name of the network.
-        show: Called with (bytes done, of).
+        on_progress: Called with (bytes done, of).
 
     Raises:
         AnnotatorError: Its licence is not accepted, or its weights cannot be had.
     """
-    from models.backbones.pretrained import parts_of
-    from models.backbones.published import published
+    from models.backbones.pretrained import split_joined_name
+    from models.backbones.published_weights import find_published_weights
 
-    refuse_lacking(name)
-    refuse_unaccepted(name)
-    for part in parts_of(name):
-        facts = published(part)
-        if facts.repository and facts.file and hub.cached(facts.repository, facts.file) is None:
+    check_installed(name)
+    check_license_accepted(name)
+    for part in split_joined_name(name):
+        facts = find_published_weights(part)
+        if facts.repository and facts.file and hub.find_cached(facts.repository, facts.file) is None:
             try:
-                hub.fetch(facts.repository, facts.file, show)
+                hub.fetch(facts.repository, facts.file, on_progress)
             except ValueError as error:
                 raise AnnotatorError(str(error)) from error
 
 
-def network_of(db: Database, name: str) -> "Pretrained":
+def load_project_network(db: Database, name: str) -> "Pretrained":
     """Return the network that a project calls by this name, with how its images are prepared.
 
     Raises AnnotatorError when its weights cannot be had.
     """
-    from models.backbones.pretrained import pretrained
-    from models.backbones.sources.timm_models import LOCAL_DIR
+    from models.backbones.pretrained import load_pretrained
+    from models.backbones.sources.timm_models import LOCAL_DIR_PREFIX
 
-    folder = adapted.folder(db, name)
+    folder = adapted_networks.find_folder(db, name)
     if folder is None:
-        refuse_unaccepted(name)
+        check_license_accepted(name)
     try:
-        return pretrained(name if folder is None else f"{LOCAL_DIR}{folder}")
+        return load_pretrained(name if folder is None else f"{LOCAL_DIR_PREFIX}{folder}")
     except ValueError as error:
         raise AnnotatorError(str(error)) from error
 
 
-def backbone_of(db: Database, name: str) -> "Backbone":
+def load_project_backbone(db: Database, name: str) -> "Backbone":
     """Return that network frozen and in its fastest form: on a GPU if there is one with room for it.
 
     Raises AnnotatorError when its weights cannot be had.
     """
-    from models.backbones.networks import loaded, notice
+    from models.backbones.frozen_backbone import load_on_device, warn_user
 
     def say(sentence: str) -> None:
-        heartbeat.note_error(db, sentence)
-        notice(sentence)
+        heartbeat.record_error(db, sentence)
+        warn_user(sentence)
 
     try:
-        return loaded(name, lambda: network_of(db, name), say=say)
+        return load_on_device(name, lambda: load_project_network(db, name), notify=say)
     except ValueError as error:
         raise AnnotatorError(str(error)) from error
 
 
-def measure_speed(name: str, db: Database | None = None, seconds: float | None = None) -> machine.Speed:
+def measure_speed(name: str, db: Database | None = None, seconds: float | None = None) -> machine_settings.NetworkSpeed:
     """Measure how many images a second the network takes on this machine, regions included, and store the speed.
 
     The images are made up and in memory: reading files comes on top, which takes less where a network is slow.
@@ -172,27 +171,27 @@ def measure_speed(name: str, db: Database | None = None, seconds: float | None =
     Args:
         name: The name of the network.
         db: A project that has adapted networks.
-        seconds: To measure; None: MEASURED_SECONDS.
+        seconds: To measure; None: DEFAULT_MEASURE_SECONDS.
 
     Raises AnnotatorError when its weights cannot be had.
     """
     import torch
 
-    from annotator.worker.features.embed import BATCH, embedding_threads, forward
-    from models.backbones.batches import settle_batch
-    from models.backbones.networks import load_backbone
+    from annotator.worker.features.embed import BATCH_IMAGES, embedding_threads, forward
+    from models.backbones.batch_size import tune_batch_size
+    from models.backbones.frozen_backbone import load_backbone
 
     try:
         if db is not None:
-            backbone = backbone_of(db, name)
+            backbone = load_project_backbone(db, name)
         else:
-            refuse_unaccepted(name)
+            check_license_accepted(name)
             backbone = load_backbone(name, None)
     except ValueError as error:
         raise AnnotatorError(str(error)) from error
-    seconds = seconds or MEASURED_SECONDS
-    settle_batch(backbone)
-    batch, size = backbone.chunk if backbone.on_gpu else BATCH, backbone.input_size
+    seconds = seconds or DEFAULT_MEASURE_SECONDS
+    tune_batch_size(backbone)
+    batch, size = backbone.chunk if backbone.on_gpu else BATCH_IMAGES, backbone.input_size
     pixels = torch.randint(0, 256, (batch, 3, size, size), dtype=torch.uint8)
     with embedding_threads() as threads:
 
@@ -205,6 +204,6 @@ def measure_speed(name: str, db: Database | None = None, seconds: float | None =
         while (passed := time.perf_counter() - began) < seconds or not done:
             done += round_of_all()
         passed = time.perf_counter() - began
-    speed = machine.Speed(round(done / passed, 2), backbone.setting, time.time())
-    machine.keep_speed(name, speed)
+    speed = machine_settings.NetworkSpeed(round(done / passed, 2), backbone.setting, time.time())
+    machine_settings.save_speed(name, speed)
     return speed

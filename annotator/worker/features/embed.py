@@ -23,29 +23,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from annotator.cluster.connection import cores
-from annotator.errors import AnnotatorError, NotAsked
-from annotator.store.locations.location import Reading, Source, reading
-from annotator.store.locations.objects import NOT_NOW
-from annotator.store.pictures.appearance import SIDE, Appearance, appearance_of
-from annotator.store.pictures.bands import UNSAID, Bands
+from annotator.cluster.connection import count_usable_cores
+from annotator.errors import AnnotatorError, RequestSkipped
+from annotator.store.locations.location import ImageSource, PendingRead, start_reading
+from annotator.store.locations.remote_files import UNREADABLE_NOW_PROBLEM
+from annotator.store.pictures.appearance import GRAY_SIDE_PIXELS, Appearance, measure_appearance
+from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
 from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image, open_rgb
-from annotator.store.pictures.files import content_of
-from models.backbones.batches import settle_batch
+from annotator.store.pictures.files import compute_sha256
+from models.backbones.batch_size import tune_batch_size
 
 if TYPE_CHECKING:
-    from models.backbones.networks import Backbone
+    from models.backbones.frozen_backbone import Backbone
 
-BATCH = 8  # images a thread takes at a time; small, so that a request to stop is heard soon
-DECODED_AHEAD = 2  # batches of a GPU that wait in memory
-UNDER_WAY = 3  # and that are put into its memory, embedded, or handed over
-WORTH_TRYING = 1000  # images for which a GPU is asked first how many it takes at once
-PARTS = 8  # at least so many batches of a GPU, where there are as many images: decoding goes on beside it
-MOST_WORKERS = 8  # beyond that, threads wait for Python's global lock
+BATCH_IMAGES = 8  # images a thread takes at a time; small, so that a request to stop is heard soon
+DECODED_BATCHES_AHEAD = 2  # batches of a GPU that wait in memory
+MAX_GPU_BATCHES = 3  # and that are put into its memory, embedded, or handed over
+MIN_IMAGES_TO_TUNE_BATCH = 1000  # images for which a GPU is asked first how many it takes at once
+MIN_GPU_BATCHES = 8  # at least so many batches of a GPU, where there are as many images: decoding goes on beside it
+MAX_THREADS = 8  # beyond that, threads wait for Python's global lock
 
 
 @dataclass(frozen=True)
-class Embedded:
+class EmbeddedBatch:
     """One batch of embedded images; the numbers are places in the list of paths given to embed()."""
 
     indices: list[int]  # n of them
@@ -57,7 +57,7 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Decoded:
+class DecodedBatch:
     """A batch as the network takes it."""
 
     indices: list[int]  # n of them
@@ -67,8 +67,8 @@ class Decoded:
     appearances: list[tuple[int, Appearance]]
 
 
-def embed(
-    paths: Sequence[Source],
+def embed_images(
+    paths: Sequence[ImageSource],
     backbone: "Backbone",
     *,
     regions: bool = False,
@@ -76,56 +76,57 @@ def embed(
     workers: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     contents: Sequence[str] | None = None,
-    leave_out: Callable[[Source], bool] = lambda path: False,
-    bands: Bands = UNSAID,
-) -> Iterator[Embedded]:
+    should_skip: Callable[[ImageSource], bool] = lambda path: False,
+    bands: BandChoices = NO_BAND_CHOICES,
+) -> Iterator[EmbeddedBatch]:
     """Yield the features of image files, batch by batch, in the order of the paths.
 
     Args:
         paths: The image files, on this machine or at addresses.
         backbone: The frozen network.
         regions: Whether features of the regions of each image are wanted too: no slower, but ten times the memory.
-        batch: Paths a batch; the last may be shorter. None: BATCH, on a GPU as many as it takes.
-        workers: Batches in the making at once; None: one a core, at most MOST_WORKERS.
+        batch: Paths a batch; the last may be shorter. None: BATCH_IMAGES, on a GPU as many as it takes.
+        workers: Batches in the making at once; None: one a core, at most MAX_THREADS.
         should_stop: Asked before each batch is begun; once it returns True, nothing new is begun, and the iterator ends
             after the batches that are already in the making.
         contents: The sha256 that each file should have; a file with another content is a failure. None: not checked.
             Files at addresses are always checked.
-        leave_out: Asked for each path when its batch is next: True makes it a failure without a try.
+        should_skip: Asked for each path when its batch is next: True makes it a failure without a try.
         bands: Which bands are shown of images of many.
 
     A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the network
     at the size it wants, read at reduced scale where the format can do that.
     """
 
-    def begin(place: int) -> Reading:
-        if leave_out(paths[place]):
-            return _not_tried
-        read = reading(paths[place])
-        return partial(_checked, read, contents[place]) if contents else read
+    def begin(place: int) -> PendingRead:
+        if should_skip(paths[place]):
+            return _refuse_skipped
+        read = start_reading(paths[place])
+        return partial(_read_checked, read, contents[place]) if contents else read
 
     with embedding_threads(workers) as pool:
-        yield from embed_places(
+        yield from embed_batches(
             len(paths), begin, backbone, pool, regions=regions, batch=batch, should_stop=should_stop, bands=bands
         )
 
 
-def embed_places(
+def embed_batches(
     count: int,
-    begin: Callable[[int], Reading],
+    start_reading: Callable[[int], PendingRead],
     backbone: "Backbone",
-    pool: "Threads",
+    pool: "SizedThreadPool",
     *,
     regions: bool,
     batch: int | None = None,
     should_stop: Callable[[], bool] | None = None,
-    bands: Bands = UNSAID,
-) -> Iterator[Embedded]:
+    bands: BandChoices = NO_BAND_CHOICES,
+) -> Iterator[EmbeddedBatch]:
     """Yield the features of images 0 .. count - 1 in batches, as `embed` does.
 
     Args:
         count: The number of images.
-        begin: Place -> a call that returns its file (read_batch); called when its batch is next, so that files at
+        start_reading: Place -> a call that returns its file (read_batch); called when its batch is next, so that
+            files at
             addresses are read while batches before it are embedded.
         backbone: The frozen network.
         pool: May be used by several such iterators at once.
@@ -136,20 +137,20 @@ def embed_places(
     """
     stopped = should_stop or (lambda: False)
     if backbone.on_gpu:
-        if count >= WORTH_TRYING:
-            settle_batch(backbone)
-        batch = batch or min(backbone.chunk, max(BATCH, count // PARTS))
-        yield from _embed_many_at_once(count, begin, backbone, pool, regions, batch, stopped, bands)
+        if count >= MIN_IMAGES_TO_TUNE_BATCH:
+            tune_batch_size(backbone)
+        batch = batch or min(backbone.chunk, max(BATCH_IMAGES, count // MIN_GPU_BATCHES))
+        yield from _embed_on_gpu(count, start_reading, backbone, pool, regions, batch, stopped, bands)
         return
-    batch = batch or BATCH
+    batch = batch or BATCH_IMAGES
     starts = iter(range(0, count, batch))
-    pending: deque[Future[Embedded]] = deque()
+    pending: deque[Future[EmbeddedBatch]] = deque()
     try:
         while True:
             # One batch ahead for each thread: none stands idle while the caller keeps what it got.
             while len(pending) < 2 * pool.size and not stopped() and (start := next(starts, None)) is not None:
                 places = range(start, min(start + batch, count))
-                readings = [begin(place) for place in places]  # at addresses: all of them at once
+                readings = [start_reading(place) for place in places]  # at addresses: all of them at once
                 pending.append(pool.submit(_embed_batch, readings, places, backbone, regions, bands))
             if not pending:
                 return
@@ -159,38 +160,40 @@ def embed_places(
             future.cancel()
 
 
-def _embed_many_at_once(
+def _embed_on_gpu(
     count: int,
-    begin: Callable[[int], Reading],
+    start_reading: Callable[[int], PendingRead],
     backbone: "Backbone",
-    pool: "Threads",
+    pool: "SizedThreadPool",
     regions: bool,
     batch: int,
     stopped: Callable[[], bool],
-    bands: Bands,
-) -> Iterator[Embedded]:
-    """Yield the features as embed_places does, on a GPU that takes `batch` images at once."""
-    few = min(BATCH, batch)
+    bands: BandChoices,
+) -> Iterator[EmbeddedBatch]:
+    """Yield the features as embed_batches does, on a GPU that takes `batch` images at once."""
+    few = min(BATCH_IMAGES, batch)
     starts = deque(range(0, count, few))
-    decoding: deque[Future[Decoded]] = deque()
-    pending: deque[Future[Embedded]] = deque()
+    decoding: deque[Future[DecodedBatch]] = deque()
+    pending: deque[Future[EmbeddedBatch]] = deque()
 
-    def next_batch() -> list[Future[Decoded]]:
+    def next_batch() -> list[Future[DecodedBatch]]:
         if stopped():
             starts.clear()
             while decoding and decoding[-1].cancel():
                 decoding.pop()
-        while starts and len(decoding) * few < DECODED_AHEAD * batch + pool.size * few:
+        while starts and len(decoding) * few < DECODED_BATCHES_AHEAD * batch + pool.size * few:
             start = starts.popleft()
             places = range(start, min(start + few, count))
-            decoding.append(pool.submit(read_batch, [begin(place) for place in places], places, backbone, bands))
+            decoding.append(
+                pool.submit(read_batch, [start_reading(place) for place in places], places, backbone, bands)
+            )
         return [decoding.popleft() for _ in range(min(len(decoding), max(1, batch // few)))]
 
     with ThreadPoolExecutor(1, "upload") as uploading, ThreadPoolExecutor(1, "forward") as forwarding:
         try:
             while True:
-                while len(pending) < UNDER_WAY and (parts := next_batch()):
-                    uploaded = uploading.submit(_uploaded, parts, backbone)
+                while len(pending) < MAX_GPU_BATCHES and (parts := next_batch()):
+                    uploaded = uploading.submit(_upload_batch, parts, backbone)
                     pending.append(forwarding.submit(_embed_uploaded, uploaded, backbone, regions))
                 if not pending:
                     return
@@ -200,9 +203,9 @@ def _embed_many_at_once(
                 future.cancel()
 
 
-def _uploaded(parts: Sequence[Future[Decoded]], backbone: "Backbone") -> Decoded:
+def _upload_batch(parts: Sequence[Future[DecodedBatch]], backbone: "Backbone") -> DecodedBatch:
     few = [part.result() for part in parts]
-    return Decoded(
+    return DecodedBatch(
         list(chain.from_iterable(part.indices for part in few)),
         backbone.upload(torch.cat([part.pixels for part in few])),
         list(chain.from_iterable(part.failures for part in few)),
@@ -211,11 +214,11 @@ def _uploaded(parts: Sequence[Future[Decoded]], backbone: "Backbone") -> Decoded
     )
 
 
-def _embed_uploaded(uploaded: Future[Decoded], backbone: "Backbone", regions: bool) -> Embedded:
-    return _embedded(uploaded.result(), backbone, regions)
+def _embed_uploaded(uploaded: Future[DecodedBatch], backbone: "Backbone", regions: bool) -> EmbeddedBatch:
+    return _embed_decoded(uploaded.result(), backbone, regions)
 
 
-class Threads(ThreadPoolExecutor):
+class SizedThreadPool(ThreadPoolExecutor):
     """A thread pool that knows how many threads it has."""
 
     def __init__(self, size: int, torch_threads: int):
@@ -224,39 +227,39 @@ class Threads(ThreadPoolExecutor):
 
 
 @contextlib.contextmanager
-def embedding_threads(workers: int | None = None, shared: int | None = None) -> Iterator[Threads]:
+def embedding_threads(workers: int | None = None, core_count: int | None = None) -> Iterator[SizedThreadPool]:
     """Yield threads that share the cores among them, each with its own part for torch.
 
     Args:
-        workers: The number of threads; None: one a core, at most MOST_WORKERS.
-        shared: The number of cores that are shared; None: all that this process may run on.
+        workers: The number of threads; None: one a core, at most MAX_THREADS.
+        core_count: The number of cores that are shared; None: all that this process may run on.
 
     Within, torch gives new threads of this process fewer threads of its own; at the end that is set back.
     """
-    shared = shared or cores()
-    workers = workers or max(1, min(shared, MOST_WORKERS))
+    core_count = core_count or count_usable_cores()
+    workers = workers or max(1, min(core_count, MAX_THREADS))
     before = torch.get_num_threads()
     try:
-        with Threads(workers, max(1, shared // workers)) as pool:
+        with SizedThreadPool(workers, max(1, core_count // workers)) as pool:
             yield pool
     finally:
         torch.set_num_threads(before)
 
 
 def _embed_batch(
-    readings: Sequence[Reading], places: range, backbone: "Backbone", regions: bool, bands: Bands
-) -> Embedded:
-    return _embedded(read_batch(readings, places, backbone, bands), backbone, regions)
+    readings: Sequence[PendingRead], places: range, backbone: "Backbone", regions: bool, bands: BandChoices
+) -> EmbeddedBatch:
+    return _embed_decoded(read_batch(readings, places, backbone, bands), backbone, regions)
 
 
-def _embedded(batch: Decoded, backbone: "Backbone", regions: bool) -> Embedded:
+def _embed_decoded(batch: DecodedBatch, backbone: "Backbone", regions: bool) -> EmbeddedBatch:
     features, of_regions = forward(batch.pixels, backbone, regions)
-    return Embedded(batch.indices, features, of_regions, batch.failures, batch.facts, batch.appearances)
+    return EmbeddedBatch(batch.indices, features, of_regions, batch.failures, batch.facts, batch.appearances)
 
 
 def read_batch(
-    readings: Iterable[Reading], places: Iterable[int], backbone: "Backbone", bands: Bands = UNSAID
-) -> Decoded:
+    readings: Iterable[PendingRead], places: Iterable[int], backbone: "Backbone", bands: BandChoices = NO_BAND_CHOICES
+) -> DecodedBatch:
     """Decode one batch, and measure how each image looks.
 
     Args:
@@ -266,7 +269,7 @@ def read_batch(
         backbone: The frozen network.
         bands: As in `embed`.
     """
-    least = max(backbone.input_size, SIDE)
+    least = max(backbone.input_size, GRAY_SIDE_PIXELS)
     indices, images, failures, facts, appearances = [], [], [], [], []
     for place, read in zip(places, readings, strict=True):
         try:
@@ -275,7 +278,7 @@ def read_batch(
                 facts.append((place, check_image(source, bands)))
             picture = open_rgb(source, at_least=(least, least), bands=bands)
             images.append(backbone.preprocess(picture))
-            appearances.append((place, appearance_of(picture)))
+            appearances.append((place, measure_appearance(picture)))
             indices.append(place)
         except (BadImage, AnnotatorError, OSError) as error:
             failures.append((place, str(error)))
@@ -284,16 +287,16 @@ def read_batch(
         pixels = torch.stack([image.permute(1, 2, 0) for image in images]).permute(0, 3, 1, 2)
     else:
         pixels = torch.zeros(0, 3, backbone.input_size, backbone.input_size, dtype=torch.uint8)
-    return Decoded(indices, pixels, failures, facts, appearances)
+    return DecodedBatch(indices, pixels, failures, facts, appearances)
 
 
-def _not_tried() -> Path:
-    raise NotAsked(f"{NOT_NOW}: its address does not answer, and is asked again soon.")
+def _refuse_skipped() -> Path:
+    raise RequestSkipped(f"{UNREADABLE_NOW_PROBLEM}: its address does not answer, and is asked again soon.")
 
 
-def _checked(read: Reading, sha256: str) -> Path | io.BytesIO:
+def _read_checked(read: PendingRead, sha256: str) -> Path | io.BytesIO:
     source = read()
-    if isinstance(source, Path) and content_of(source) != sha256:
+    if isinstance(source, Path) and compute_sha256(source) != sha256:
         raise BadImage("the file holds another picture than when it was registered: run annotator init again")
     return source
 

@@ -1,7 +1,7 @@
 """The codes of all images, as updates use them (models/ensemble/incremental_update.py).
 
 They are made once, extended as images come, and stored beside the features for the next worker
-(store/features/image_codes.py).
+(store/features/stored_image_codes.py).
 
 The axes are settled by the first SAMPLE images. While there are fewer, they are learned again, and all images are coded
 again, whenever their number has doubled, and nothing is stored.
@@ -14,19 +14,25 @@ import numpy as np
 import torch
 
 from annotator.errors import DiskFull
-from annotator.store.database.arrays import scratch_array
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.image_codes import read_codes, save_codes
-from annotator.store.features.rows import Rows
-from annotator.worker.features.coding import as_basis, stored
-from models.ensemble.incremental_update import ROWS, SAMPLE, ImageCodes, encode, learn_basis
+from annotator.store.database.arrays import create_scratch_array
+from annotator.store.features.feature_cache import FeatureCache
+from annotator.store.features.sharded_rows import ShardedRows
+from annotator.store.features.stored_image_codes import read_codes, save_codes
+from annotator.worker.features.region_coding import to_basis, to_stored_basis
+from models.ensemble.incremental_update import (
+    BASIS_SAMPLE_IMAGES,
+    IMAGES_PER_CHUNK,
+    ImageCodes,
+    encode_images,
+    learn_image_basis,
+)
 
-NEW = 0.05  # share of the images whose codes are not kept yet, above which all are written again
+REWRITE_NEW_SHARE = 0.05  # share of the images whose codes are not kept yet, above which all are written again
 
 log = logging.getLogger("annotator.worker")
 
 
-class KeptImageCodes:
+class ImageCodesCache:
     """The codes of all images, cached in memory; each updater has one instance."""
 
     def __init__(self):
@@ -34,7 +40,7 @@ class KeptImageCodes:
         self._codes: ImageCodes | None = None
         self._image_ids, self._learned_from, self._kept = np.zeros(0, np.int64), 0, 0
 
-    def codes_for(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> ImageCodes:
+    def get_codes(self, cache: FeatureCache, features: ShardedRows, image_ids: np.ndarray) -> ImageCodes:
         """Return the codes of images, made where they are missing.
 
         Args:
@@ -42,49 +48,51 @@ class KeptImageCodes:
             features: (N, D) of the cache as it was at one moment.
             image_ids: (N,) the images of these rows.
         """
-        if self._codes is None or self._folder != cache.folder or not self._begins(image_ids):
+        if self._codes is None or self._folder != cache.folder or not self._extends_coded_images(image_ids):
             self._folder, self._codes = cache.folder, None
-            self._read(cache, features, image_ids)
-        images, empty = len(features), partial(scratch_array, cache.folder)
-        doubled = self._learned_from < SAMPLE and images >= 2 * self._learned_from
+            self._load_stored_codes(cache, features, image_ids)
+        images, empty = len(features), partial(create_scratch_array, cache.folder)
+        doubled = self._learned_from < BASIS_SAMPLE_IMAGES and images >= 2 * self._learned_from
         if self._codes is None or doubled:
-            self._codes = encode(learn_basis(features), features, 0, empty)
+            self._codes = encode_images(learn_image_basis(features), features, 0, empty)
             self._learned_from, self._kept = images, 0
         elif len(self._codes) < images:
-            self._codes = self._codes.joined(encode(self._codes.basis, features, len(self._codes), empty), empty)
+            self._codes = self._codes.join(encode_images(self._codes.basis, features, len(self._codes), empty), empty)
         self._image_ids = image_ids
-        if self._learned_from >= SAMPLE and images - self._kept > NEW * images:
-            self._keep(cache, features, image_ids, self._codes)
+        if self._learned_from >= BASIS_SAMPLE_IMAGES and images - self._kept > REWRITE_NEW_SHARE * images:
+            self._save_codes(cache, features, image_ids, self._codes)
         return self._codes
 
-    def _begins(self, image_ids: np.ndarray) -> bool:
+    def _extends_coded_images(self, image_ids: np.ndarray) -> bool:
         """Return whether these images begin with those that have codes; a shard may have been deleted since."""
         return np.array_equal(image_ids[: len(self._image_ids)], self._image_ids)
 
-    def _read(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> None:
+    def _load_stored_codes(self, cache: FeatureCache, features: ShardedRows, image_ids: np.ndarray) -> None:
         """Read the stored codes, and make those of images that are new since; do nothing where most are new."""
         kept = read_codes(cache.folder)
         if kept is None or len(kept.basis.centre) != features.shape[1]:
             return
-        rows = kept.rows_of(image_ids, *features.shards())
+        rows = kept.find_rows(image_ids, *features.get_shard_index())
         missing = np.flatnonzero(rows < 0)
         if 2 * len(missing) > len(rows):
             return
-        basis, codes = as_basis(kept.basis), kept.codes
+        basis, codes = to_basis(kept.basis), kept.codes
         if len(missing) or not np.array_equal(rows, np.arange(len(codes))):
-            codes = scratch_array(cache.folder, (len(rows), codes.shape[1]), np.int8)
-            for start in range(0, len(rows), ROWS):
-                block = rows[start : start + ROWS]
-                codes[start : start + ROWS] = kept.codes[block]  # -1: any, made below
-            for start in range(0, len(missing), ROWS):
-                block = missing[start : start + ROWS]
-                codes[block] = encode(basis, features[block]).steps.numpy()
+            codes = create_scratch_array(cache.folder, (len(rows), codes.shape[1]), np.int8)
+            for start in range(0, len(rows), IMAGES_PER_CHUNK):
+                block = rows[start : start + IMAGES_PER_CHUNK]
+                codes[start : start + IMAGES_PER_CHUNK] = kept.codes[block]  # -1: any, made below
+            for start in range(0, len(missing), IMAGES_PER_CHUNK):
+                block = missing[start : start + IMAGES_PER_CHUNK]
+                codes[block] = encode_images(basis, features[block]).steps.numpy()
         self._codes = ImageCodes(basis, torch.from_numpy(codes))
         self._learned_from, self._kept = len(kept.image_ids), len(rows) - len(missing)
 
-    def _keep(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray, codes: ImageCodes) -> None:
+    def _save_codes(self, cache: FeatureCache, features: ShardedRows, image_ids: np.ndarray, codes: ImageCodes) -> None:
         self._kept = len(codes)  # also where it fails: not tried again at every run
         try:
-            save_codes(cache.folder, stored(codes.basis), image_ids, *features.shards(), codes.steps.numpy())
+            save_codes(
+                cache.folder, to_stored_basis(codes.basis), image_ids, *features.get_shard_index(), codes.steps.numpy()
+            )
         except DiskFull as error:
             log.warning("the codes of images were not kept: %s", error)

@@ -22,19 +22,20 @@ import torch
 from PIL import Image
 
 from annotator.errors import AnnotatorError, DiskFull
-from annotator.store.database.arrays import open_array, save_array, sweep
-from annotator.store.database.project_identity import make_room
-from annotator.store.locations.location import Source, open_source
-from annotator.store.pictures.bands import UNSAID, Bands
+from annotator.store.database.arrays import open_array, remove_unfinished_files, save_array
+from annotator.store.database.project_identity import make_folder_in_project
+from annotator.store.locations.location import ImageSource, open_source
+from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.worker.features.embed import embedding_threads
 from models.backbones.feature_maps import FeatureMaps
-from models.finetune.augment import strong_view
+from models.finetune.augment import make_strong_view
 from models.finetune.last_stages import StageInputs
 
-WEAK, STRONG = 2, 2  # views of an image that is trained on: unchanged and mirrored; strongly augmented
-AT_ONCE = 8  # views a thread makes between two checks of should_stop
-ROOM = 0.9  # of the free disk that maps may take
+# views of an image that is trained on: unchanged and mirrored; strongly augmented
+WEAK_VIEW_COUNT, STRONG_VIEW_COUNT = (2, 2)
+VIEWS_PER_STEP = 8  # views a thread makes between two checks of should_stop
+MAX_DISK_SHARE = 0.9  # of the free disk that maps may take
 
 Key = TypeVar("Key", bound=int | str)  # of an image: its id, or any name a file may have
 
@@ -44,7 +45,7 @@ class MapFiles:
 
     Attributes:
         network: Computes the maps.
-        strong: The number of strong views of an image, besides the WEAK weak ones.
+        strong: The number of strong views of an image, besides the WEAK_VIEW_COUNT weak ones.
         bands: Which bands are shown of images of many.
         opened: The source given to `make` for an image -> what the decoder reads.
         bytes_each: Bytes of one view of one image.
@@ -54,22 +55,22 @@ class MapFiles:
         self,
         folder: Path,
         network: FeatureMaps | StageInputs,
-        strong: int = STRONG,
-        opened: Callable[[Any], Path | io.BytesIO] = partial(open_source, patient=True),
-        bands: Bands = UNSAID,
+        strong: int = STRONG_VIEW_COUNT,
+        open_file: Callable[[Any], Path | io.BytesIO] = partial(open_source, patient=True),
+        bands: BandChoices = NO_BAND_CHOICES,
     ):
-        self.folder, self.network, self.strong, self.opened = folder, network, strong, opened
+        self.folder, self.network, self.strong, self.opened = folder, network, strong, open_file
         self.bands = bands
         self.bytes_each = 2 * int(np.prod(network.shape))
-        sweep(folder, alone=True)
+        remove_unfinished_files(folder, exclusive=True)
 
-    def path(self, key: int | str, views: bool) -> Path:
+    def get_path(self, key: int | str, views: bool) -> Path:
         """Return the file of an image's views, or of its plain map; key: its id, or any name a file may have."""
         return self.folder / ("views" if views else "plain") / f"{key}.npy"
 
-    def has(self, key: int | str, views: bool) -> bool:
+    def has_maps(self, key: int | str, views: bool) -> bool:
         """Return whether the maps exist; the plain map is also the first of the views."""
-        return self.path(key, True).exists() or (not views and self.path(key, False).exists())
+        return self.get_path(key, True).exists() or (not views and self.get_path(key, False).exists())
 
     def read(self, key: int | str) -> np.ndarray:
         """Return (V, K, h, w) float16, mapped into memory: the plain map first, then the other views if there are any.
@@ -77,8 +78,8 @@ class MapFiles:
         Raises:
             AnnotatorError: The file is damaged or of another network; it is deleted, so that it is made anew.
         """
-        path = self.path(key, True)
-        path = path if path.exists() else self.path(key, False)
+        path = self.get_path(key, True)
+        path = path if path.exists() else self.get_path(key, False)
         try:
             maps = open_array(path)
             if maps.shape[1:] != self.network.shape:
@@ -90,8 +91,8 @@ class MapFiles:
             ) from error
         return maps
 
-    def make(
-        self, items: Sequence[tuple[Key, Source]], views: bool, should_stop: Callable[[], bool] = lambda: False
+    def make_maps(
+        self, items: Sequence[tuple[Key, ImageSource]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[int, dict[Key, str]]]:
         """Make and store the maps of images that have none.
 
@@ -106,32 +107,32 @@ class MapFiles:
         Raises AnnotatorError before the first one when the disk has not enough room, DiskFull when it is filled
         meanwhile.
         """
-        missing = [(key, path) for key, path in items if not self.has(key, views)]
-        needed = len(missing) * self.bytes_each * (WEAK + self.strong if views else 1)
-        check_room(self.folder, needed)
+        missing = [(key, path) for key, path in items if not self.has_maps(key, views)]
+        needed = len(missing) * self.bytes_each * (WEAK_VIEW_COUNT + self.strong if views else 1)
+        check_disk_space(self.folder, needed)
         done = len(items) - len(missing)
-        for batch, made in self.stream(missing, views, should_stop):
+        for batch, made in self.iterate_maps(missing, views, should_stop):
             for key, maps in made.items():
                 if not isinstance(maps, str):
-                    save_array(self.path(key, views), maps, sync=False)
+                    save_array(self.get_path(key, views), maps, sync=False)
             done += len(batch)
             yield done, {key: maps for key, maps in made.items() if isinstance(maps, str)}
 
-    def stream(
-        self, items: Sequence[tuple[Key, Source]], views: bool, should_stop: Callable[[], bool] = lambda: False
+    def iterate_maps(
+        self, items: Sequence[tuple[Key, ImageSource]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[list[Key], dict[Key, np.ndarray | str]]]:
         """Yield (keys, results by key) for the maps of images, in order and a few at a time, without storing them.
 
         A result is (V, K, h, w) float16, or a sentence that says why the file cannot be read.
         """
-        each = max(1, AT_ONCE // (WEAK + self.strong)) if views else AT_ONCE
+        each = max(1, VIEWS_PER_STEP // (WEAK_VIEW_COUNT + self.strong)) if views else VIEWS_PER_STEP
         batches = iter([items[start : start + each] for start in range(0, len(items), each)])
         pending: deque[tuple[list[Key], Future[dict[Key, np.ndarray | str]]]] = deque()
         with embedding_threads() as pool:
             try:
                 while True:
                     while len(pending) < 2 * pool.size and not should_stop() and (batch := next(batches, None)):
-                        pending.append(([key for key, _ in batch], pool.submit(self._maps_of, batch, views)))
+                        pending.append(([key for key, _ in batch], pool.submit(self._compute_maps, batch, views)))
                     if not pending:
                         return
                     keys, future = pending.popleft()
@@ -140,7 +141,7 @@ class MapFiles:
                 for _, future in pending:
                     future.cancel()
 
-    def _maps_of(self, batch: Sequence[tuple[Key, Source]], views: bool) -> dict[Key, np.ndarray | str]:
+    def _compute_maps(self, batch: Sequence[tuple[Key, ImageSource]], views: bool) -> dict[Key, np.ndarray | str]:
         backbone = self.network.backbone
         size = backbone.input_size, backbone.input_size
         made: dict[Key, np.ndarray | str] = {}
@@ -150,12 +151,13 @@ class MapFiles:
             except (BadImage, AnnotatorError) as error:
                 made[key] = str(error)
                 continue
-            made[key] = self.network(torch.stack(views_of(plain, key, self.strong) if views else [plain])).numpy()
+            made[key] = self.network(torch.stack(make_views(plain, key, self.strong) if views else [plain])).numpy()
         return made
 
 
-def views_of(plain: torch.Tensor, key: int | str, strong_views: int = STRONG) -> list[torch.Tensor]:
-    """Return the views of an image (3, S, S) uint8: WEAK weak ones, the first unchanged, then the strong ones.
+def make_views(plain: torch.Tensor, key: int | str, strong_views: int = STRONG_VIEW_COUNT) -> list[torch.Tensor]:
+    """Return the views of an image (3, S, S) uint8: WEAK_VIEW_COUNT weak ones, the first unchanged, then the strong
+        ones.
 
     Args:
         plain: The image, (3, S, S) uint8.
@@ -167,23 +169,23 @@ def views_of(plain: torch.Tensor, key: int | str, strong_views: int = STRONG) ->
     for number in range(strong_views):
         random = Random(f"{key}/{number}")
         start = (mirrored if random.random() < 0.5 else plain).permute(1, 2, 0).numpy()
-        changed = strong_view(Image.fromarray(np.ascontiguousarray(start)), random)
+        changed = make_strong_view(Image.fromarray(np.ascontiguousarray(start)), random)
         strong.append(torch.from_numpy(np.array(changed)).permute(2, 0, 1))
     return [plain, mirrored, *strong]
 
 
-def check_room(folder: Path, needed: int) -> None:
+def check_disk_space(folder: Path, needed_bytes: int) -> None:
     """Raise DiskFull when the disk of this folder does not have `needed` bytes to spare."""
-    make_room(folder)
+    make_folder_in_project(folder)
     free = shutil.disk_usage(folder).free
-    if needed > ROOM * free:
+    if needed_bytes > MAX_DISK_SHARE * free:
         raise DiskFull(
-            f"Feature maps need {needed / 1e9:.1f} GB in {folder}, and {free / 1e9:.1f} GB are free. Free some space, "
-            "or choose a method that learns from pooled features; they need a hundredth of that."
+            f"Feature maps need {needed_bytes / 1e9:.1f} GB in {folder}, and {free / 1e9:.1f} GB are free. Free some "
+            "space, or choose a method that learns from pooled features; they need a hundredth of that."
         )
 
 
-class Kept(Sequence):
+class StoredMaps(Sequence):
     """A sequence of the maps of some images; each is read from the disk when it is indexed."""
 
     def __init__(self, files: MapFiles, keys: Sequence[int | str]):

@@ -18,7 +18,7 @@ class WorkList:
 
     Attributes:
         seconds: The time that reading the order took.
-        without: Addresses whose images are left out.
+        excluded_addresses: Addresses whose images are left out.
     """
 
     def __init__(self, db: Database, with_features: np.ndarray):
@@ -30,39 +30,39 @@ class WorkList:
         """
         began = time.monotonic()
         self._db = db
-        self._newest = decisions.newest_decision(db)  # before the order is read
-        order = images.in_working_order(db)
+        self._newest = decisions.get_newest_decision_id(db)  # before the order is read
+        order = images.load_ids_in_working_order(db)
         self._order = order[~np.isin(order, with_features)]
         self._next = 0
-        self._waits = np.zeros(int(order.max(initial=0)) + 1, bool)  # by image id
-        self._waits[self._order] = True
+        self._is_waiting = np.zeros(int(order.max(initial=0)) + 1, bool)  # by image id
+        self._is_waiting[self._order] = True
         self._left = len(self._order)
         self.seconds = time.monotonic() - began
-        self.without: set[str] = set()
+        self.excluded_addresses: set[str] = set()
 
     def __len__(self) -> int:
         """Return the number of images that are not taken."""
         return self._left
 
-    def take(self, count: int) -> list[int]:
+    def pop(self, count: int) -> list[int]:
         """Return up to `count` image ids, newly labeled ones first; [] when none is left."""
-        labeled = images.labeled_since(self._db, self._newest)
-        taken = self._hand_out(labeled[labeled < len(self._waits)], count)
+        labeled = images.load_ids_labeled_since(self._db, self._newest)
+        taken = self._mark_taken(labeled[labeled < len(self._is_waiting)], count)
         while len(taken) < count and self._next < len(self._order):
             following = self._order[self._next : self._next + count - len(taken)]
             self._next += len(following)
-            taken += self._hand_out(following)
+            taken += self._mark_taken(following)
         return taken
 
-    def leave_out(self, address: str) -> None:
+    def exclude_address(self, address: str) -> None:
         """Remove the images that lie at this address only."""
-        image_ids = images.only_at(self._db, address)
-        self._hand_out(image_ids[image_ids < len(self._waits)])
-        self.without.add(address)
+        image_ids = images.load_ids_only_at_address(self._db, address)
+        self._mark_taken(image_ids[image_ids < len(self._is_waiting)])
+        self.excluded_addresses.add(address)
 
-    def _hand_out(self, image_ids: np.ndarray, most: int | None = None) -> list[int]:
+    def _mark_taken(self, image_ids: np.ndarray, max_count: int | None = None) -> list[int]:
         """Mark up to `most` of these images that still wait as taken, and return their ids."""
-        image_ids = image_ids[self._waits[image_ids]][:most]
-        self._waits[image_ids] = False
+        image_ids = image_ids[self._is_waiting[image_ids]][:max_count]
+        self._is_waiting[image_ids] = False
         self._left -= len(image_ids)
         return image_ids.tolist()

@@ -1,4 +1,4 @@
 """Making a classifier of a project's current run, which works without the project and without torch.
 
-Begin with writing.py: what `annotator classifier` calls. exchange/classifier/ runs what is written here.
+Begin with classifier_writer.py: what `annotator classifier` calls. exchange/classifier/ runs what is written here.
 """

@@ -9,15 +9,15 @@ from torch import Tensor
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.classifier.description import parse_description
-from annotator.worker.taking_home.making import Made
-from annotator.worker.taking_home.writing import TakenHome
-from models.backbones.networks import Backbone
-from models.backbones.pretrained import pretrained
+from annotator.worker.taking_home.classifier_writer import ClassifierModule
+from annotator.worker.taking_home.portable_classifier import PortableClassifier
+from models.backbones.frozen_backbone import Backbone
+from models.backbones.pretrained import load_pretrained
 from models.ensemble.portable import PortableEnsemble, PortableHead, PortableModel
 from models.linear.training import Head
 
 
-def load_module(path: str | Path) -> TakenHome:
+def load_module(path: str | Path) -> ClassifierModule:
     """Return the classifier as a torch module: pixels (n, 3, S, S) uint8, in RGB -> probabilities (n, C).
 
     Args:
@@ -34,17 +34,19 @@ def load_module(path: str | Path) -> TakenHome:
         raise AnnotatorError(f"{path} and its .json file cannot be read: {error}.") from None
     description = parse_description(text, str(path.with_suffix(".json")))
     try:
-        source = pretrained(str(description.facts.get("built_on", description.network)))
+        source = load_pretrained(str(description.facts.get("built_on", description.network)))
         backbone = Backbone(description.network, source, "cpu")
-        state = _under(tensors, "network.")
+        state = _select_by_prefix(tensors, "network.")
         source.network.load_state_dict(state)
         rest = (tensors["columns"], tensors["slopes"], tensors["shifts"])
-        return TakenHome(Made(backbone, state, _model(_under(tensors, "model.")), *rest, description))
+        return ClassifierModule(
+            PortableClassifier(backbone, state, _build_model(_select_by_prefix(tensors, "model.")), *rest, description)
+        )
     except (ValueError, KeyError, RuntimeError) as error:
         raise AnnotatorError(f"{path} is no classifier that can be used: {error}") from error
 
 
-def _model(tensors: dict[str, Tensor]) -> PortableModel:
+def _build_model(tensors: dict[str, Tensor]) -> PortableModel:
     """Return the model of these tensors. Raises KeyError where some are missing."""
     if "centre" in tensors:
         return PortableEnsemble(tensors)
@@ -53,5 +55,5 @@ def _model(tensors: dict[str, Tensor]) -> PortableModel:
     return PortableHead(head)
 
 
-def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, torch.Tensor]:
+def _select_by_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, torch.Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

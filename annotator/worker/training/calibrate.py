@@ -10,26 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.records import PRESENT
 from annotator.store.database.database import Database
-from annotator.store.labels import calibration_data as scored
-from annotator.store.networks import adapted
+from annotator.store.labels import calibration_data
+from annotator.store.networks import adapted_networks
 from models.rows import Rows
-from models.statistics.calibration import Calibration, fit, raw_logits
+from models.statistics.calibration import Calibration, fit_calibration, to_logits
 
-KIND = "isotonic"
-FEWEST = 40  # answers before anything is calibrated
-BINS = 10  # quantile bins of a class's answered logits, from which importance weights are estimated
-FLATTENED = 0.2  # the power that importance weights are raised to
-ANCHORS = 20  # logits of each class at which the model's own probabilities count, where nobody was asked
-COLUMNS = 16  # classes calibrated at once, to avoid a second copy of all probabilities
-ROUNDED = 5e-4  # rounding error of logged probabilities, which have the three digits that people see
-LOWEST, HIGHEST = 0.25, 0.5  # between these a method's own threshold may move
+CALIBRATION_KIND = "isotonic"
+MIN_ANSWERS = 40  # answers before anything is calibrated
+BIN_COUNT = 10  # quantile bins of a class's answered logits, from which importance weights are estimated
+WEIGHT_POWER = 0.2  # the power that importance weights are raised to
+ANCHORS_PER_CLASS = 20  # logits of each class at which the model's own probabilities count, where nobody was asked
+CLASSES_PER_BLOCK = 16  # classes calibrated at once, to avoid a second copy of all probabilities
+ROUNDING_ERROR = 5e-4  # rounding error of logged probabilities, which have the three digits that people see
+MIN_THRESHOLD, MAX_THRESHOLD = 0.25, 0.5  # between these a method's own threshold may move
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class LoggedAnswers:
     """Answers to logged predictions.
 
     Attributes:
@@ -45,7 +45,7 @@ class Answers:
     left_out: list[str] = field(default_factory=list)
 
 
-def answered_before(db: Database, method: str, backbone: str, class_ids: list[int]) -> Answers:
+def load_logged_answers(db: Database, method: str, backbone: str, class_ids: list[int]) -> LoggedAnswers:
     """Return the answers to predictions of earlier runs of this method on this backbone.
 
     Answers about images that the backbone was fitted to are left out: the scores of such images are not like those of
@@ -58,32 +58,34 @@ def answered_before(db: Database, method: str, backbone: str, class_ids: list[in
         class_ids: Ascending, the columns of the result.
     """
     left_out = []
-    answers, odd = scored.answers(db, method, backbone, adapted.fitted_image_ids(db, backbone))
+    answers, odd = calibration_data.load_scored_answers(
+        db, method, backbone, adapted_networks.load_fitted_image_ids(db, backbone)
+    )
     logits, known = np.zeros(len(answers)), np.isin(answers[:, 1], class_ids)
-    for run_id, row in scored.calibrations(db, np.unique(answers[:, 0]).astype(int).tolist()).items():
+    for run_id, row in calibration_data.load_calibrations(db, np.unique(answers[:, 0]).astype(int).tolist()).items():
         rows = np.flatnonzero(answers[:, 0] == run_id)
-        probabilities = np.clip(answers[rows, 2], ROUNDED, 1 - ROUNDED)
+        probabilities = np.clip(answers[rows, 2], ROUNDING_ERROR, 1 - ROUNDING_ERROR)
         try:
-            calibration, of_run = _of_run(*row)
+            calibration, of_run = _parse_run_calibration(*row)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             left_out.append(f"{len(rows):,} answers to run {run_id}: its row cannot be read ({error})")
             known[rows] = False
             continue
         if calibration is None:
-            logits[rows] = raw_logits(probabilities)
+            logits[rows] = to_logits(probabilities)
             continue
-        columns, of_known_class = positions(answers[rows, 1], of_run)
+        columns, of_known_class = find_positions(answers[rows, 1], of_run)
         odd += int((~of_known_class).sum())
         known[rows[~of_known_class]] = False
         logits[rows[of_known_class]] = calibration.invert(probabilities[of_known_class], columns[of_known_class])
     if odd:
         left_out.append(f"{odd:,} answers with a score: of a class that their run did not have, or no probability")
-    columns, _ = positions(answers[known, 1], np.array(class_ids, np.int64))
-    return Answers(logits[known], columns, answers[known, 3] == PRESENT, left_out)
+    columns, _ = find_positions(answers[known, 1], np.array(class_ids, np.int64))
+    return LoggedAnswers(logits[known], columns, answers[known, 3] == PRESENT, left_out)
 
 
-def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndarray) -> Calibration | None:
-    """Return the calibration of a new run; None with fewer than FEWEST answers.
+def fit_run_calibration(answers: LoggedAnswers, probabilities: np.ndarray, unknown: np.ndarray) -> Calibration | None:
+    """Return the calibration of a new run; None with fewer than MIN_ANSWERS answers.
 
     Args:
         answers: Answers to logged predictions.
@@ -95,41 +97,43 @@ def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndar
     inference under covariate shift by weighting the log-likelihood function"), so that no single answer counts for
     thousands of cells.
     """
-    if len(answers.logits) < FEWEST:
+    if len(answers.logits) < MIN_ANSWERS:
         return None
     classes = probabilities.shape[1]
     weights = np.ones(len(answers.logits))
-    anchors = np.full((classes, ANCHORS), np.nan)
+    anchors = np.full((classes, ANCHORS_PER_CLASS), np.nan)
     for column in range(classes):
-        logits = raw_logits(probabilities[unknown[:, column], column])
+        logits = to_logits(probabilities[unknown[:, column], column])
         if len(logits) and not np.isnan(logits).any():
-            anchors[column] = np.quantile(logits, (np.arange(ANCHORS) + 0.5) / ANCHORS)
+            anchors[column] = np.quantile(logits, (np.arange(ANCHORS_PER_CLASS) + 0.5) / ANCHORS_PER_CLASS)
             rows = np.flatnonzero(answers.columns == column)
             if len(rows):
-                weights[rows] = _weights(answers.logits[rows], logits)
-    return fit(KIND, answers.logits, answers.columns, answers.present, weights, classes, anchors)
+                weights[rows] = _compute_weights(answers.logits[rows], logits)
+    return fit_calibration(
+        CALIBRATION_KIND, answers.logits, answers.columns, answers.present, weights, classes, anchors
+    )
 
 
-def fitted_to_answers(classes: int, answers: int) -> Calibration | None:
+def make_identity_calibration(classes: int, answers: int) -> Calibration | None:
     """Return the identity, stored with a run that its training has calibrated already (models/ensemble/stacking.py).
 
-    None with fewer than FEWEST unbiased answers.
+    None with fewer than MIN_ANSWERS unbiased answers.
     """
-    return None if answers < FEWEST else Calibration("stacked", np.ones(classes), np.zeros(classes))
+    return None if answers < MIN_ANSWERS else Calibration("stacked", np.ones(classes), np.zeros(classes))
 
 
-def calibrated(calibration: Calibration | None, probabilities: np.ndarray) -> np.ndarray:
+def apply_calibration(calibration: Calibration | None, probabilities: np.ndarray) -> np.ndarray:
     """Return the model's probabilities (N, C), calibrated; unchanged without a calibration."""
     if calibration is None:
         return probabilities
     result = np.empty_like(probabilities)
-    for start in range(0, probabilities.shape[1], COLUMNS):
-        columns = slice(start, start + COLUMNS)
-        result[:, columns] = calibration.apply(raw_logits(probabilities[:, columns]), columns)
+    for start in range(0, probabilities.shape[1], CLASSES_PER_BLOCK):
+        columns = slice(start, start + CLASSES_PER_BLOCK)
+        result[:, columns] = calibration.apply(to_logits(probabilities[:, columns]), columns)
     return result
 
 
-class Calibrated:
+class CalibratedRows:
     """The model's probabilities (N, C), calibrated for the rows that are asked for (models.rows.Rows)."""
 
     def __init__(self, calibration: Calibration | None, probabilities: Rows):
@@ -140,21 +144,22 @@ class Calibrated:
         return self.shape[0]
 
     def __getitem__(self, rows: Any, /) -> np.ndarray:
-        return calibrated(self._calibration, self._probabilities[rows])
+        return apply_calibration(self._calibration, self._probabilities[rows])
 
 
-def threshold_of(calibration: Calibration | None, threshold: float) -> float:
+def compute_threshold(calibration: Calibration | None, threshold: float) -> float:
     """Return the calibrated probability from which on a class is suggested.
 
-    It is the method's own threshold after calibration, on average over the classes, kept between LOWEST and HIGHEST.
+    It is the method's own threshold after calibration, on average over the classes, kept between MIN_THRESHOLD and
+    MAX_THRESHOLD.
     """
     if calibration is None:
         return threshold
-    thresholds = calibration.apply(np.full((1, len(calibration.slopes)), raw_logits(np.array(threshold))))
-    return float(np.clip(thresholds.mean(), LOWEST, HIGHEST))
+    thresholds = calibration.apply(np.full((1, len(calibration.slopes)), to_logits(np.array(threshold))))
+    return float(np.clip(thresholds.mean(), MIN_THRESHOLD, MAX_THRESHOLD))
 
 
-def _of_run(class_ids: Any, saved: Any) -> tuple[Calibration | None, np.ndarray]:
+def _parse_run_calibration(class_ids: Any, saved: Any) -> tuple[Calibration | None, np.ndarray]:
     """Return a run's calibration, checked, and its classes (C,) int64. A damaged row raises one of several errors."""
     columns = np.array(class_ids, np.int64)
     calibration = Calibration.from_dict(saved)
@@ -163,8 +168,8 @@ def _of_run(class_ids: Any, saved: Any) -> tuple[Calibration | None, np.ndarray]
     return calibration, columns
 
 
-def _weights(shown: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    edges = np.unique(np.quantile(shown, np.linspace(0, 1, BINS + 1)[1:-1]))
+def _compute_weights(shown: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+    edges = np.unique(np.quantile(shown, np.linspace(0, 1, BIN_COUNT + 1)[1:-1]))
     of_shown, of_unknown = (np.searchsorted(edges, logits) for logits in (shown, unknown))
     counts, unknown_counts = (np.bincount(bins, minlength=len(edges) + 1) for bins in (of_shown, of_unknown))
-    return (((unknown_counts + 1) / np.maximum(counts, 1)) ** FLATTENED)[of_shown]
+    return (((unknown_counts + 1) / np.maximum(counts, 1)) ** WEIGHT_POWER)[of_shown]

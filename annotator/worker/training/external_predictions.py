@@ -6,20 +6,20 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.records import Run
-from annotator.snapshot.suggestions import first_guesses
+from annotator.snapshot.suggestions import list_guess_sources
 from annotator.store.classes import name_texts
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.feature_cache import FeatureCache
 from annotator.store.runs import prediction_sources, runs
-from models.catalogue import NEEDS, default_method
+from models.catalog import METHOD_NEEDS, get_default_method_name
 from models.statistics.outside_scores import OutsideScores
 
-Versions = tuple[tuple[int, int], ...]
+SourceVersions = tuple[tuple[int, int], ...]
 """(source, version) of each."""
 
 
 @dataclass(frozen=True, eq=False)
-class Outside:
+class ExternalPredictions:
     """The sources of predictions at one moment.
 
     Attributes:
@@ -27,7 +27,7 @@ class Outside:
         scores: (source, its scores in the order of the features) of the others.
     """
 
-    versions: Versions
+    versions: SourceVersions
     scores: list[tuple[int, OutsideScores]]
 
     @property
@@ -35,7 +35,7 @@ class Outside:
         """Return whether a source gives probabilities, so that a run is possible without labels."""
         return any(scores.is_probability for _, scores in self.scores)
 
-    def source_weights(
+    def build_source_weights(
         self, class_ids: list[int], weights: np.ndarray | None
     ) -> list[tuple[int, int, dict[int, float]]]:
         """Return the sources as runs.publish stores them: source, version, and the weight by class.
@@ -59,44 +59,45 @@ class Outside:
         ]
 
 
-NOTHING = Outside((), [])
+NO_PREDICTIONS = ExternalPredictions((), [])
 
 
-def is_used(method: str) -> bool:
+def are_used_by(method: str) -> bool:
     """Return whether a method learns from other models: `auto` does, published methods are trained as published."""
-    return method == default_method()
+    return method == get_default_method_name()
 
 
-def read(db: Database, cache: FeatureCache, class_ids: list[int]) -> Outside:
+def load(db: Database, cache: FeatureCache, class_ids: list[int]) -> ExternalPredictions:
     """Return the scores of all sources for the images with features."""
-    versions = prediction_sources.versions(db)
+    versions = prediction_sources.load_versions(db)
     scores: list[tuple[int, OutsideScores]] = []
-    for opened in prediction_sources.opened(db, versions):
-        source, values = opened.source, prediction_sources.aligned(db, opened, cache.image_ids, class_ids)
+    for opened in prediction_sources.open_scores(db, versions):
+        source, values = opened.source, prediction_sources.load_aligned_scores(db, opened, cache.image_ids, class_ids)
         if not np.isnan(values).all():
             scores.append((source.id, OutsideScores(source.name, values, source.scale)))
-    return Outside(versions, scores)
+    return ExternalPredictions(versions, scores)
 
 
-def name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) -> np.ndarray:
+def load_name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) -> np.ndarray:
     """Return the probabilities (N, C) float16 guessed from class names for the images with features, nan for none.
 
     Raises:
         AnnotatorError: Classes were not guessed from their names.
     """
-    for opened in prediction_sources.opened(db):
-        if opened.source.name == prediction_sources.NAMES:
-            return prediction_sources.aligned(db, opened, cache.image_ids, class_ids)
+    for opened in prediction_sources.open_scores(db):
+        if opened.source.name == prediction_sources.CLASS_NAMES_SOURCE:
+            return prediction_sources.load_aligned_scores(db, opened, cache.image_ids, class_ids)
     raise AnnotatorError(
-        f"The method of this project needs {NEEDS['text']}, and there are none. {name_texts.state_in_words(db)}\n"
+        f"The method of this project needs {METHOD_NEEDS['text']}, and there are none. "
+        f"{name_texts.describe_state(db)}\n"
         "    annotator names PROJECT says more; annotator backbones lists networks that know texts. Or choose another "
         "method: annotator train PROJECT --method auto"
     )
 
 
-def guesses_changed(db: Database, run: Run | None, versions: Versions) -> bool:
+def have_sources_changed(db: Database, run: Run | None, versions: SourceVersions) -> bool:
     """Return whether a run without enough labels would differ from the current one, because sources have changed."""
-    before = runs.sources_of(db, run.id) if run else ()
+    before = runs.load_source_versions(db, run.id) if run else ()
     if before == versions:
         return False
-    return bool(before or first_guesses(db))
+    return bool(before or list_guess_sources(db))

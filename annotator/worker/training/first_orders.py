@@ -6,15 +6,16 @@ from annotator.errors import AnnotatorError
 from annotator.queues import query_order
 from annotator.store.database import heartbeat
 from annotator.store.runs import runs
-from annotator.worker.features.context import Context
+from annotator.worker.features.worker_context import WorkerContext
 
-GROWN = 2.0  # times as many images, after which orders are made again while images are still being embedded
+# times as many images, after which orders are made again while images are still being embedded
+REMAKE_GROWTH_FACTOR = 2.0
 
 
-class FirstOrders:
+class FirstOrderPublisher:
     """The duty of making the orders before the first run; each worker has one instance."""
 
-    def __init__(self, context: Context):
+    def __init__(self, context: WorkerContext):
         self._context, self._db = context, context.db
         self._images = 0  # in the orders
         self._is_over = False
@@ -27,16 +28,16 @@ class FirstOrders:
         """
         if self._is_over:
             return False
-        cache = self._context.features()
+        cache = self._context.get_features()
         count = len(cache.image_ids)
-        if count < max(1.0, GROWN * self._images) and not (all_embedded and count > self._images):
+        if count < max(1.0, REMAKE_GROWTH_FACTOR * self._images) and not (all_embedded and count > self._images):
             return False
-        if runs.current_run(self._db) is not None:
+        if runs.load_current_run(self._db) is not None:
             self._is_over = True
             return False
         self._images = count
         try:
             query_order.publish_first(self._db, np.array(cache.image_ids), cache.features, seed=count)
         except AnnotatorError as error:  # a full disk: images come in random order until there is a run
-            heartbeat.note_error(self._db, f"The order of the first images could not be stored: {error}")
+            heartbeat.record_error(self._db, f"The order of the first images could not be stored: {error}")
         return True

@@ -11,23 +11,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.store.database.database import Database
 from annotator.store.events import membership
-from annotator.store.features.cache import FeatureCache, open_features
-from annotator.store.networks import adapted
+from annotator.store.features.feature_cache import FeatureCache, open_features
+from annotator.store.networks import adapted_networks
 from annotator.worker.training.training_set import TrainingSet
-from models.finetune.probe import head_of
+from models.finetune.linear_probe import fit_probe
 from models.rows import Rows
-from models.statistics.calibration import fit, raw_logits
+from models.statistics.calibration import fit_calibration, to_logits
 
-HALVES = 2
-LEARNED = 10_000  # images that a head is fitted to, at most
-ROWS = 2048  # images scored at once
+HALF_COUNT = 2
+MAX_HEAD_IMAGES = 10_000  # images that a head is fitted to, at most
+IMAGES_PER_BLOCK = 2048  # images scored at once
 SEED = 0
 
 
-def without(known: TrainingSet, fitted: np.ndarray) -> TrainingSet:
+def mark_biased(known: TrainingSet, fitted: np.ndarray) -> TrainingSet:
     """Return the labels, with no label unbiased on images that a network was fitted to.
 
     Args:
@@ -60,39 +60,39 @@ def score_unseen(
     Where the features of the first network are gone, those of the cache are taken: heads have not seen an answer then,
     but the network has.
     """
-    first = open_features(db, adapted.first_parent(db, backbone))
+    first = open_features(db, adapted_networks.find_first_parent(db, backbone))
     image_ids = cache.image_ids[known.rows]
-    rows, there = positions(image_ids, first.image_ids, np.argsort(first.image_ids, kind="stable"))
+    rows, there = find_positions(image_ids, first.image_ids, np.argsort(first.image_ids, kind="stable"))
     features: Rows = first.features
     if not there[fitted].all():
         features, rows, there = cache.features, known.rows, np.ones(len(known.rows), bool)
-    together = membership.kept_together(db, image_ids)
-    half_of = np.random.default_rng(SEED).integers(0, HALVES, int(image_ids.max()) + 1)[together]
+    together = membership.load_split_groups(db, image_ids)
+    half_of = np.random.default_rng(SEED).integers(0, HALF_COUNT, int(image_ids.max()) + 1)[together]
     scores = np.full(known.labels.shape, np.nan, np.float32)
-    for half in range(HALVES):
+    for half in range(HALF_COUNT):
         scored = np.flatnonzero(fitted & (half_of == half))
-        learned = _sampled(np.flatnonzero(there & (half_of != half)))
+        learned = _sample_images(np.flatnonzero(there & (half_of != half)))
         if not len(scored) or not (known.labels[learned] > 0).any():
             continue
-        head = head_of(features[rows[learned]], known.labels[learned], known.mask[learned], known.unbiased[learned])
-        for start in range(0, len(scored), ROWS):
+        head = fit_probe(features[rows[learned]], known.labels[learned], known.mask[learned], known.unbiased[learned])
+        for start in range(0, len(scored), IMAGES_PER_BLOCK):
             tell()
-            some = scored[start : start + ROWS]
+            some = scored[start : start + IMAGES_PER_BLOCK]
             scores[some] = head(features[rows[some]])
     cells = known.unbiased & fitted[:, None] & (known.labels != 0) & ~np.isnan(scores)
     at, columns = np.nonzero(cells)
-    logits, present = raw_logits(scores[at, columns]), known.labels[at, columns] > 0
-    calibration = fit("platt", logits, columns, present, np.ones(len(at)), known.labels.shape[1])
-    unseen = calibration.apply(raw_logits(scores))
-    for start in range(0, len(known.rows), ROWS):
-        some = np.arange(start, min(start + ROWS, len(known.rows)))
+    logits, present = to_logits(scores[at, columns]), known.labels[at, columns] > 0
+    calibration = fit_calibration("platt", logits, columns, present, np.ones(len(at)), known.labels.shape[1])
+    unseen = calibration.apply(to_logits(scores))
+    for start in range(0, len(known.rows), IMAGES_PER_BLOCK):
+        some = np.arange(start, min(start + IMAGES_PER_BLOCK, len(known.rows)))
         some = some[cells[some].any(1)]
         of_images = known.rows[some]
         before = probabilities[of_images]
         probabilities[of_images] = np.where(cells[some] & ~np.isnan(before), unseen[some], before)
 
 
-def _sampled(places: np.ndarray) -> np.ndarray:
-    if len(places) <= LEARNED:
+def _sample_images(places: np.ndarray) -> np.ndarray:
+    if len(places) <= MAX_HEAD_IMAGES:
         return places
-    return np.sort(np.random.default_rng(SEED).choice(places, LEARNED, replace=False))
+    return np.sort(np.random.default_rng(SEED).choice(places, MAX_HEAD_IMAGES, replace=False))

@@ -11,30 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.records import Run
 from annotator.snapshot import rankings
-from annotator.snapshot.predictions import Predictions, arrays_of, stored_predictions
 from annotator.snapshot.rankings import Ranker, Rankings
-from annotator.store.database.arrays import ROWS, let_go
+from annotator.snapshot.run_predictions import Predictions, open_arrays, read_stored_predictions
+from annotator.store.database.arrays import CHUNK_ROWS, release_pages
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache
-from annotator.store.labels import cells, decisions
+from annotator.store.features.feature_cache import FeatureCache
+from annotator.store.labels import decisions, label_cells
 from annotator.store.runs import probabilities, runs
-from annotator.worker.features.image_codes import KeptImageCodes
-from annotator.worker.training.relations import of_relations, related_columns
-from models.ensemble.incremental_update import ImageCodes, corrected, fit_correction
+from annotator.worker.features.image_codes import ImageCodesCache
+from annotator.worker.training.related_columns import list_related_columns, load_related_columns
+from models.ensemble.incremental_update import ImageCodes, apply_corrections, fit_correction
 from models.rows import Rows
-from models.statistics.related import Related
+from models.statistics.relation_constraints import ClassRelations
 
-ANSWERS = 2000  # the newest of each class and state that an update uses; a training uses all
+MAX_ANSWERS_PER_STATE = 2000  # the newest of each class and state that an update uses; a training uses all
 
 
 class Updater:
     """A publisher of versions of the current run; its state in memory is a cache of data on the disk."""
 
     def __init__(self):
-        self._codes = KeptImageCodes()
+        self._codes = ImageCodesCache()
         self._run: _LoadedRun | None = None
 
     def update(self, db: Database, cache: FeatureCache) -> Run | None:
@@ -49,39 +49,41 @@ class Updater:
         Raises:
             DiskFull: The previous version stays, and the next call tries again.
         """
-        run = runs.current_run(db)
+        run = runs.load_current_run(db)
         if run is None or cache.folder != db.paths.features(run.backbone):
             return None
-        loaded = self._load(db, run, cache)
+        loaded = self._load_run(db, run, cache)
         if loaded is None:
             return None
-        if decisions.newest_decision(db) <= run.last_decision_id:
+        if decisions.get_newest_decision_id(db) <= run.last_decision_id:
             return None
-        changed, newest = cells.changed_classes(db, run.last_decision_id)
-        columns = loaded.columns(changed)
-        related = related_columns(db, loaded.class_ids)
-        if not set(columns).isdisjoint(together := of_relations(related)):
+        changed, newest = label_cells.find_changed_classes(db, run.last_decision_id)
+        columns = loaded.find_columns(changed)
+        related = load_related_columns(db, loaded.class_ids)
+        if not set(columns).isdisjoint(together := list_related_columns(related)):
             columns = sorted({*columns, *together})  # each may follow from the others
         if columns:
-            before = stored_predictions(db)
+            before = read_stored_predictions(db)
             if before is None or (before.run.id, before.run.version) != (run.id, run.version):
                 return None  # a newer run has just come
-            rankings.save(db.paths.run(run.id, run.version + 1), loaded.publish(db, before, columns, newest, related))
-        runs.advance(db, run.id, run.version + bool(columns), newest)
-        return runs.current_run(db)
+            rankings.save(
+                db.paths.run(run.id, run.version + 1), loaded.write_next_version(db, before, columns, newest, related)
+            )
+        runs.publish_version(db, run.id, run.version + bool(columns), newest)
+        return runs.load_current_run(db)
 
-    def _load(self, db: Database, run: Run, cache: FeatureCache) -> "_LoadedRun | None":
+    def _load_run(self, db: Database, run: Run, cache: FeatureCache) -> "_LoadedRun | None":
         """Return this run with the codes of its images; None if they are not available."""
         if self._run is None or self._run.run_id != run.id:
             features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
             image_ids = cache.image_ids[: len(features)]
-            trained = stored_predictions(db)
+            trained = read_stored_predictions(db)
             if trained is None or trained.run.id != run.id:
                 return None  # a newer run has just come
             if not len(image_ids) or not np.isin(trained.image_ids, image_ids).all():
                 return None  # a shard was damaged: its images are embedded again, and a training follows
-            codes = self._codes.codes_for(cache, features, image_ids)
-            self._run = _LoadedRun(db, trained, codes, _rows_of(trained.image_ids, image_ids))
+            codes = self._codes.get_codes(cache, features, image_ids)
+            self._run = _LoadedRun(db, trained, codes, _find_rows(trained.image_ids, image_ids))
         return self._run
 
 
@@ -99,21 +101,21 @@ class _LoadedRun:
         """
         self.run_id = trained.run.id
         self._newest, self._codes, self._images = trained, codes, images
-        self._trained = arrays_of(db, trained.run.id)[1]
-        self._ranker = self._ranker_of(db, trained)
+        self._trained = open_arrays(db, trained.run.id)[1]
+        self._ranker = self._load_ranker(db, trained)
 
-    def _ranker_of(self, db: Database, newest: Predictions) -> Ranker:
+    def _load_ranker(self, db: Database, newest: Predictions) -> Ranker:
         """Return the ranker of a version: the one its training has left, else one made from the stored rankings."""
         run = newest.run
-        ranker = rankings.take_ranker(db, run.id)
+        ranker = rankings.pop_ranker(db, run.id)
         if ranker is not None and not run.version:
             return ranker
         arrays = newest.image_ids, newest.class_ids, newest.probabilities
         stored = rankings.load(db.paths.run(run.id, run.version))
         if stored is None:
-            return rankings.ranked(db, run.last_decision_id, *arrays)
+            return rankings.build_ranker(db, run.last_decision_id, *arrays)
         ranker = Ranker(*arrays)
-        ranker.go_on(db, run.last_decision_id, stored)
+        ranker.resume(db, run.last_decision_id, stored)
         return ranker
 
     @property
@@ -121,12 +123,12 @@ class _LoadedRun:
         """Return the class of each column."""
         return self._newest.class_ids.tolist()
 
-    def columns(self, class_ids: set[int] | None) -> list[int]:
+    def find_columns(self, class_ids: set[int] | None) -> list[int]:
         """Return the columns of these classes; all for None."""
         return [column for column, class_id in enumerate(self.class_ids) if class_ids is None or class_id in class_ids]
 
-    def publish(
-        self, db: Database, before: Predictions, columns: list[int], newest: int, related: Related | None
+    def write_next_version(
+        self, db: Database, before: Predictions, columns: list[int], newest: int, related: ClassRelations | None
     ) -> Rankings:
         """Write the next version's probabilities and return its rankings. Raises DiskFull.
 
@@ -138,31 +140,37 @@ class _LoadedRun:
             related: The relations of the columns, of which all or none are brought up to date; None: none.
         """
         run = before.run
-        corrections = np.stack([self._correction(db, run, column, newest) for column in columns])
-        rows = _Corrected(before.probabilities, self._trained, columns, self._codes, self._images, corrections, related)
-        if probabilities.is_whole_next(db, run.id, run.version, len(columns)):
+        corrections = np.stack([self._fit_correction(db, run, column, newest) for column in columns])
+        rows = _CorrectedRows(
+            before.probabilities, self._trained, columns, self._codes, self._images, corrections, related
+        )
+        if probabilities.should_write_whole(db, run.id, run.version, len(columns)):
             probabilities.save_whole(db, run.id, run.version + 1, rows)
-            let_go(before.probabilities)
+            release_pages(before.probabilities)
         else:
-            probabilities.save_columns(db, run.id, run.version + 1, run.version, columns, rows.columns())
-        self._ranker.probabilities = probabilities.read(db, run.id, run.version + 1)
+            probabilities.save_columns(
+                db, run.id, run.version + 1, run.version, columns, rows.compute_changed_columns()
+            )
+        self._ranker.probabilities = probabilities.open_probabilities(db, run.id, run.version + 1)
         self._ranker.rank(db, newest, columns)
-        ranked = self._ranker.rankings()
-        let_go(self._trained)
-        let_go(self._ranker.probabilities)
+        ranked = self._ranker.build_rankings()
+        release_pages(self._trained)
+        release_pages(self._ranker.probabilities)
         return ranked
 
-    def _correction(self, db: Database, run: Run, column: int, newest: int) -> np.ndarray:
+    def _fit_correction(self, db: Database, run: Run, column: int, newest: int) -> np.ndarray:
         class_id = int(self._newest.class_ids[column])
-        ids, states = cells.sure_between(db, class_id, run.trained_decision_id, newest, ANSWERS)
-        rows, known = self._newest.rows(ids)
+        ids, states = label_cells.load_sure_answers_between(
+            db, class_id, run.trained_decision_id, newest, MAX_ANSWERS_PER_STATE
+        )
+        rows, known = self._newest.find_rows(ids)
         base = self._trained[rows[known], column]
         usable = ~np.isnan(base)
         rows = rows[known][usable]
         return fit_correction(self._codes[self._images[rows]], base[usable], states[known][usable])
 
 
-class _Corrected:
+class _CorrectedRows:
     """Probabilities (N, C) float16 of the next version, computed for the rows that are asked for (models.rows.Rows)."""
 
     def __init__(
@@ -173,10 +181,10 @@ class _Corrected:
         codes: ImageCodes,
         images: np.ndarray,
         corrections: np.ndarray,
-        related: Related | None,
+        related: ClassRelations | None,
     ):
         self._before, self._trained, self._columns = before, trained, columns
-        self._related = related if set(of_relations(related)) <= set(columns) else None
+        self._related = related if set(list_related_columns(related)) <= set(columns) else None
         self._codes, self._images, self._corrections = codes, images, corrections
         self.shape, self.dtype, self.ndim = before.shape, before.dtype, before.ndim
 
@@ -185,27 +193,27 @@ class _Corrected:
 
     def __getitem__(self, rows: Any, /) -> np.ndarray:
         block = np.array(self._before[rows])
-        block[:, self._columns] = self._of(rows)
+        block[:, self._columns] = self._compute_rows(rows)
         return block
 
-    def columns(self) -> np.ndarray:
+    def compute_changed_columns(self) -> np.ndarray:
         """Return the columns that change, (c, N) float16."""
         found = np.empty((len(self._columns), len(self)), np.float16)
-        for start in range(0, len(self), ROWS):
-            rows = slice(start, start + ROWS)
-            found[:, rows] = self._of(rows).T
+        for start in range(0, len(self), CHUNK_ROWS):
+            rows = slice(start, start + CHUNK_ROWS)
+            found[:, rows] = self._compute_rows(rows).T
         return found
 
-    def _of(self, rows: Any) -> np.ndarray:
+    def _compute_rows(self, rows: Any) -> np.ndarray:
         base = self._trained[rows, self._columns]
-        found = corrected(self._codes, self._images[rows], base, self._corrections)
+        found = apply_corrections(self._codes, self._images[rows], base, self._corrections)
         if self._related is None:
             return found
         table = np.full((len(found), self.shape[1]), np.nan, np.float32)
         table[:, self._columns] = found
-        return self._related.obeyed(table)[:, self._columns].astype(found.dtype, copy=False)
+        return self._related.enforce(table)[:, self._columns].astype(found.dtype, copy=False)
 
 
-def _rows_of(wanted: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
+def _find_rows(wanted: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
     """Return the places of image ids among `image_ids`, which contain them all."""
-    return positions(wanted, image_ids, np.argsort(image_ids, kind="stable"))[0]
+    return find_positions(wanted, image_ids, np.argsort(image_ids, kind="stable"))[0]

@@ -7,18 +7,18 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache
-from annotator.store.images.band_setting import shown_bands
-from annotator.worker.features.backbone import backbone_of
+from annotator.store.features.feature_cache import FeatureCache
+from annotator.store.images.band_setting import get_shown_bands
+from annotator.worker.features.backbone import load_project_backbone
 from annotator.worker.features.region_cache import RegionCache
-from annotator.worker.training import external_predictions as outside
+from annotator.worker.training import external_predictions
 from models.ensemble.regions import Regions
 from models.rows import Rows
 from models.trainers.base import Progress
 
 if TYPE_CHECKING:
     from annotator.worker.training.project_maps import ProjectMaps
-    from models.backbones.networks import Backbone
+    from models.backbones.frozen_backbone import Backbone
 
 
 class ProjectImages:
@@ -58,11 +58,11 @@ class ProjectImages:
 
     def region_codes(self, progress: Progress) -> Regions:
         """Return the codes of all images; only those of new images are made."""
-        return self._regions.codes_for(self._cache, lambda: progress("looking at regions of images", 0, 0))
+        return self._regions.get_codes(self._cache, lambda: progress("looking at regions of images", 0, 0))
 
     def name_scores(self) -> np.ndarray:
         """Return the probabilities guessed from class names. Raises AnnotatorError where there are none."""
-        return outside.name_scores(self._db, self._cache, list(self._class_ids))
+        return external_predictions.load_name_scores(self._db, self._cache, list(self._class_ids))
 
     def maps(self) -> "ProjectMaps":
         """Return the feature maps. Raises AnnotatorError when the backbone has none."""
@@ -71,10 +71,10 @@ class ProjectImages:
         from annotator.worker.training.project_maps import ProjectMaps
         from models.backbones.feature_maps import FeatureMaps
 
-        backbone = self._load() if self._load else backbone_of(self._db, self._backbone)
+        backbone = self._load() if self._load else load_project_backbone(self._db, self._backbone)
         try:
             network = FeatureMaps(backbone)
         except ValueError as error:
             raise AnnotatorError(f"{error} Or choose a method that reads no maps.") from error
-        files = MapFiles(self._db.paths.features(backbone.name) / "maps", network, bands=shown_bands(self._db))
+        files = MapFiles(self._db.paths.features(backbone.name) / "maps", network, bands=get_shown_bands(self._db))
         return ProjectMaps(self._db, files, self._cache.image_ids)

@@ -7,69 +7,71 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.locations.location import Source
-from annotator.worker.features.map_cache import WEAK, Kept, MapFiles
+from annotator.store.locations.location import ImageSource
+from annotator.worker.features.map_cache import WEAK_VIEW_COUNT, MapFiles, StoredMaps
 from models.trainers.base import Progress
 
-KEPT_BYTES = 4 << 30  # plain maps of unlabeled images are stored if all fit into this; otherwise made for each run
-MAPS_AT_ONCE = 32  # read from the disk
+# plain maps of unlabeled images are stored if all fit into this; otherwise made for each run
+MAX_STORED_BYTES = 4 << 30
+MAPS_PER_BLOCK = 32  # read from the disk
 
 
 class ProjectMaps:
     """The feature maps of a project's images.
 
-    Maps of labeled images are stored on the disk, and those of the others if KEPT_BYTES suffices for all. An image
+    Maps of labeled images are stored on the disk, and those of the others if MAX_STORED_BYTES suffices for all. An
+    image
     without a readable file is marked as a problem and skipped.
     """
 
     def __init__(self, db: Database, files: MapFiles, image_ids: np.ndarray):
         self._db, self._files, self._image_ids = db, files, image_ids
-        self.channels, self.weak, self.device = files.network.shape[0], WEAK, "cpu"
+        self.channels, self.weak, self.device = files.network.shape[0], WEAK_VIEW_COUNT, "cpu"
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
         """Return the rows that can be read, and augmented views of their feature maps."""
         ids = self._image_ids[rows].tolist()
-        self._make(ids, True, "making feature maps", progress)
-        readable = np.array([self._files.has(image_id, True) for image_id in ids], bool)
+        self._make_maps(ids, True, "making feature maps", progress)
+        readable = np.array([self._files.has_maps(image_id, True) for image_id in ids], bool)
         with_maps = [image_id for image_id, has_maps in zip(ids, readable, strict=True) if has_maps]
-        return readable, Kept(self._files, with_maps)
+        return readable, StoredMaps(self._files, with_maps)
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
         """Yield blocks of rows that can be read, and their feature maps as they are."""
         state, ids = "asking about all images", self._image_ids[rows].tolist()
         places = {image_id: place for place, image_id in enumerate(ids)}
-        if len(ids) * self._files.bytes_each <= KEPT_BYTES:
-            self._make(ids, False, state, progress)
-        on_disk = [image_id for image_id in ids if self._files.has(image_id, False)]
-        for start in range(0, len(on_disk), MAPS_AT_ONCE):
-            some = on_disk[start : start + MAPS_AT_ONCE]
+        if len(ids) * self._files.bytes_each <= MAX_STORED_BYTES:
+            self._make_maps(ids, False, state, progress)
+        on_disk = [image_id for image_id in ids if self._files.has_maps(image_id, False)]
+        for start in range(0, len(on_disk), MAPS_PER_BLOCK):
+            some = on_disk[start : start + MAPS_PER_BLOCK]
             progress(state, start, len(ids))
-            yield np.array([places[image_id] for image_id in some]), Kept(self._files, some)
+            yield np.array([places[image_id] for image_id in some]), StoredMaps(self._files, some)
         stored, done = set(on_disk), len(on_disk)
-        missing = self._with_files([image_id for image_id in ids if image_id not in stored])
-        for keys, made in self._files.stream(missing, False):
+        missing = self._find_sources([image_id for image_id in ids if image_id not in stored])
+        for keys, made in self._files.iterate_maps(missing, False):
             done += len(keys)
             progress(state, done, len(ids))
             maps = {key: result for key in keys if isinstance(result := made[key], np.ndarray)}
             if maps:
                 yield np.array([places[key] for key in maps]), list(maps.values())
 
-    def _make(self, ids: list[int], views: bool, state: str, progress: Progress) -> None:
+    def _make_maps(self, ids: list[int], views: bool, state: str, progress: Progress) -> None:
         """Make and store the maps of these images that do not exist."""
         progress(state, 0, len(ids))
-        items = self._with_files([image_id for image_id in ids if not self._files.has(image_id, views)])
+        items = self._find_sources([image_id for image_id in ids if not self._files.has_maps(image_id, views)])
         have = len(ids) - len(items)
-        for done, failures in self._files.make(items, views):
+        for done, failures in self._files.make_maps(items, views):
             for image_id, reason in failures.items():
                 images.mark_problem(self._db, image_id, reason)
             progress(state, have + done, len(ids))
 
-    def _with_files(self, ids: list[int]) -> list[tuple[int, Source]]:
+    def _find_sources(self, ids: list[int]) -> list[tuple[int, ImageSource]]:
         """Return images with their source; those without a file are marked as problems."""
-        items: list[tuple[int, Source]] = []
+        items: list[tuple[int, ImageSource]] = []
         for image_id in ids:
             try:
-                items.append((image_id, images.image_source(self._db, image_id)))
+                items.append((image_id, images.find_image_source(self._db, image_id)))
             except AnnotatorError as error:
                 images.mark_problem(self._db, image_id, str(error))
         return items

@@ -8,29 +8,29 @@ from typing import Any
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.indexing import positions
+from annotator.indexing import find_positions
 from annotator.quality import auto_accept, guarantee
 from annotator.queues import query_order
 from annotator.records import Run
-from annotator.settings import LEFT_OUT
+from annotator.settings import LEFT_OUT_SETTING
 from annotator.snapshot import rankings
-from annotator.snapshot.predictions import Probabilities, damaged
-from annotator.store.database import invalid_rows as odd_rows
-from annotator.store.database.arrays import let_go, open_array, replacing, save_array, save_rows
+from annotator.snapshot.run_predictions import Probabilities, describe_damaged_runs
+from annotator.store.database import invalid_rows
+from annotator.store.database.arrays import open_array, release_pages, replace_file_atomically, save_array, save_rows
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.feature_cache import FeatureCache
 from annotator.store.labels import audits
 from annotator.store.networks import configuration
 from annotator.store.runs import runs
 from annotator.worker.training import calibrate
-from annotator.worker.training.relations import Obeying, related_columns
+from annotator.worker.training.related_columns import ConsistentRows, load_related_columns
 from annotator.worker.training.training_set import TrainingSet
 from models.linear.training import Head
 from models.methods.base import Method
 from models.rows import Rows
-from models.trainers.base import Outcome
+from models.trainers.base import TrainingOutcome
 
-PORTABLE = "portable.safetensors"  # of a run's folder: the model for images outside of the project
+PORTABLE_MODEL_FILE = "portable.safetensors"  # of a run's folder: the model for images outside of the project
 
 log = logging.getLogger("annotator.worker")
 
@@ -42,7 +42,7 @@ def publish_run(
     run_id: int,
     method: Method,
     backbone: str,
-    outcome: Outcome,
+    outcome: TrainingOutcome,
     losses: Sequence[float],
     started: float,
     left_out: Sequence[str],
@@ -67,18 +67,18 @@ def publish_run(
         DiskFull: The previous run stays the current one.
     """
     calibration, unusable = None, []
-    recorded = calibrate.fitted_to_answers(len(known.class_ids), int(known.unbiased.sum()))
+    recorded = calibrate.make_identity_calibration(len(known.class_ids), int(known.unbiased.sum()))
     if not outcome.calibrated:  # else already calibrated on unbiased answers; not recalibrated on logged ones
-        answers = calibrate.answered_before(db, method.name, backbone, known.class_ids)
+        answers = calibrate.load_logged_answers(db, method.name, backbone, known.class_ids)
         unusable = answers.left_out
-        unknown = known.unknown(len(outcome.probabilities))
-        calibration = recorded = calibrate.calibration_of(answers, outcome.probabilities, unknown)
-    scores: Rows = calibrate.Calibrated(calibration, outcome.probabilities)
-    if related := related_columns(db, known.class_ids):
-        scores = Obeying(scores, related)
-    write_arrays(db, run_id, outcome.head, scores, cache, known)
+        unknown = known.make_unknown_mask(len(outcome.probabilities))
+        calibration = recorded = calibrate.fit_run_calibration(answers, outcome.probabilities, unknown)
+    scores: Rows = calibrate.CalibratedRows(calibration, outcome.probabilities)
+    if related := load_related_columns(db, known.class_ids):
+        scores = ConsistentRows(scores, related)
+    write_run_files(db, run_id, outcome.head, scores, cache, known)
     if outcome.portable:
-        with replacing(db.paths.run(run_id) / PORTABLE) as part:
+        with replace_file_atomically(db.paths.run(run_id) / PORTABLE_MODEL_FILE) as part:
             outcome.portable.save(part)
     runs.publish(
         db,
@@ -86,19 +86,21 @@ def publish_run(
         epochs=len(losses),
         seconds=time.perf_counter() - started,
         loss=losses,
-        calibration=recorded and recorded.as_dict(),
-        threshold=calibrate.threshold_of(calibration, method.threshold),
+        calibration=recorded and recorded.to_dict(),
+        threshold=calibrate.compute_threshold(calibration, method.threshold),
         sources=sources,
     )
-    runs.forget_old(db)
-    note_left_out(db, [*cache.left_out, *left_out, *unusable])
-    run = runs.current_run(db)
+    runs.delete_old_runs(db)
+    record_invalid_rows(db, [*cache.left_out, *left_out, *unusable])
+    run = runs.load_current_run(db)
     if run is None:
         raise AnnotatorError(f"Run {run_id} was published and cannot be read. Is the database damaged?")
     return run
 
 
-def write_arrays(db: Database, run_id: int, head: Head, scores: Rows, cache: FeatureCache, known: TrainingSet) -> None:
+def write_run_files(
+    db: Database, run_id: int, head: Head, scores: Rows, cache: FeatureCache, known: TrainingSet
+) -> None:
     """Write the run's files: query orders, probabilities, rankings, head.
 
     Args:
@@ -110,25 +112,25 @@ def write_arrays(db: Database, run_id: int, head: Head, scores: Rows, cache: Fea
         known: The labels that were trained on.
     """
     folder, class_ids = db.paths.run(run_id), np.array(known.class_ids)
-    labels = _Labels(known, len(cache.image_ids))
+    labels = _LabelRows(known, len(cache.image_ids))
     query_order.save(folder, query_order.build(db, cache.image_ids, cache.features, scores, labels, seed=run_id))
     order = np.argsort(cache.image_ids, kind="stable")
     image_ids = cache.image_ids[order]
     save_array(folder / "image_ids.npy", image_ids, sync=False)
     # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
-    save_rows(folder / "probabilities.npy", _InOrder(scores, order), np.float16, sync=False)
+    save_rows(folder / "probabilities.npy", _ReorderedRows(scores, order), np.float16, sync=False)
     probabilities = np.asarray(open_array(folder / "probabilities.npy"))
     # Before the rankings, which leave out what is auto-accepted.
     auto_accept.recheck(db, Probabilities(image_ids, class_ids, probabilities))
-    ranker = rankings.ranked(db, known.newest, image_ids, class_ids, probabilities)
-    rankings.save(folder, ranker.rankings())
-    rankings.keep_ranker(db, run_id, ranker)
-    let_go(probabilities)
-    with replacing(folder / "head.safetensors") as part:
+    ranker = rankings.build_ranker(db, known.newest_decision_id, image_ids, class_ids, probabilities)
+    rankings.save(folder, ranker.build_rankings())
+    rankings.cache_ranker(db, run_id, ranker)
+    release_pages(probabilities)
+    with replace_file_atomically(folder / "head.safetensors") as part:
         head.save(part)
 
 
-class _InOrder:
+class _ReorderedRows:
     """Rows (N, ...) in another order, read when they are asked for (models.rows.Rows)."""
 
     def __init__(self, rows: Rows, order: np.ndarray):
@@ -142,7 +144,7 @@ class _InOrder:
         return self._rows[self._order[rows]]
 
 
-class _Labels:
+class _LabelRows:
     """The labels (N, C) int8 of all images, 0 where nobody has answered; made for the rows that are asked for."""
 
     def __init__(self, known: TrainingSet, images: int):
@@ -154,31 +156,31 @@ class _Labels:
 
     def __getitem__(self, rows: Any, /) -> np.ndarray:
         wanted = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else np.asarray(rows)
-        places, known = positions(wanted, self._known.rows)
+        places, known = find_positions(wanted, self._known.rows)
         result = np.zeros((len(wanted), self.shape[1]), np.int8)
         result[known] = self._known.labels[places[known]]
         return result
 
 
-def rows_left_out(db: Database, known: TrainingSet) -> list[str]:
+def describe_invalid_rows(db: Database, known: TrainingSet) -> list[str]:
     """Return one sentence for each kind of rows that cannot be used; a training continues without them."""
     sentences = [
-        *odd_rows.settings(db),
-        *configuration.ignored(db),
-        *guarantee.ignored(db),
-        odd_rows.labels(db) if known.odd else "",
-        odd_rows.accepted(db),
-        *audits.damaged(db),
-        *damaged(db),
+        *invalid_rows.describe_settings(db),
+        *configuration.describe_ignored_settings(db),
+        *guarantee.describe_invalid_setting(db),
+        invalid_rows.describe_labels(db) if known.invalid_count else "",
+        invalid_rows.describe_accepted_cells(db),
+        *audits.describe_damage(db),
+        *describe_damaged_runs(db),
     ]
     return [sentence for sentence in sentences if sentence]
 
 
-def note_left_out(db: Database, left_out: list[str]) -> None:
+def record_invalid_rows(db: Database, left_out: list[str]) -> None:
     """Store the sentences about left-out rows for the status; log those that are new since the previous training."""
-    before = db.setting(LEFT_OUT, [])
+    before = db.get_setting(LEFT_OUT_SETTING, [])
     for sentence in left_out:
         if sentence not in before:
             log.warning("left out: %s", sentence)
     if left_out != before:
-        db.set_setting(LEFT_OUT, left_out)
+        db.set_setting(LEFT_OUT_SETTING, left_out)

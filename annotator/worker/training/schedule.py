@@ -11,26 +11,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.records import Run
-from annotator.settings import FIRST_RUN_AT
-from annotator.snapshot.predictions import read_predictions
+from annotator.settings import MIN_IMAGES_FOR_FIRST_RUN
+from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.classes import classes
 from annotator.store.database import jobs
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
+from annotator.store.labels import decisions, project_counts
 from annotator.store.networks import configuration
 from annotator.store.runs import prediction_sources, runs
-from annotator.worker.training import external_predictions as outside
+from annotator.worker.training import external_predictions
 
-ENOUGH = 20  # decisions since the last training, and
-ENOUGH_OF_ALL = 0.03  # this share of all labels make the next one due; with fewer, updates are nearly as good
-QUIET = 5.0  # seconds without a decision, after which fewer are enough
-REST_IF_ASKED = 30.0  # seconds of rest after a training at most, while somebody waits for the next one
+MIN_NEW_DECISIONS = 20  # decisions since the last training, and
+MIN_NEW_DECISION_SHARE = 0.03  # this share of all labels make the next one due; with fewer, updates are nearly as good
+QUIET_SECONDS = 5.0  # without a decision, after which fewer are enough
+MAX_REQUESTED_REST_SECONDS = 30.0  # seconds of rest after a training at most, while somebody waits for the next one
 
 
 @dataclass(frozen=True)
-class Basis:
+class RunInputs:
     """The inputs of a run: two runs with the same inputs are the same."""
 
     newest_decision: int
@@ -41,25 +40,27 @@ class Basis:
     sources: tuple[tuple[int, int], ...] = ()  # predictions from elsewhere, and their versions
 
     @classmethod
-    def of_project(cls, db: Database, embedded: int) -> "Basis":
+    def from_project(cls, db: Database, embedded: int) -> "RunInputs":
         """Return the inputs of a run that would begin now.
 
         Args:
             db: The project's database.
             embedded: The number of images with features.
         """
-        class_ids, method = tuple(class_.id for class_ in classes.all_classes(db)), configuration.method(db)
-        sources = prediction_sources.versions(db) if outside.is_used(method) else ()
-        return cls(decisions.newest_decision(db), embedded, class_ids, method, configuration.backbone(db), sources)
+        class_ids, method = tuple(class_.id for class_ in classes.load_active_classes(db)), configuration.get_method(db)
+        sources = prediction_sources.load_versions(db) if external_predictions.are_used_by(method) else ()
+        return cls(
+            decisions.get_newest_decision_id(db), embedded, class_ids, method, configuration.get_backbone(db), sources
+        )
 
     @classmethod
-    def of_run(cls, db: Database, run: Run) -> "Basis":
+    def from_run(cls, db: Database, run: Run) -> "RunInputs":
         """Return the inputs of a published run."""
-        sources = runs.sources_of(db, run.id)
+        sources = runs.load_source_versions(db, run.id)
         return cls(run.trained_decision_id, run.images, tuple(run.class_ids), run.method, run.backbone, sources)
 
     @property
-    def without_decisions(self) -> tuple:
+    def urgent_inputs(self) -> tuple:
         """Return the inputs other than decisions and sources: a change of these calls for a training at once."""
         return (self.images, self.class_ids, self.method, self.backbone)
 
@@ -68,9 +69,9 @@ class Schedule:
     """The rules that decide when the next training is due; each worker has one instance.
 
     Attributes:
-        ended: When the last training ended, on the clock.
-        seconds: How long it took.
-        failed: The inputs of the last failed training: not retried before they change.
+        last_end: When the last training ended, on the clock.
+        last_seconds: How long it took.
+        failed_inputs: The inputs of the last failed training: not retried before they change.
     """
 
     def __init__(self, clock: Callable[[], float] | None = time.monotonic):
@@ -82,72 +83,79 @@ class Schedule:
                 such trainings would follow each other without a pause.
         """
         self._clock = clock
-        self.ended = self.seconds = 0.0
-        self.failed: Basis | None = None
+        self.last_end = self.last_seconds = 0.0
+        self.failed_inputs: RunInputs | None = None
         self._newest, self._quiet_since = 0, clock() if clock else 0.0
         self._sources: tuple[tuple[int, int], ...] = ()
         self._sources_since = self._quiet_since
 
-    def due(self, db: Database, embedded: int) -> bool:
+    def is_due(self, db: Database, embedded: int) -> bool:
         """Return whether to train now: a training is requested, or enough has changed and enough images are labeled.
 
         Args:
             db: The project's database.
             embedded: The number of images with features.
 
-        Enough has changed when there are other images, classes, or another method; ENOUGH decisions and ENOUGH_OF_ALL
-        of the labels; a first positive of a class; or fewer decisions, and then none for QUIET seconds.
+        Enough has changed when there are other images, classes, or another method; MIN_NEW_DECISIONS decisions and
+        MIN_NEW_DECISION_SHARE
+        of the labels; a first positive of a class; or fewer decisions, and then none for QUIET_SECONDS.
         """
-        asked = jobs.training_asked(db)
-        basis = Basis.of_project(db, embedded)
+        asked = jobs.is_training_requested(db)
+        basis = RunInputs.from_project(db, embedded)
         if self._clock and basis.newest_decision != self._newest:
             self._newest, self._quiet_since = basis.newest_decision, self._clock()
         if self._clock and basis.sources != self._sources:
             self._sources, self._sources_since = basis.sources, self._clock()
-        if self._clock and self._clock() < self.ended + rest_after(self.seconds, asked):
+        if self._clock and self._clock() < self.last_end + compute_rest_seconds(self.last_seconds, asked):
             return False
         if asked:
             return True
-        run = runs.current_run(db)
-        if basis == self.failed or (run is not None and not self._enough_changed(db, basis, run)):
+        run = runs.load_current_run(db)
+        if basis == self.failed_inputs or (run is not None and not self._enough_changed(db, basis, run)):
             return False
-        if embedded - images.without_label(db) >= min(FIRST_RUN_AT, embedded):
+        if embedded - images.count_unlabeled_images(db) >= min(MIN_IMAGES_FOR_FIRST_RUN, embedded):
             return True
-        return bool(embedded) and outside.is_used(basis.method) and outside.guesses_changed(db, run, basis.sources)
+        return (
+            bool(embedded)
+            and external_predictions.are_used_by(basis.method)
+            and external_predictions.have_sources_changed(db, run, basis.sources)
+        )
 
-    def note_end(self, seconds: float) -> None:
+    def record_end(self, seconds: float) -> None:
         """Record that a training of this many seconds has ended, successful or not."""
-        self.ended, self.seconds = self._clock() if self._clock else 0.0, seconds
+        self.last_end, self.last_seconds = self._clock() if self._clock else 0.0, seconds
 
-    def _enough_changed(self, db: Database, basis: Basis, run: Run) -> bool:
-        before = Basis.of_run(db, run)
+    def _enough_changed(self, db: Database, basis: RunInputs, run: Run) -> bool:
+        before = RunInputs.from_run(db, run)
         published = read_predictions(db)
         if published is None:  # its arrays are damaged
             return True
         if basis == before:
             return False
-        if basis.without_decisions != before.without_decisions:
+        if basis.urgent_inputs != before.urgent_inputs:
             return True
         # A program that sends predictions for hours is not followed at every step, but with the decisions.
-        if basis.sources != before.sources and (not self._clock or self._clock() >= self._sources_since + QUIET):
+        if basis.sources != before.sources and (
+            not self._clock or self._clock() >= self._sources_since + QUIET_SECONDS
+        ):
             return True
         if basis.newest_decision == before.newest_decision:
             return False
-        counts = overview.class_counts(db)
+        counts = project_counts.count_labels_by_class(db)
         newer, labels = basis.newest_decision - before.newest_decision, sum(map(sum, counts.values()))
-        if newer >= max(ENOUGH, ENOUGH_OF_ALL * labels):
+        if newer >= max(MIN_NEW_DECISIONS, MIN_NEW_DECISION_SHARE * labels):
             return True
         if self._clock is None:
             return False
-        if self._clock() >= self._quiet_since + QUIET or not len(published.probabilities):
+        if self._clock() >= self._quiet_since + QUIET_SECONDS or not len(published.probabilities):
             return True
         without_model = published.class_ids[np.isnan(published.probabilities[0])].tolist()
         return any(counts[class_id][0] for class_id in without_model if class_id in counts)
 
 
-def rest_after(seconds: float, asked: bool) -> float:
+def compute_rest_seconds(seconds: float, is_requested: bool) -> float:
     """Return the seconds that the worker leaves the machine to others after a training that took `seconds`.
 
-    The rest is as long as the training, but at most REST_IF_ASKED while somebody waits for the next one.
+    The rest is as long as the training, but at most MAX_REQUESTED_REST_SECONDS while somebody waits for the next one.
     """
-    return min(seconds, REST_IF_ASKED) if asked else seconds
+    return min(seconds, MAX_REQUESTED_REST_SECONDS) if is_requested else seconds

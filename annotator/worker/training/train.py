@@ -9,24 +9,23 @@ import numpy as np
 
 from annotator.errors import NothingToLearn
 from annotator.records import Run
-from annotator.store.database.arrays import scratch_array
+from annotator.store.database.arrays import create_scratch_array
 from annotator.store.database.database import Database
 from annotator.store.events import membership
-from annotator.store.features.cache import FeatureCache
-from annotator.store.networks import adapted
+from annotator.store.features.feature_cache import FeatureCache
+from annotator.store.networks import adapted_networks
 from annotator.store.runs import runs
 from annotator.worker.features.region_cache import RegionCache
-from annotator.worker.training import context, fitted_images, publish
-from annotator.worker.training import external_predictions as outside
+from annotator.worker.training import capture_context, external_predictions, fitted_images, publish
 from annotator.worker.training.project_images import ProjectImages
-from annotator.worker.training.training_set import training_set
-from models.ensemble.all_images import Scoring, score_here
+from annotator.worker.training.training_set import load_training_set
+from models.ensemble.collection_scoring import ScoringFunction, score_locally
 from models.methods import make_method
 from models.trainers import make_trainer
 from models.trainers.base import TrainingLabels
 
 if TYPE_CHECKING:
-    from models.backbones.networks import Backbone
+    from models.backbones.frozen_backbone import Backbone
 
 
 def train(
@@ -35,10 +34,10 @@ def train(
     method_name: str,
     parameters: dict,
     backbone: str,
-    between: Callable[[str, int, int], None] = lambda state, done, of: None,
+    on_step: Callable[[str, int, int], None] = lambda state, done, of: None,
     load: Callable[[], "Backbone"] | None = None,
     regions: RegionCache | None = None,
-    scoring: Scoring | None = None,
+    scoring: ScoringFunction | None = None,
 ) -> Run:
     """Train on everything decided so far and publish the result.
 
@@ -48,7 +47,7 @@ def train(
         method_name: A name in METHODS.
         parameters: Parameters of the method that differ from its defaults.
         backbone: The name of the network.
-        between: Called after every epoch, and more often where that takes long, with (state, done, of): the worker does
+        on_step: Called after every epoch, and more often where that takes long, with (state, done, of): the worker does
             its other duties there.
         load: Returns the backbone for a method that reads more than features; None: it is loaded by its name.
         regions: Keeps region codes from one training to the next; None: they are made for this one.
@@ -58,18 +57,25 @@ def train(
     on, DiskFull. Invalid rows of the database are left out, and named in the status.
     """
     started = time.perf_counter()
-    answers = training_set(db, cache)
-    fitted = np.isin(cache.image_ids[answers.rows], adapted.fitted_image_ids(db, backbone))
-    known = fitted_images.without(answers, fitted)
-    others = outside.read(db, cache, known.class_ids) if outside.is_used(method_name) else outside.NOTHING
-    before = runs.current_run(db)
-    is_to_forget = before is not None and runs.sources_of(db, before.id) != ()  # sources that were removed since
-    if not known.positives and not (others.can_guess or (is_to_forget and outside.is_used(method_name))):
+    answers = load_training_set(db, cache)
+    fitted = np.isin(cache.image_ids[answers.rows], adapted_networks.load_fitted_image_ids(db, backbone))
+    known = fitted_images.mark_biased(answers, fitted)
+    others = (
+        external_predictions.load(db, cache, known.class_ids)
+        if external_predictions.are_used_by(method_name)
+        else external_predictions.NO_PREDICTIONS
+    )
+    before = runs.load_current_run(db)
+    # sources that were removed since
+    is_to_forget = before is not None and runs.load_source_versions(db, before.id) != ()
+    if not known.positive_count and not (
+        others.can_guess or (is_to_forget and external_predictions.are_used_by(method_name))
+    ):
         raise NothingToLearn(
             "There is nothing to learn from yet: no image with features has a label 'present', and there are no "
             "probabilities of another model (annotator predictions). Label some images first."
         )
-    left_out = publish.rows_left_out(db, known)
+    left_out = publish.describe_invalid_rows(db, known)
     try:
         method = make_method(method_name, **parameters)
     except (ValueError, TypeError) as error:
@@ -82,23 +88,23 @@ def train(
         backbone=backbone,
         class_ids=known.class_ids,
         images=len(cache.image_ids),
-        last_decision_id=known.newest,
+        last_decision_id=known.newest_decision_id,
         threshold=method.threshold,
     )
     images = ProjectImages(db, cache, backbone, load, regions or RegionCache(), known.class_ids)
     mask = None if known.mask.all() else known.mask
-    events = membership.events_of(db, cache.image_ids)
-    surroundings = context.of_project(db, cache.image_ids, events)
+    events = membership.load_event_ids(db, cache.image_ids)
+    surroundings = capture_context.load(db, cache.image_ids, events)
     labels = TrainingLabels(known.rows, known.labels, mask, known.unbiased, groups=events, context=surroundings)
     scores = [of_source for _, of_source in others.scores]
-    scoring = scoring or partial(score_here, empty=partial(scratch_array, cache.folder))
-    trainer = make_trainer(method, images, labels, seed=run_id, progress=between, outside=scores, scoring=scoring)
+    scoring = scoring or partial(score_locally, empty=partial(create_scratch_array, cache.folder))
+    trainer = make_trainer(method, images, labels, seed=run_id, progress=on_step, outside=scores, scoring=scoring)
     for epoch in trainer.epochs():
-        between("training", epoch.number, epoch.of)
-    outcome = trainer.outcome()
+        on_step("training", epoch.number, epoch.total)
+    outcome = trainer.build_outcome()
     if fitted.any() and outcome.calibrated:
-        tell = partial(between, "scoring images that the network was fitted to", 0, 0)
+        tell = partial(on_step, "scoring images that the network was fitted to", 0, 0)
         fitted_images.score_unseen(db, cache, backbone, answers, fitted, outcome.probabilities, tell)
     losses = [epoch.loss for epoch in trainer.history]
-    used = others.source_weights(known.class_ids, outcome.outside_weights)
+    used = others.build_source_weights(known.class_ids, outcome.outside_weights)
     return publish.publish_run(db, cache, known, run_id, method, backbone, outcome, losses, started, left_out, used)

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotator.indexing import positions
-from annotator.quality import differing
+from annotator.indexing import find_positions
+from annotator.quality import disagreement_resolution
 from annotator.records import PRESENT, UNSURE
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache
-from annotator.store.images import set_aside
-from annotator.store.labels import cells as stored_cells
+from annotator.store.features.feature_cache import FeatureCache
+from annotator.store.images import excluded_images
+from annotator.store.labels import label_cells
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,15 @@ class TrainingSet:
         rows: (n,) rows of the feature cache: images with at least one label that is not 0, and images that are set
             aside, which have no label and of which no cell is trained on.
         labels: (n, C) int8, 1 present, -1 absent, 0 unanswered; where people differ, the probable state by how often
-            each of them errs, if it is sure enough (quality/differing.py).
+            each of them errs, if it is sure enough (quality/disagreement_resolution.py).
         mask: (n, C) bool, False where somebody was unsure, or people differ and the state is not sure enough: such a
             cell is not trained on, not even as unknown. It must not be written to: without such cells it takes no
             memory.
         class_ids: The classes of the columns.
         unbiased: (n, C) bool, answers to questions that were not chosen by their answer
             (store.labels.cells.training_cells); a probable state is not unbiased.
-        newest: The newest decision these labels include.
-        odd: The number of labels that were left out as invalid (store/database/invalid_rows.py).
+        newest_decision_id: The newest decision these labels include.
+        invalid_count: The number of labels that were left out as invalid (store/database/invalid_rows.py).
     """
 
     rows: np.ndarray
@@ -38,29 +38,29 @@ class TrainingSet:
     mask: np.ndarray
     class_ids: list[int]
     unbiased: np.ndarray
-    newest: int
-    odd: int
+    newest_decision_id: int
+    invalid_count: int
 
     @property
-    def positives(self) -> int:
+    def positive_count(self) -> int:
         """Return the number of present labels."""
         return int((self.labels == PRESENT).sum())
 
-    def unknown(self, images: int) -> np.ndarray:
+    def make_unknown_mask(self, images: int) -> np.ndarray:
         """Return (N, C) bool, for all rows of the cache: cells that nobody has answered."""
         result = np.ones((images, len(self.class_ids)), bool)
         result[self.rows] = (self.labels == 0) & self.mask
         return result
 
 
-def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
+def load_training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     """Return the labels as of one moment, for images with cached features."""
     with db.reading():  # classes come and go
-        class_ids = [class_.id for class_ in classes.all_classes(db)]
-        cells, odd, newest = stored_cells.training_cells(db)
-        aside = set_aside.image_ids(db)
-        _take(cells, differing.consensus_states(db))
-    place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
+        class_ids = [class_.id for class_ in classes.load_active_classes(db)]
+        cells, odd, newest = label_cells.load_training_cells(db)
+        aside = excluded_images.load_image_ids(db)
+        _apply_consensus(cells, disagreement_resolution.estimate_consensus_states(db))
+    place, embedded = find_positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     cells, place = cells[embedded], place[embedded]
     sure = cells[:, 2] != UNSURE
     rows, is_aside = np.unique(place[sure]), np.zeros(0, bool)
@@ -69,8 +69,8 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
         rows = np.union1d(rows, np.flatnonzero(is_aside))
     labels = np.zeros((len(rows), len(class_ids)), np.int8)
     used = np.isin(place, rows)
-    at, _ = positions(place[used], rows)
-    columns, _ = positions(cells[used, 1], np.array(class_ids, np.int64))
+    at, _ = find_positions(place[used], rows)
+    columns, _ = find_positions(cells[used, 1], np.array(class_ids, np.int64))
     labels[at, columns] = np.where(sure[used], cells[used, 2], 0)
     mask = np.broadcast_to(np.ones((), bool), labels.shape)
     if aside or not sure[used].all():
@@ -82,7 +82,7 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     return TrainingSet(rows, labels, mask, class_ids, unbiased, newest, odd)
 
 
-def _take(cells: np.ndarray, states: dict[tuple[int, int], int]) -> None:
+def _apply_consensus(cells: np.ndarray, states: dict[tuple[int, int], int]) -> None:
     """Set these cells to their probable state, in place; such a state is nobody's answer, so it is not unbiased."""
     if not states:
         return

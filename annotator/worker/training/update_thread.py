@@ -13,11 +13,11 @@ from annotator.errors import AnnotatorError
 from annotator.records import Run
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.feature_cache import FeatureCache
 from annotator.store.labels import decisions
 from annotator.store.runs import runs
 from annotator.worker.training.incremental_update import Updater
-from models.ensemble.incremental_update import keep_all_cores, stay_on_one_core
+from models.ensemble.incremental_update import fix_thread_count, limit_thread_to_one_core
 
 POLL_SECONDS = 0.05
 
@@ -44,7 +44,7 @@ class UpdateThread:
 
     def start(self) -> None:
         """Start the thread; call it from the thread that trains, which keeps its cores."""
-        keep_all_cores()
+        fix_thread_count()
         self._thread.start()
 
     def close(self) -> None:
@@ -58,27 +58,27 @@ class UpdateThread:
 
         An error is recorded for the pages to show, and not retried before there is another decision or run.
         """
-        run, cache = runs.current_run(self._db), self._cache()
+        run, cache = runs.load_current_run(self._db), self._cache()
         if run is None or cache is None:
             return None
-        state = (run.id, decisions.newest_decision(self._db))
+        state = (run.id, decisions.get_newest_decision_id(self._db))
         if state == self._failed:
             return None
         try:
             updated = self._updater.update(self._db, cache)
             if updated and self._failed:
                 self._failed = None
-                heartbeat.note_error(self._db, "")
+                heartbeat.record_error(self._db, "")
             return updated
         except Exception as error:
             self._failed = state
             reason = str(error) if isinstance(error, AnnotatorError) else traceback.format_exc()
             log.warning("run %d could not be brought up to date: %s", run.id, reason)
-            heartbeat.note_error(self._db, reason)
+            heartbeat.record_error(self._db, reason)
             return None
 
     def _run(self) -> None:
-        stay_on_one_core()
+        limit_thread_to_one_core()
         while not self._closed.wait(POLL_SECONDS):
             try:
                 self.publish_pending_update()

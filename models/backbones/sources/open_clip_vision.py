@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-TEXTS_AT_ONCE = 64
+TEXTS_PER_BATCH = 64
 
 
 class ClipVision(nn.Module):
@@ -55,7 +55,7 @@ class ClipVision(nn.Module):
         return self.forward_head(self.forward_features(images))
 
 
-class Times(nn.Module):
+class MatrixProduct(nn.Module):
     """A module that multiplies vectors with a matrix (K, E)."""
 
     def __init__(self, matrix: Tensor):
@@ -68,7 +68,7 @@ class Times(nn.Module):
 
 
 class ClipText:
-    """The text encoder of an open_clip network; see TextEncoder in source.py."""
+    """The text encoder of an open_clip network; see TextEncoder in network_source.py."""
 
     def __init__(self, model: Any, projection: nn.Module, tokenizer: Callable[[], Any]):
         """Store the network without its image encoder, and `tokenizer`, called when the first text is encoded."""
@@ -92,10 +92,10 @@ class ClipText:
                     "brings the program for it; its file comes from where the weights come from."
                 ) from error
         parts = [
-            cast(Tensor, self._model.encode_text(self._known(texts[start : start + TEXTS_AT_ONCE])))
-            for start in range(0, len(texts), TEXTS_AT_ONCE)
+            cast(Tensor, self._model.encode_text(self._known(texts[start : start + TEXTS_PER_BATCH])))
+            for start in range(0, len(texts), TEXTS_PER_BATCH)
         ]
-        return torch.cat(parts).float() if parts else torch.zeros(0, self._width())
+        return torch.cat(parts).float() if parts else torch.zeros(0, self._measure_width())
 
-    def _width(self) -> int:
+    def _measure_width(self) -> int:
         return int(self._model.encode_text(self._known([""])).shape[1])

@@ -4,7 +4,7 @@ from typing import Any
 
 import torchvision
 
-from models.backbones.sources.source import Pretrained, Source, no_weights
+from models.backbones.sources.network_source import Pretrained, Source, format_no_weights
 
 
 def names() -> list[str]:
@@ -19,7 +19,7 @@ def load(name: str) -> Pretrained:
         weights = published.DEFAULT
         network = torchvision.models.get_model(name, weights=weights, progress=False)
     except Exception as error:  # urllib, http, checksum and cache errors alike
-        raise ValueError(no_weights(name, error)) from error
+        raise ValueError(format_no_weights(name, error)) from error
     preprocessing = weights.transforms()
     interpolation = "bicubic" if "bicubic" in str(preprocessing.interpolation).lower() else "bilinear"
     size = max(preprocessing.crop_size)

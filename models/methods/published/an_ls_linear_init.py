@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from models.losses.assume_negative_smoothed import AssumeNegativeSmoothed
-from models.losses.base import shares
-from models.methods.end_to_end import SETS, per_set
-from models.methods.linear_init import LinearInit
+from models.losses.base import check_fractions
+from models.methods.published.linear_init import LinearInit
 from models.methods.published.loss_only import ANLS
+from models.methods.training_recipes import BENCHMARK_SETS, recipes_by_set
 
 
 class ANLSLinearInit(LinearInit):
@@ -24,10 +24,10 @@ class ANLSLinearInit(LinearInit):
     assumes = ANLS.assumes
     threshold = ANLS.threshold
     yardstick = True
-    published = per_set(
+    published = recipes_by_set(
         *(
             replace(ANLS.published[name], epochs=35, linear_lr=1e-4, linear_batch=16 if name == "nus" else 8)
-            for name in SETS
+            for name in BENCHMARK_SETS
         )
     )
 
@@ -44,7 +44,7 @@ class ANLSLinearInit(LinearInit):
         Raises:
             ValueError: The form is unknown, or a number is outside its range.
         """
-        shares(linear=linear)
+        check_fractions(linear=linear)
         self.positive, self.negative, self.linear = positive, negative, linear
         self.form, self.eps = form, eps
         self.criterion()  # what makes no sense is refused now, not at the first training

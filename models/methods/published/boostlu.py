@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from models.labels import PRESENT
 from models.losses.assume_negative import AssumeNegative
-from models.losses.base import one_of
-from models.methods.base import Method, worth_trying
-from models.methods.end_to_end import EndToEnd, per_set
-from models.methods.published.large_loss import large_loss, rejections
+from models.losses.base import check_choice
+from models.methods.base import Method, search_grid
+from models.methods.published.large_loss import count_rejections, large_loss
+from models.methods.training_recipes import TrainingRecipe, recipes_by_set
 
-SCHEMES = ("an", "ll_r", "ll_ct", "ll_cp")
+REJECTION_SCHEMES = ("an", "ll_r", "ll_ct", "ll_cp")
 
 
 class BoostedMap(nn.Module):
@@ -38,10 +38,10 @@ class BoostedMap(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor:
         """Return logits (B, C) of maps (B, K, h, w)."""
-        return boosted(self.classifier(maps), self.alpha).mean((2, 3))
+        return boost_positive_scores(self.classifier(maps), self.alpha).mean((2, 3))
 
 
-def boosted(scores: Tensor, alpha: float) -> Tensor:
+def boost_positive_scores(scores: Tensor, alpha: float) -> Tensor:
     """Return max(x, alpha x) for alpha >= 1: positive scores times alpha, others as they are; any shape.
 
     Source: Kim et al. 2023.
@@ -75,14 +75,14 @@ class BoostLU(Method):
         "the map, so that without boosting the logits are those of a linear classifier on pooled features.",
         "The network is a frozen backbone's map and a 1x1 convolution; the authors train the backbone, too.",
     )
-    tunable = worth_trying(alpha=(2.0, 5.0, 10.0), scheme=SCHEMES, delta=(0.1, 0.2, 0.4))
+    tunable = search_grid(alpha=(2.0, 5.0, 10.0), scheme=REJECTION_SCHEMES, delta=(0.1, 0.2, 0.4))
     # alpha, learning rate and epochs are in the README of the authors, the same for all sets; batch and delta are those
     # of large loss. The classifier of a network that ends in a map has no learning rate of its own here.
-    published = per_set(
-        voc=EndToEnd(1e-5, 16, 10, {"delta": 0.2}),
-        coco=EndToEnd(1e-5, 16, 10, {"delta": 0.4}),
-        nus=EndToEnd(1e-5, 16, 10, {"delta": 0.4}),
-        cub=EndToEnd(1e-5, 16, 10, {"delta": 0.4}),
+    published = recipes_by_set(
+        voc=TrainingRecipe(1e-5, 16, 10, {"delta": 0.2}),
+        coco=TrainingRecipe(1e-5, 16, 10, {"delta": 0.4}),
+        nus=TrainingRecipe(1e-5, 16, 10, {"delta": 0.4}),
+        cub=TrainingRecipe(1e-5, 16, 10, {"delta": 0.4}),
     )
 
     def __init__(self, alpha: float = 5.0, scheme: str = "ll_r", delta: float = 0.2):
@@ -103,13 +103,13 @@ class BoostLU(Method):
         if not 0 <= delta <= 100:
             raise ValueError(f"delta = {delta} is a percentage; it must be between 0 and 100.")
         self.alpha, self.delta = alpha, delta
-        self.scheme = one_of("scheme", scheme, SCHEMES)
+        self.scheme = check_choice("scheme", scheme, REJECTION_SCHEMES)
 
     def criterion(self) -> AssumeNegative:
         """Return the loss before rejection, with the exact logarithm."""
         return AssumeNegative(eps=0.0)
 
-    def network(self, channels: int, classes: int, generator: torch.Generator) -> BoostedMap:
+    def build_network(self, channels: int, classes: int, generator: torch.Generator) -> BoostedMap:
         """Return the network to train on maps (B, channels, h, w); a whole network may also end in such a module."""
         return BoostedMap(channels, classes, self.alpha)
 
@@ -122,7 +122,7 @@ class BoostLU(Method):
         mask = None if self.mask is None else self.mask[rows]
         cells = logits.numel() if mask is None else int(mask.sum())
         constant = self.scheme == "ll_cp"
-        k = 0 if self.scheme == "an" else rejections(self.epoch, cells, self.delta, constant)
+        k = 0 if self.scheme == "an" else count_rejections(self.epoch, cells, self.delta, constant)
         loss, above = large_loss(logits, self.targets[rows], k, self.scheme != "ll_r", mask)
         if self.scheme == "ll_cp":
             self.targets[rows] = self.targets[rows].masked_fill(above, PRESENT)

@@ -1,9 +1,9 @@
 """Entropy maximization alone: predictions of unanswered cells stay uncertain; no pseudo-labels."""
 
-from models.losses.base import at_least_zero
+from models.losses.base import check_non_negative
 from models.losses.entropy_maximization import EntropyMaximization
-from models.methods.base import Method, worth_trying
-from models.methods.end_to_end import shared_protocol
+from models.methods.base import Method, search_grid
+from models.methods.training_recipes import shared_protocol
 
 
 class EM(Method):
@@ -19,7 +19,7 @@ class EM(Method):
     url = "https://arxiv.org/abs/2203.16219"
     assumes = "What nobody marked is unknown, and stays so."
     threshold = 0.7  # the published code advises 0.75 for this loss
-    tunable = worth_trying(alpha=(0.01, 0.05, 0.1, 0.2, 0.5))
+    tunable = search_grid(alpha=(0.01, 0.05, 0.1, 0.2, 0.5))
     published = shared_protocol(alpha=(0.2, 0.1, 0.1, 0.01))
 
     def __init__(self, alpha: float = 0.2, eps: float = 1e-5):
@@ -30,7 +30,7 @@ class EM(Method):
         Raises:
             ValueError: One of the numbers is negative.
         """
-        at_least_zero(alpha=alpha, eps=eps)
+        check_non_negative(alpha=alpha, eps=eps)
         self.alpha = alpha
         self.eps = eps
 
@@ -38,12 +38,12 @@ class EM(Method):
         """Return the loss, which is the same in every epoch; without pseudo-labels its weight beta is never used."""
         return EntropyMaximization(alpha=self.alpha, eps=self.eps)
 
-    def gives_up(self, scores: list[float]) -> bool:
+    def should_stop_early(self, scores: list[float]) -> bool:
         """Return whether the last epoch is no better than the best before it; in the published code only."""
-        return no_better_than_before(scores)
+        return has_not_improved(scores)
 
 
-def no_better_than_before(scores: list[float]) -> bool:
+def has_not_improved(scores: list[float]) -> bool:
     """Return whether the last validation mAP is not above all earlier ones: the early stop of Zhou et al.'s code.
 
     False for fewer than two scores.

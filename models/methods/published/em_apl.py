@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import at_least_zero, shares
+from models.losses.base import check_fractions, check_non_negative
 from models.losses.entropy_maximization import EntropyMaximization
-from models.methods.base import Method, worth_trying
-from models.methods.end_to_end import shared_protocol
-from models.methods.published.em import no_better_than_before
-from models.methods.published.ranks import lowest
+from models.methods.base import Method, search_grid
+from models.methods.published.em import has_not_improved
+from models.methods.published.ranks import select_lowest
+from models.methods.training_recipes import shared_protocol
 
 
 class EMAPL(Method):
@@ -32,7 +32,7 @@ class EMAPL(Method):
     url = "https://arxiv.org/abs/2203.16219"
     assumes = "What nobody marked is unknown; nine tenths of it turn out to be absent."
     threshold = 0.7
-    tunable = worth_trying(alpha=(0.01, 0.1, 0.2, 0.5), beta=(0.02, 0.1, 0.4, 0.9), warm_up=(0.3, 0.5, 0.7))
+    tunable = search_grid(alpha=(0.01, 0.1, 0.2, 0.5), beta=(0.02, 0.1, 0.4, 0.9), warm_up=(0.3, 0.5, 0.7))
     published = shared_protocol(alpha=(0.2, 0.1, 0.1, 0.01), beta=(0.02, 0.9, 0.2, 0.4), warm_up=(0.5, 0.5, 0.4, 0.3))
 
     def __init__(
@@ -55,8 +55,8 @@ class EMAPL(Method):
         Raises:
             ValueError: A share is not between 0 and 1.
         """
-        at_least_zero(alpha=alpha, beta=beta, eps=eps)
-        shares(negatives=negatives, warm_up=warm_up)
+        check_non_negative(alpha=alpha, beta=beta, eps=eps)
+        check_fractions(negatives=negatives, warm_up=warm_up)
         self.alpha, self.beta = alpha, beta
         self.negatives, self.warm_up = negatives, warm_up
         self.eps = eps
@@ -65,9 +65,9 @@ class EMAPL(Method):
         """Return the loss, which is the same in every epoch; only the targets change."""
         return EntropyMaximization(self.alpha, self.beta, self.eps)
 
-    def gives_up(self, scores: list[float]) -> bool:
+    def should_stop_early(self, scores: list[float]) -> bool:
         """Return whether the last epoch is no better than the best before it, which may be before the first guess."""
-        return no_better_than_before(scores)
+        return has_not_improved(scores)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
         """Start as Method does, and count how many cells of each class become pseudo-negatives after each epoch."""
@@ -80,10 +80,10 @@ class EMAPL(Method):
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
         """Make the least likely cells soft negatives; not after the last epoch, unlike the published code."""
         if self.first <= epoch < self.total_epochs:
-            give_up_on_lowest(self.targets, predict(), self.counts, self.mask)
+            write_pseudo_negatives(self.targets, predict(), self.counts, self.mask)
 
 
-def give_up_on_lowest(targets: Tensor, probabilities: Tensor, counts: Tensor, mask: Tensor | None = None) -> None:
+def write_pseudo_negatives(targets: Tensor, probabilities: Tensor, counts: Tensor, mask: Tensor | None = None) -> None:
     """Write -p into the `counts` least likely unseen cells of each class, in place.
 
     Equal probabilities are taken in the order of the rows. A guess of exactly 0 or 1, which float32 can produce, is
@@ -100,6 +100,6 @@ def give_up_on_lowest(targets: Tensor, probabilities: Tensor, counts: Tensor, ma
     open_cells = targets == UNSEEN
     if mask is not None:
         open_cells &= mask
-    chosen = open_cells & lowest(torch.where(open_cells, probabilities, torch.inf), counts)
+    chosen = open_cells & select_lowest(torch.where(open_cells, probabilities, torch.inf), counts)
     guess = -probabilities.clamp(1e-7, 1 - 1e-7).to(targets.dtype)
     targets.copy_(torch.where(chosen, guess, targets))

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from models.labels import ABSENT, PRESENT
-from models.losses.base import at_least_zero, shares
+from models.losses.base import check_fractions, check_non_negative
 from models.losses.expected_negative import ExpectedNegative
-from models.methods.base import Method, positive, worth_trying
-from models.methods.end_to_end import shared_protocol
-from models.methods.published.ranks import lowest
+from models.methods.base import Method, check_positive, search_grid
+from models.methods.published.ranks import select_lowest
+from models.methods.training_recipes import shared_protocol
 
 
 class EN(Method):
@@ -42,7 +42,7 @@ class EN(Method):
         "does not say how a view was turned, and makes no crops. How these terms are weighed is not in the text at "
         "hand.",
     )
-    tunable = worth_trying(k=(1.2, 1.5, 2.0, 3.0, 5.0), momentum=(0.0, 0.5, 0.8, 0.9))
+    tunable = search_grid(k=(1.2, 1.5, 2.0, 3.0, 5.0), momentum=(0.0, 0.5, 0.8, 0.9))
     published = shared_protocol(k=(1.5, 2.9, 1.9, 31.4))
 
     def __init__(self, k: float = 1.5, momentum: float = 0.8, eps: float = 1e-5):
@@ -56,9 +56,9 @@ class EN(Method):
         Raises:
             ValueError: A number is outside its range.
         """
-        positive(k=k)
-        shares(momentum=momentum)
-        at_least_zero(eps=eps)
+        check_positive(k=k)
+        check_fractions(momentum=momentum)
+        check_non_negative(eps=eps)
         if momentum == 1:
             raise ValueError("momentum = 1 would never take up a prediction; it must be below 1.")
         self.k = k
@@ -74,7 +74,7 @@ class EN(Method):
         super().begin(labels, mask, epochs, generator)
         self.given = self.targets.clone()
         self.usable = torch.ones_like(self.given, dtype=torch.bool) if mask is None else mask
-        self.negatives = self.usable.sum(0) - expected_positives(self.given, self.usable, self.k)
+        self.negatives = self.usable.sum(0) - estimate_positive_counts(self.given, self.usable, self.k)
         self.average = torch.full_like(self.given, torch.nan)
 
     def begin_epoch(self, epoch: int) -> None:
@@ -84,7 +84,7 @@ class EN(Method):
             # Answered cells are not ranked: confirmed absences are always negatives, marked cells never.
             value = torch.where(unseen, self.average.nan_to_num(nan=torch.inf), torch.inf)
             value = torch.where((self.given <= ABSENT) & self.usable, -torch.inf, value)
-            unseen &= lowest(value, self.negatives)
+            unseen &= select_lowest(value, self.negatives)
         self.targets = torch.where(unseen, float(ABSENT), self.given)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class EN(Method):
         return super().loss(logits, rows)
 
 
-def expected_positives(labels: Tensor, usable: Tensor, k: float) -> Tensor:
+def estimate_positive_counts(labels: Tensor, usable: Tensor, k: float) -> Tensor:
     """Return the expected number of positives of each class: (C,) int64, between the marked cells and all usable ones.
 
     Args:

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from models.losses.expected_positive_regularization import ExpectedPositiveRegularization
-from models.methods.base import Method, positive, worth_trying
-from models.methods.end_to_end import cole_protocol
+from models.methods.base import Method, check_positive, search_grid
+from models.methods.training_recipes import cole_protocol
 
 
 class EPR(Method):
@@ -22,7 +22,7 @@ class EPR(Method):
     url = "https://arxiv.org/abs/2106.09708"
     assumes = "Of what nobody marked only one thing is known: how many classes an image shows on average."
     threshold = 0.5
-    tunable = worth_trying(k=(1.2, 1.5, 2.0, 3.0, 5.0), strength=(0.1, 1.0, 10.0))
+    tunable = search_grid(k=(1.2, 1.5, 2.0, 3.0, 5.0), strength=(0.1, 1.0, 10.0))
     published = cole_protocol(k=(1.5, 2.9, 1.9, 31.4))
 
     def __init__(self, k: float = 1.5, strength: float = 1.0, form: str = "code", eps: float = 1e-5):
@@ -38,7 +38,7 @@ class EPR(Method):
         Raises:
             ValueError: The form is unknown, or a number is outside its range.
         """
-        positive(k=k)
+        check_positive(k=k)
         self.k, self.strength = k, strength
         self.form = form
         self.eps = eps

@@ -5,10 +5,10 @@ The loss has two curves, k(p) and v(p); this file moves them along while trainin
 
 from dataclasses import dataclass, field
 
-from models.losses.base import at_least_zero, finite, unknown_name_error
+from models.losses.base import check_finite, check_non_negative, unknown_name_error
 from models.losses.generalized_robust import GeneralizedRobust
-from models.methods.base import Method, fallen_behind, worth_trying
-from models.methods.end_to_end import EndToEnd, per_set
+from models.methods.base import Method, has_fallen_behind, search_grid
+from models.methods.training_recipes import TrainingRecipe, recipes_by_set
 
 SCHEDULES = ("code", "paper")
 
@@ -38,12 +38,12 @@ class GR(Method):
     url = "https://arxiv.org/abs/2405.03501"
     assumes = "What nobody marked is mostly absent, except where the network is coming to believe otherwise."
     threshold = 0.5
-    tunable = worth_trying(w=(2.0, 5.0, 10.0), b=(-8.0, -5.0, -2.0), q3=(0.7, 1.0, 1.5))
-    published = per_set(
-        voc=EndToEnd(1e-5, 8, 8, head_lr_scale=10),
-        coco=EndToEnd(1e-5, 16, 8, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
-        nus=EndToEnd(1e-5, 16, 10, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
-        cub=EndToEnd(5e-5, 8, 10, {"w": 10.0, "b": -8.0, "q3": 1.5}, head_lr_scale=10),
+    tunable = search_grid(w=(2.0, 5.0, 10.0), b=(-8.0, -5.0, -2.0), q3=(0.7, 1.0, 1.5))
+    published = recipes_by_set(
+        voc=TrainingRecipe(1e-5, 8, 8, head_lr_scale=10),
+        coco=TrainingRecipe(1e-5, 16, 8, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
+        nus=TrainingRecipe(1e-5, 16, 10, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
+        cub=TrainingRecipe(5e-5, 8, 10, {"w": 10.0, "b": -8.0, "q3": 1.5}, head_lr_scale=10),
     )
 
     w: float = 2.0
@@ -63,8 +63,8 @@ class GR(Method):
 
     def __post_init__(self):
         """Refuse an unknown schedule and numbers outside their range."""
-        at_least_zero(q1=self.q1, q2=self.q2, q3=self.q3, eps=self.eps)
-        finite(w=self.w, b=self.b, mu=self.mu, w_start=self.w_start, b_start=self.b_start, mu_start=self.mu_start)
+        check_non_negative(q1=self.q1, q2=self.q2, q3=self.q3, eps=self.eps)
+        check_finite(w=self.w, b=self.b, mu=self.mu, w_start=self.w_start, b_start=self.b_start, mu_start=self.mu_start)
         if self.schedule not in SCHEDULES:
             raise unknown_name_error("schedule", self.schedule, SCHEDULES)
         if not (self.sigma > 0 and self.sigma_start > 0):
@@ -76,9 +76,9 @@ class GR(Method):
             self.w_start, self.b_start, self.mu_start, self.sigma_start, self.q1, self.q2, self.q3, self.eps
         )
 
-    def gives_up(self, scores: list[float]) -> bool:
+    def should_stop_early(self, scores: list[float]) -> bool:
         """Return whether the validation mAP is more than 2 points below its best; only the published code stops."""
-        return fallen_behind(scores, 2)
+        return has_fallen_behind(scores, 2)
 
     def begin_epoch(self, epoch: int) -> None:
         """Set the parameters of both curves for this epoch."""

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import at_least_zero, shares
+from models.losses.base import check_fractions, check_non_negative
 from models.losses.generalized_robust_guided import GeneralizedRobustGuided
 from models.methods.published.gr import GR
 
-SUREST = 1e-3  # how near a guess may be to 0 and 1, which would be unseen, and a person's word
+GUESS_EPS = 1e-3  # how near a guess may be to 0 and 1, which would be unseen, and a person's word
 
 
 @dataclass(eq=False, repr=False)
@@ -37,8 +37,8 @@ class GRGuided(GR):
     def __post_init__(self):
         """Refuse what GR refuses, and a trust or sharpness outside its range."""
         super().__post_init__()
-        shares(trust=self.trust)
-        at_least_zero(sharpness=self.sharpness)
+        check_fractions(trust=self.trust)
+        check_non_negative(sharpness=self.sharpness)
 
     def criterion(self) -> GeneralizedRobustGuided:
         """Return the loss with the start parameters of both curves."""
@@ -50,5 +50,5 @@ class GRGuided(GR):
         super().begin(labels, mask, epochs, generator)
         if self.evidence is None:
             return
-        guess = -(self.evidence.to(self.targets.dtype) ** self.sharpness).clamp(SUREST, 1 - SUREST)
+        guess = -(self.evidence.to(self.targets.dtype) ** self.sharpness).clamp(GUESS_EPS, 1 - GUESS_EPS)
         self.targets = torch.where((self.targets == UNSEEN) & ~guess.isnan(), guess, self.targets)

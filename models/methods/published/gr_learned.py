@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.methods.base import positive
+from models.methods.base import check_positive
 from models.methods.published.gr import GR
 
-NARROWEST = 1e-3  # v is a bell curve no narrower than this, so that its square cannot vanish
+MIN_SIGMA = 1e-3  # v is a bell curve no narrower than this, so that its square cannot vanish
 
 
 @dataclass(eq=False, repr=False)
@@ -40,7 +40,7 @@ class GRLearned(GR):
     def __post_init__(self):
         """Refuse what GR refuses, and a learning rate that is not above 0."""
         super().__post_init__()
-        positive(lr_scale=self.lr_scale)
+        check_positive(lr_scale=self.lr_scale)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
         """Start as Method does, with the start values for every class."""
@@ -50,7 +50,7 @@ class GRLearned(GR):
             torch.full((labels.shape[1],), start, device=labels.device, requires_grad=True) for start in starts
         ]
 
-    def learned(self) -> list[dict[str, Any]]:
+    def parameter_groups(self) -> list[dict[str, Any]]:
         """Return the parameters of both curves."""
         return [{"params": self.curves, "lr_scale": self.lr_scale}]
 
@@ -61,5 +61,5 @@ class GRLearned(GR):
         """Return the loss of a batch with the curves as they are now."""
         w, b, mu, sigma = self.curves
         function: Any = self.loss_function
-        function.w, function.b, function.mu, function.sigma = w, b, mu, sigma.clamp(min=NARROWEST)
+        function.w, function.b, function.mu, function.sigma = w, b, mu, sigma.clamp(min=MIN_SIGMA)
         return super().loss(logits, rows)

@@ -3,7 +3,7 @@
 The method follows the abstract of AEVLP only: open_points lists the missing parts, and the choices made instead.
 """
 
-from models.methods.base import worth_trying
+from models.methods.base import search_grid
 from models.methods.published.gr_guided import GRGuided
 
 
@@ -23,7 +23,7 @@ class GRNames(GRGuided):
     url = "https://arxiv.org/abs/2508.20381"
     assumes = "What nobody marked is what a text-image network and the network in training come to believe of it."
     needs = ("text",)
-    tunable = worth_trying(trust=(0.1, 0.25, 0.5, 0.75, 1.0), w=(2.0, 5.0, 10.0), b=(-8.0, -5.0, -2.0))
+    tunable = search_grid(trust=(0.1, 0.25, 0.5, 0.75, 1.0), w=(2.0, 5.0, 10.0), b=(-8.0, -5.0, -2.0))
     reproduced = "no: only the abstract of the paper (AEVLP) was at hand, so this is not its method"
     open_points = (
         "The formula of the GPR loss was not at hand: by the abstract it learns from diverse pseudo-labels and "

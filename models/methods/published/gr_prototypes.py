@@ -7,7 +7,7 @@ open_points lists the missing parts, and the choices made instead.
 
 from dataclasses import dataclass
 
-from models.methods.base import worth_trying
+from models.methods.base import search_grid
 from models.methods.published.gr_guided import GRGuided
 
 
@@ -36,7 +36,7 @@ class GRPrototypes(GRGuided):
         "What nobody marked is what the network comes to believe, the more so the more the image is like marked ones."
     )
     needs = ("prototypes",)
-    tunable = worth_trying(trust=(0.05, 0.1, 0.2), sharpness=(2.0, 4.0, 8.0))
+    tunable = search_grid(trust=(0.05, 0.1, 0.2), sharpness=(2.0, 4.0, 8.0))
     reproduced = "no: only the abstract of the paper (PiSA) was at hand, so this is not its method"
     open_points = (
         "How PiSA makes prototypes is open: here the mean of the marked images, in the features of the frozen "

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-TEMPERATURE = 10_000.0  # of the sine code: how much slower its slowest wave is than its fastest
+POSITION_TEMPERATURE = 10_000.0  # of the sine code: how much slower its slowest wave is than its fastest
 
 
 class LabelDecoder(nn.Module):
@@ -77,11 +77,11 @@ class LabelDecoder(nn.Module):
             self.project = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, projection))
         self.projecting = False  # set by the method: the projection is of the second stage only
 
-    def embeddings(self, maps: Tensor) -> Tensor:
+    def embed(self, maps: Tensor) -> Tensor:
         """Return the embedding of each class in each map: (B, K, h, w) -> (B, C, d)."""
         maps = self.reduce(maps)
         places = maps.flatten(2).transpose(1, 2)
-        where = position_code(*maps.shape[1:], device=maps.device).to(maps.dtype)
+        where = sine_position_encoding(*maps.shape[1:], device=maps.device).to(maps.dtype)
         places = self.encoder(places, where)
         queries = self.queries.to(places.dtype)
         answers = torch.zeros_like(queries).expand(len(maps), -1, -1)
@@ -91,54 +91,54 @@ class LabelDecoder(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """Return logits (B, C) of maps (B, K, h, w), or (logits, embeddings)."""
-        embeddings = self.embeddings(maps)
+        embeddings = self.embed(maps)
         logits = (embeddings * self.weight).sum(-1) + self.bias
         if not (self.projecting and self.training):
             return logits
         return logits, F.normalize(self.project(embeddings).float(), dim=-1)
 
 
-class Layer(nn.Module):
+class TransformerLayer(nn.Module):
     """A transformer layer of attention and a two-layer network, each added to its input and normalised (post-norm)."""
 
     def __init__(self, d: int, heads: int, inner: int, dropout: float):
         super().__init__()
         self.attention = nn.MultiheadAttention(d, heads, dropout, batch_first=True)
-        self.feed = feed(d, inner, dropout)
+        self.feed = make_feed_forward(d, inner, dropout)
         self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
         self.dropout = nn.Dropout(dropout)
 
-    def following(self, came_in: Tensor, heard: Tensor) -> Tensor:
+    def apply_feed_forward(self, inputs: Tensor, attention_output: Tensor) -> Tensor:
         """Return the output of the layer, given its input and the output of attention, of the same shape."""
-        attended = self.norm1(came_in + self.dropout(heard))
+        attended = self.norm1(inputs + self.dropout(attention_output))
         return self.norm2(attended + self.dropout(self.feed(attended)))
 
 
-class EncoderLayer(Layer):
+class EncoderLayer(TransformerLayer):
     """A layer in which the positions attend to each other."""
 
     def forward(self, places: Tensor, where: Tensor) -> Tensor:
         """Return (B, T, d), given places (B, T, d) and their position code (T, d)."""
         asked = places + where
         heard, _ = self.attention(asked, asked, places, need_weights=False)
-        return self.following(places, heard)
+        return self.apply_feed_forward(places, heard)
 
 
-class DecoderLayer(Layer):
+class DecoderLayer(TransformerLayer):
     """A layer in which the classes attend to the positions, but not to each other."""
 
     def forward(self, answers: Tensor, queries: Tensor, places: Tensor, where: Tensor) -> Tensor:
         """Return (B, C, d), given answers (B, C, d), queries (C, d), places (B, T, d) and position code (T, d)."""
         heard, _ = self.attention(answers + queries, places + where, places, need_weights=False)
-        return self.following(answers, heard)
+        return self.apply_feed_forward(answers, heard)
 
 
-def feed(d: int, inner: int, dropout: float) -> nn.Sequential:
+def make_feed_forward(d: int, inner: int, dropout: float) -> nn.Sequential:
     """Return the two-layer network of a transformer layer."""
     return nn.Sequential(nn.Linear(d, inner), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inner, d))
 
 
-def position_code(d: int, height: int, width: int, device: torch.device | str = "cpu") -> Tensor:
+def sine_position_encoding(d: int, height: int, width: int, device: torch.device | str = "cpu") -> Tensor:
     """Return the sine code of the positions of a map: (height x width, d), row by row.
 
     Half of the numbers encode the row, half the column, each as alternating sines and cosines; rows and columns are
@@ -147,7 +147,7 @@ def position_code(d: int, height: int, width: int, device: torch.device | str = 
     Source: DETR (Carion et al. 2020), as Query2Label uses it.
     """
     half = d // 2
-    period = TEMPERATURE ** (2 * torch.arange(half, device=device).div(2, rounding_mode="floor") / half)
+    period = POSITION_TEMPERATURE ** (2 * torch.arange(half, device=device).div(2, rounding_mode="floor") / half)
 
     def waves(length: int) -> Tensor:
         place = torch.arange(1, length + 1, device=device) / (length + 1e-6) * 2 * math.pi

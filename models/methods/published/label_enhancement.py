@@ -15,12 +15,12 @@ from torch.nn import functional as F
 
 from models.labels import PRESENT
 
-CANDIDATES = 8192  # images among which neighbours are looked for; all where there are fewer
-CHUNK = 1024  # images whose neighbours are looked for at once: 34 MB of similarities
-LEAST = 1e-3  # of a parameter of a density, and of a soft label and one minus it inside a logarithm
+MAX_NEIGHBOR_CANDIDATES = 8192  # images among which neighbours are looked for; all where there are fewer
+IMAGES_PER_CHUNK = 1024  # images whose neighbours are looked for at once: 34 MB of similarities
+EPSILON = 1e-3  # of a parameter of a density, and of a soft label and one minus it inside a logarithm
 
 
-def nearest(features: Tensor, k: int, generator: torch.Generator) -> Tensor:
+def find_nearest_neighbors(features: Tensor, k: int, generator: torch.Generator) -> Tensor:
     """Return the rows of each image and its nearest neighbours: (N, k + 1) int64, the image itself first.
 
     There are fewer columns where there are fewer images.
@@ -28,25 +28,25 @@ def nearest(features: Tensor, k: int, generator: torch.Generator) -> Tensor:
     Args:
         features: (N, D) float; similarity is the cosine after the mean is subtracted.
         k: Number of neighbours.
-        generator: Draws the CANDIDATES of a large collection (on the CPU).
+        generator: Draws the MAX_NEIGHBOR_CANDIDATES of a large collection (on the CPU).
     """
     units = F.normalize(features - features.mean(0), dim=1)
     images = len(units)
     pool = torch.arange(images)
-    if images > CANDIDATES:
-        pool = torch.randperm(images, generator=generator)[:CANDIDATES].sort().values
+    if images > MAX_NEIGHBOR_CANDIDATES:
+        pool = torch.randperm(images, generator=generator)[:MAX_NEIGHBOR_CANDIDATES].sort().values
     pool = pool.to(units.device)
     k = min(k, len(pool) - 1)
     others = []
-    for start in range(0, images, CHUNK):
-        alike = units[start : start + CHUNK] @ units[pool].T
+    for start in range(0, images, IMAGES_PER_CHUNK):
+        alike = units[start : start + IMAGES_PER_CHUNK] @ units[pool].T
         rows = torch.arange(start, start + len(alike), device=units.device)
         alike[rows[:, None] == pool] = -torch.inf
         others.append(pool[alike.topk(k, dim=1).indices])
     return torch.cat([torch.arange(images, device=units.device)[:, None], torch.cat(others)], 1)
 
 
-def smoothed(features: Tensor, labels: Tensor, neighbours: Tensor) -> Tensor:
+def average_over_neighbors(features: Tensor, labels: Tensor, neighbours: Tensor) -> Tensor:
     """Return the mean of [features; marks] over each image and its neighbours: (N, D + C) float16.
 
     Every image has equally many neighbours, itself among them, so this is the normalised adjacency times the inputs of
@@ -60,7 +60,7 @@ def smoothed(features: Tensor, labels: Tensor, neighbours: Tensor) -> Tensor:
     centred = features - features.mean(0)
     centred = centred / centred.norm(dim=1).mean().clamp(min=1e-6)
     inputs = torch.cat([centred, (labels >= PRESENT).to(centred.dtype)], 1).half()
-    means = [inputs[chunk].float().mean(1).half() for chunk in neighbours.split(CHUNK)]
+    means = [inputs[chunk].float().mean(1).half() for chunk in neighbours.split(IMAGES_PER_CHUNK)]
     return torch.cat(means)
 
 
@@ -81,17 +81,17 @@ class InferenceModel(nn.Module):
         self.decoder = nn.ParameterList([layer(a, b) for a, b in pairwise(sizes)])
         self.biases = nn.ParameterList([torch.zeros(b) for b in sizes[1:]])
 
-    def densities(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def predict_densities(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Return the parameters alpha and beta of the densities, each (B, C) and above 0.
 
         Args:
             inputs: (B, k + 1, D + C): `smoothed` of each image and of its neighbours.
         """
         first, second = self.graph
-        out = F.softplus(torch.relu(inputs @ first).mean(1) @ second) + LEAST
+        out = F.softplus(torch.relu(inputs @ first).mean(1) @ second) + EPSILON
         return out[:, : self.classes], out[:, self.classes :]
 
-    def marks(self, soft: Tensor) -> Tensor:
+    def predict_mark_logits(self, soft: Tensor) -> Tensor:
         """Return the logits (B, C) that a cell is marked, given soft labels (B, C), by a network of three layers."""
         first, second, third = self.decoder
         inner = torch.relu(torch.relu(soft @ first + self.biases[0]) @ second + self.biases[1])
@@ -126,7 +126,7 @@ def enhancement_loss(
         usable: (B, C) bool, True where a cell may be used.
         weight: Weight of the compatibility term.
     """
-    soft = soft.clamp(LEAST, 1 - LEAST)
+    soft = soft.clamp(EPSILON, 1 - EPSILON)
     marked = (labels >= PRESENT) & usable
     of_labels = F.binary_cross_entropy_with_logits(marks, marked.to(marks.dtype), reduction="none") + divergence
     of_labels = torch.where(usable, of_labels, 0)

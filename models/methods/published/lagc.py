@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from models.losses.assume_negative import AssumeNegative
-from models.losses.base import FORMS, at_least_zero, one_of, shares
-from models.methods.base import Method, positive, worth_trying
-from models.methods.end_to_end import EndToEnd, per_set
-from models.methods.published.consistency import EmbeddingQueue, consistency_loss, contrastive_loss
+from models.losses.base import LOSS_FORMS, check_choice, check_fractions, check_non_negative
+from models.methods.base import Method, check_positive, search_grid
 from models.methods.published.label_decoder import LabelDecoder
+from models.methods.published.lagc_losses import EmbeddingQueue, consistency_loss, contrastive_loss
+from models.methods.training_recipes import TrainingRecipe, recipes_by_set
 
 # AdamW at weight decay 0.01 and one cycle up to 1e-4 over 40 epochs, for each of the two stages. Batches were chosen
 # from 8, 16, 32 and 64; that of COCO is in the README of the code.
-PUBLISHED = EndToEnd(
+PUBLISHED_RECIPE = TrainingRecipe(
     lr=1e-4,
     batch=32,
     epochs=80,
@@ -30,7 +30,7 @@ PUBLISHED = EndToEnd(
     precision="fp16",
     drop_last=True,
 )
-PATIENCE = 8  # epochs without a new best before the published code ends a stage
+PATIENCE_EPOCHS = 8  # epochs without a new best before the published code ends a stage
 
 
 class LAGC(Method):
@@ -56,8 +56,8 @@ class LAGC(Method):
     lr = 3e-4
     reads = "maps"
     views = 2
-    tunable = worth_trying(threshold_first=(0.5, 0.6, 0.7, 0.8, 0.9), threshold_second=(0.7, 0.8, 0.9))
-    published = per_set(PUBLISHED, PUBLISHED, PUBLISHED, PUBLISHED)
+    tunable = search_grid(threshold_first=(0.5, 0.6, 0.7, 0.8, 0.9), threshold_second=(0.7, 0.8, 0.9))
+    published = recipes_by_set(PUBLISHED_RECIPE, PUBLISHED_RECIPE, PUBLISHED_RECIPE, PUBLISHED_RECIPE)
     open_points = (
         "Thresholds, the size of the queue and the batch were chosen on validation images of each data set; only those "
         "of the README (COCO: 0.6, 0.9, 512 and 32) are published, and used for all sets here.",
@@ -102,29 +102,29 @@ class LAGC(Method):
             queue: Number of cells that are kept for comparison.
             projection: Length of the embeddings that are compared.
             average_decay: Decay of the running average of the weights, which makes the predictions; 0: no average.
-            average_warm_up: True: the average follows closely at first (models/finetune/optimisers.py), as the few
+            average_warm_up: True: the average follows closely at first (models/finetune/optimizers.py), as the few
                 steps of a training on maps need; False: the decay is constant, as published.
             width: Channels of the decoder (a multiple of 4); 0: those of the map.
-            form: "code" or "paper", where the two losses differ (consistency.py).
+            form: "code" or "paper", where the two losses differ (lagc_losses.py).
 
         Raises:
             ValueError: The form is unknown, or a number is outside its range.
         """
-        shares(threshold_first=threshold_first, threshold_second=threshold_second, first=first)
-        shares(average_decay=average_decay)
-        at_least_zero(weight_plc=weight_plc, weight_lac=weight_lac, queue=queue, width=width)
-        positive(temperature=temperature, projection=projection)
+        check_fractions(threshold_first=threshold_first, threshold_second=threshold_second, first=first)
+        check_fractions(average_decay=average_decay)
+        check_non_negative(weight_plc=weight_plc, weight_lac=weight_lac, queue=queue, width=width)
+        check_positive(temperature=temperature, projection=projection)
         self.threshold_first, self.threshold_second, self.first = threshold_first, threshold_second, first
         self.weight_plc, self.weight_lac, self.temperature = weight_plc, weight_lac, temperature
         self.queue, self.projection = queue, projection
         self.average_decay, self.average_warm_up, self.width = average_decay, average_warm_up, width
-        self.form = one_of("form", form, FORMS)
+        self.form = check_choice("form", form, LOSS_FORMS)
 
     def criterion(self) -> AssumeNegative:
         """Return the loss of the labels alone; `loss` adds the terms of views and embeddings."""
         return AssumeNegative(0.0)
 
-    def network(self, channels: int, classes: int, generator: torch.Generator) -> LabelDecoder:
+    def build_network(self, channels: int, classes: int, generator: torch.Generator) -> LabelDecoder:
         """Return the network to train on maps (B, channels, h, w); a whole network may also end in such a module."""
         return LabelDecoder(channels, classes, width=self.width, projection=self.projection, generator=generator)
 
@@ -141,14 +141,14 @@ class LAGC(Method):
         self.epoch = 1
         self.kept = EmbeddingQueue(self.queue, self.projection, labels.device)
 
-    def starts_afresh(self, epoch: int) -> bool:
+    def restarts_optimizer(self, epoch: int) -> bool:
         """Return True for the first epoch of the second stage, unless it is the first of all."""
         return 1 < epoch == self.second
 
-    def gives_up(self, scores: list[float]) -> bool:
-        """Return whether more than PATIENCE epochs of the second stage have brought no new best."""
+    def should_stop_early(self, scores: list[float]) -> bool:
+        """Return whether more than PATIENCE_EPOCHS epochs of the second stage have brought no new best."""
         scores = scores[self.second - 1 :]
-        return bool(scores) and len(scores) - 1 - scores.index(max(scores)) > PATIENCE
+        return bool(scores) and len(scores) - 1 - scores.index(max(scores)) > PATIENCE_EPOCHS
 
     def begin_epoch(self, epoch: int) -> None:
         """Store the epoch, which determines the stage."""
@@ -182,5 +182,10 @@ class LAGC(Method):
             return total + self.weight_lac * contrastive_loss(everything, classes, self.temperature)
         cells = present.numel() if mask is None else int(mask.sum())
         return total + self.weight_lac * contrastive_loss(
-            everything, classes, self.temperature, "paper", anchors=self.kept.newest(len(pairs)), of=2 * cells
+            everything,
+            classes,
+            self.temperature,
+            "paper",
+            anchors=self.kept.find_newest_slots(len(pairs)),
+            embedding_count=2 * cells,
         )

@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 from models.labels import PRESENT, UNSEEN
 from models.losses.assume_negative import AssumeNegative
-from models.methods.base import Method, fallen_behind, worth_trying
-from models.methods.end_to_end import EndToEnd, per_set
+from models.methods.base import Method, has_fallen_behind, search_grid
+from models.methods.training_recipes import TrainingRecipe, recipes_by_set
 
 
 class LargeLoss(Method):
@@ -27,7 +27,7 @@ class LargeLoss(Method):
     year = 2022
     url = "https://arxiv.org/abs/2206.03740"
     threshold = 0.4
-    tunable = worth_trying(delta=(0.1, 0.2, 0.3, 0.4, 0.5))  # the grid of the authors
+    tunable = search_grid(delta=(0.1, 0.2, 0.3, 0.4, 0.5))  # the grid of the authors
 
     corrects: ClassVar[bool]  # whether a rejected cell counts as present, or not at all
 
@@ -49,38 +49,40 @@ class LargeLoss(Method):
         """Store the epoch, which determines how many cells are rejected."""
         self.epoch = epoch
 
-    def rejected(self, cells: int) -> int:
+    def count_rejected(self, cells: int) -> int:
         """Return how many of `cells` cells are rejected in the current epoch."""
-        return rejections(self.epoch, cells, self.delta)
+        return count_rejections(self.epoch, cells, self.delta)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
         """Return the loss of a batch after rejection."""
         mask = None if self.mask is None else self.mask[rows]
         # Only cells in use are counted: what is held out must not make room for more rejections.
-        k = self.rejected(logits.numel() if mask is None else int(mask.sum()))
+        k = self.count_rejected(logits.numel() if mask is None else int(mask.sum()))
         loss, above = large_loss(logits, self.targets[rows], k, self.corrects, mask)
-        self.after(rows, above)
+        self.correct_labels(rows, above)
         return loss
 
-    def after(self, rows: Tensor, above: Tensor) -> None:
+    def correct_labels(self, rows: Tensor, above: Tensor) -> None:
         """Handle the cells that cost strictly more than the k-th; does nothing here, LL-Cp overrides it."""
 
-    def gives_up(self, scores: list[float]) -> bool:
+    def should_stop_early(self, scores: list[float]) -> bool:
         """Return whether the validation mAP is more than 3 points below its best (published code)."""
-        return fallen_behind(scores, 3)
+        return has_fallen_behind(scores, 3)
 
 
-def as_published(voc: float, coco: float, nus: float, cub: float) -> dict[str, EndToEnd]:
+def make_published_recipes(voc: float, coco: float, nus: float, cub: float) -> dict[str, TrainingRecipe]:
     """Return the authors' settings, given a delta for each set: published code and its discussion (issue 4)."""
-    return per_set(
-        voc=EndToEnd(5e-3, 16, 10, {"delta": voc}, head_lr_scale=10, optimiser="sgd", momentum=0.9, weight_decay=1e-3),
-        coco=EndToEnd(1e-5, 16, 10, {"delta": coco}, head_lr_scale=10),
-        nus=EndToEnd(1e-5, 16, 10, {"delta": nus}, head_lr_scale=10),
-        cub=EndToEnd(7.5e-5, 16, 10, {"delta": cub}, head_lr_scale=10),
+    return recipes_by_set(
+        voc=TrainingRecipe(
+            5e-3, 16, 10, {"delta": voc}, head_lr_scale=10, optimiser="sgd", momentum=0.9, weight_decay=1e-3
+        ),
+        coco=TrainingRecipe(1e-5, 16, 10, {"delta": coco}, head_lr_scale=10),
+        nus=TrainingRecipe(1e-5, 16, 10, {"delta": nus}, head_lr_scale=10),
+        cub=TrainingRecipe(7.5e-5, 16, 10, {"delta": cub}, head_lr_scale=10),
     )
 
 
-def rejections(epoch: int, cells: int, delta: float, constant: bool = False) -> int:
+def count_rejections(epoch: int, cells: int, delta: float, constant: bool = False) -> int:
     """Return how many cells of a batch are rejected in an epoch, counted from 1; never more than `cells`.
 
     The share is reached as in the published code, by subtracting delta from 1 once an epoch: where the product is a

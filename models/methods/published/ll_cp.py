@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from models.labels import PRESENT
-from models.methods.published.large_loss import LargeLoss, as_published, rejections
+from models.methods.published.large_loss import LargeLoss, count_rejections, make_published_recipes
 
 
 class LLCp(LargeLoss):
@@ -16,7 +16,7 @@ class LLCp(LargeLoss):
     name = "ll_cp"
     title = "Large loss, permanent correction"
     assumes = "What nobody marked is absent, except what has once fitted that worst: that is present."
-    published = as_published(voc=0.1, coco=0.2, nus=0.2, cub=0.2)
+    published = make_published_recipes(voc=0.1, coco=0.2, nus=0.2, cub=0.2)
     corrects = True
 
     def __init__(self, delta: float = 0.1, released: bool = False):
@@ -33,11 +33,11 @@ class LLCp(LargeLoss):
         super().__init__(delta)
         self.released = released
 
-    def rejected(self, cells: int) -> int:
+    def count_rejected(self, cells: int) -> int:
         """Return how many of `cells` cells are rejected: a constant share from epoch 2 on, unless `released`."""
-        return rejections(self.epoch, cells, self.delta, constant=not self.released)
+        return count_rejections(self.epoch, cells, self.delta, constant=not self.released)
 
-    def after(self, rows: Tensor, above: Tensor) -> None:
+    def correct_labels(self, rows: Tensor, above: Tensor) -> None:
         """Write the corrections into the labels of this training."""
         if not self.released:
             self.targets[rows] = self.targets[rows].masked_fill(above, PRESENT)

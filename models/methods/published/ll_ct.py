@@ -1,6 +1,6 @@
 """LL-Ct, large loss with temporary correction: the unseen cells with the largest loss count as present in this step."""
 
-from models.methods.published.large_loss import LargeLoss, as_published
+from models.methods.published.large_loss import LargeLoss, make_published_recipes
 
 
 class LLCt(LargeLoss):
@@ -12,5 +12,5 @@ class LLCt(LargeLoss):
     name = "ll_ct"
     title = "Large loss, temporary correction"
     assumes = "What nobody marked is absent, except what fits that worst: that is present for now."
-    published = as_published(voc=0.2, coco=0.2, nus=0.2, cub=0.4)
+    published = make_published_recipes(voc=0.2, coco=0.2, nus=0.2, cub=0.4)
     corrects = True

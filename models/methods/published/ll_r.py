@@ -1,6 +1,6 @@
 """LL-R, large loss rejection: the unseen cells with the largest loss are left out."""
 
-from models.methods.published.large_loss import LargeLoss, as_published
+from models.methods.published.large_loss import LargeLoss, make_published_recipes
 
 
 class LLR(LargeLoss):
@@ -9,5 +9,5 @@ class LLR(LargeLoss):
     name = "ll_r"
     title = "Large loss rejection"
     assumes = "What nobody marked is absent, except what fits that worst: of that nothing is known."
-    published = as_published(voc=0.2, coco=0.4, nus=0.4, cub=0.4)
+    published = make_published_recipes(voc=0.2, coco=0.4, nus=0.4, cub=0.4)
     corrects = False

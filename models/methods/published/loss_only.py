@@ -21,11 +21,11 @@ from models.losses.opml import OPML
 from models.losses.pairwise_ranking import PairwiseRanking
 from models.losses.weak_assume_negative import WeakAssumeNegative
 from models.losses.zlpr import ZLPR
-from models.methods.base import Method, worth_trying
-from models.methods.end_to_end import OPML_SETTINGS, cole_protocol, shared_protocol
+from models.methods.base import Method, search_grid
+from models.methods.training_recipes import OPML_RECIPES, cole_protocol, shared_protocol
 
 
-def loss_only(loss: type[Loss], defaults: dict[str, Any] | None = None, **described: Any) -> type[Method]:
+def make_loss_only_method(loss: type[Loss], defaults: dict[str, Any] | None = None, **described: Any) -> type[Method]:
     """Return the method that trains with one loss, the same in every epoch.
 
     Args:
@@ -65,43 +65,43 @@ def loss_only(loss: type[Loss], defaults: dict[str, Any] | None = None, **descri
     return cast(type[Method], type(described["name"].upper(), (Method,), body | described))
 
 
-COLE = {
+COLE_PAPER = {
     "paper": "Cole et al., Multi-Label Learning from Single Positive Labels, CVPR",
     "year": 2021,
     "url": "https://arxiv.org/abs/2106.09708",
     "published": cole_protocol(),
 }
 
-AN = loss_only(
+AN = make_loss_only_method(
     AssumeNegative,
     name="an",
     title="Assume negative",
     assumes="What nobody marked is absent.",
     threshold=0.4,
-    **COLE,
+    **COLE_PAPER,
 )
 
-ANLS = loss_only(
+ANLS = make_loss_only_method(
     AssumeNegativeSmoothed,
     name="an_ls",
     title="Assume negative, label smoothing",
     assumes="What nobody marked is absent, and one label in ten is wrong.",
     threshold=0.4,
-    tunable=worth_trying(positive=(0.0, 0.05, 0.1, 0.2), negative=(0.05, 0.1, 0.2, 0.3)),
-    **COLE,
+    tunable=search_grid(positive=(0.0, 0.05, 0.1, 0.2), negative=(0.05, 0.1, 0.2, 0.3)),
+    **COLE_PAPER,
 )
 
-WAN = loss_only(
+WAN = make_loss_only_method(
     WeakAssumeNegative,
     name="wan",
     title="Weak assume negative",
     assumes="What nobody marked is absent, but that is worth little beside what somebody said.",
     threshold=0.6,
-    tunable=worth_trying(gamma=(None, 0.02, 0.1, 0.3, 0.6)),
-    **COLE,
+    tunable=search_grid(gamma=(None, 0.02, 0.1, 0.3, 0.6)),
+    **COLE_PAPER,
 )
 
-HILL = loss_only(
+HILL = make_loss_only_method(
     Hill,
     name="hill",
     title="Hill loss",
@@ -110,12 +110,12 @@ HILL = loss_only(
     url="https://arxiv.org/abs/2112.07368",
     assumes="What nobody marked is absent, except where the network is sure of the opposite.",
     threshold=0.5,
-    tunable=worth_trying(lamb=(1.0, 1.25, 1.5, 2.0), margin=(0.0, 0.5, 1.0), gamma=(0.0, 1.0, 2.0)),
+    tunable=search_grid(lamb=(1.0, 1.25, 1.5, 2.0), margin=(0.0, 0.5, 1.0), gamma=(0.0, 1.0, 2.0)),
     published=shared_protocol(),
 )
 
 # The constants are those of the published training scripts; the class in that code itself has gamma_pos 1.
-ASL = loss_only(
+ASL = make_loss_only_method(
     Asymmetric,
     name="asl",
     title="Asymmetric loss",
@@ -124,11 +124,11 @@ ASL = loss_only(
     url="https://arxiv.org/abs/2009.14119",
     assumes="What nobody marked is absent, and easy absences need no learning at all.",
     threshold=0.55,
-    tunable=worth_trying(gamma_pos=(0.0, 1.0), gamma_neg=(1.0, 2.0, 4.0, 6.0), clip=(0.0, 0.05, 0.1, 0.2)),
+    tunable=search_grid(gamma_pos=(0.0, 1.0), gamma_neg=(1.0, 2.0, 4.0, 6.0), clip=(0.0, 0.05, 0.1, 0.2)),
     published=shared_protocol(),
 )
 
-FOCAL = loss_only(
+FOCAL = make_loss_only_method(
     Focal,
     name="focal",
     title="Focal loss",
@@ -137,13 +137,14 @@ FOCAL = loss_only(
     url="https://arxiv.org/abs/1708.02002",
     assumes="What nobody marked is absent, and cells that are right already need no more learning.",
     threshold=0.4,
-    tunable=worth_trying(gamma_pos=(0.0, 1.0, 2.0), gamma_neg=(1.0, 2.0, 3.0, 4.0)),
+    tunable=search_grid(gamma_pos=(0.0, 1.0, 2.0), gamma_neg=(1.0, 2.0, 3.0, 4.0)),
     published=shared_protocol(),
 )
 
-STEEP_LR = 2.5e-3  # summed over classes, a loss of images is steeper than the others beside the same weight decay
+# summed over classes, a loss of images is steeper than the others beside the same weight decay
+PER_IMAGE_LOSS_LR = 2.5e-3
 
-ZLPR_ALONE = loss_only(
+ZLPR_METHOD = make_loss_only_method(
     ZLPR,
     name="zlpr",
     title="Zero-bounded log-sum-exp, pairwise ranking",
@@ -152,7 +153,7 @@ ZLPR_ALONE = loss_only(
     url="https://arxiv.org/abs/2208.02955",
     assumes="What nobody marked ranks below what somebody did, in the same image.",
     threshold=0.5,
-    lr=STEEP_LR,
+    lr=PER_IMAGE_LOSS_LR,
     published=shared_protocol(),
 )
 
@@ -160,7 +161,7 @@ ZLPR_ALONE = loss_only(
 # clicks on all and on a fifth of the training images): 36 pairs from -2 to 3 on two sets and two seeds, then the best
 # pairs on four sets and two other seeds. In the second search 0, 0, which is ZLPR, has 47.7, and 1, 2 has 49.0; 2, 3
 # and 2, 2 are as good.
-OPML_ALONE = loss_only(
+OPML_METHOD = make_loss_only_method(
     OPML,
     defaults={"a": 1.0, "b": 2.0},
     name="opml",
@@ -173,15 +174,15 @@ OPML_ALONE = loss_only(
     url="https://arxiv.org/abs/2302.14695",
     assumes="What nobody marked ranks below what somebody did, in the same image, up to a bound.",
     threshold=0.5,
-    lr=STEEP_LR,
-    tunable=worth_trying(a=(-1.0, 0.0, 1.0, 2.0, 3.0), b=(0.0, 1.0, 2.0, 3.0)),
-    published=OPML_SETTINGS,
+    lr=PER_IMAGE_LOSS_LR,
+    tunable=search_grid(a=(-1.0, 0.0, 1.0, 2.0, 3.0), b=(0.0, 1.0, 2.0, 3.0)),
+    published=OPML_RECIPES,
     open_points=("The text at hand has lost a and b, and how networks were trained; a and b were searched.",),
 )
 
 # Rows of tables to compare with. In a project the first three would learn from answered cells only, and from marks
 # alone that everything is present.
-BCELS = loss_only(
+BCELS = make_loss_only_method(
     BinaryCrossEntropySmoothed,
     name="bce_ls",
     title="Full labels, label smoothing",
@@ -189,10 +190,10 @@ BCELS = loss_only(
     threshold=0.5,
     full_labels=True,
     yardstick=True,
-    **COLE,
+    **COLE_PAPER,
 )
 
-IUN = loss_only(
+IUN = make_loss_only_method(
     IgnoreUnobservedNegatives,
     name="iun",
     title="Ignore unobserved, all absences known",
@@ -200,10 +201,10 @@ IUN = loss_only(
     threshold=0.5,
     known_absences=-1,
     yardstick=True,
-    **COLE,
+    **COLE_PAPER,
 )
 
-IU = loss_only(
+IU = make_loss_only_method(
     IgnoreUnobserved,
     name="iu",
     title="Ignore unobserved, one absence known",
@@ -211,20 +212,20 @@ IU = loss_only(
     threshold=0.5,
     known_absences=1,
     yardstick=True,
-    **COLE,
+    **COLE_PAPER,
 )
 
-PR = loss_only(
+PR = make_loss_only_method(
     PairwiseRanking,
     name="pr",
     title="Pairwise ranking",
     assumes="What nobody marked is less probable than what somebody did, in the same image, by as much as can be.",
     threshold=0.5,
     yardstick=True,
-    **COLE,
+    **COLE_PAPER,
 )
 
-ENT_MIN = loss_only(
+ENT_MIN = make_loss_only_method(
     EntropyMinimization,
     name="ent_min",
     title="Entropy minimization",

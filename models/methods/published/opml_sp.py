@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from models.labels import PRESENT, UNSEEN
-from models.losses.base import at_least_zero, one_of, shares
-from models.losses.high_rank import FORMS_OF_RANK, high_rank
+from models.losses.base import check_choice, check_fractions, check_non_negative
+from models.losses.high_rank import RANK_FORMS, rank_penalty
 from models.losses.opml import OPML
-from models.methods.base import Method, positive, worth_trying
-from models.methods.end_to_end import OPML_SETTINGS
-from models.methods.published.ranks import lowest
+from models.methods.base import Method, check_positive, search_grid
+from models.methods.published.ranks import select_lowest
+from models.methods.training_recipes import OPML_RECIPES
 
-RULES = ("both", "ap")
-TIMES = ("every", "once")
+SMOOTHING_RULES = ("both", "ap")
+CORRECTION_TIMES = ("every", "once")
 
 
 class OPMLSP(Method):
@@ -46,8 +46,8 @@ class OPMLSP(Method):
     assumes = "What nobody marked is absent as far as the network doubts it, and the likeliest of it is present."
     threshold = 0.6
     lr = 2.5e-3  # as for opml
-    tunable = worth_trying(strength=(0.0, 0.001, 0.01), rho=(0.03, 0.1, 0.3, 1.0), kappa=(0.25, 0.5, 1.0))
-    published = OPML_SETTINGS
+    tunable = search_grid(strength=(0.0, 0.001, 0.01), rho=(0.03, 0.1, 0.3, 1.0), kappa=(0.25, 0.5, 1.0))
+    published = OPML_RECIPES
     open_points = (
         "The text at hand has lost every number; all were searched on validation images.",
         "It has lost the rule of smoothing: (AP p)^gamma is the better of two that were tried.",
@@ -87,14 +87,14 @@ class OPMLSP(Method):
         Raises:
             ValueError: A choice is unknown, or a number is outside its range.
         """
-        at_least_zero(strength=strength, gamma=gamma, kappa=kappa)
-        positive(delta=delta)
-        shares(rho=rho, warm_up=warm_up)
+        check_non_negative(strength=strength, gamma=gamma, kappa=kappa)
+        check_positive(delta=delta)
+        check_fractions(rho=rho, warm_up=warm_up)
         self.a, self.b = a, b
-        self.strength, self.delta, self.rank = strength, delta, one_of("rank", rank, FORMS_OF_RANK)
-        self.gamma, self.rule = gamma, one_of("rule", rule, RULES)
+        self.strength, self.delta, self.rank = strength, delta, check_choice("rank", rank, RANK_FORMS)
+        self.gamma, self.rule = gamma, check_choice("rule", rule, SMOOTHING_RULES)
         self.rho, self.kappa, self.warm_up = rho, kappa, warm_up
-        self.correct = one_of("correct", correct, TIMES)
+        self.correct = check_choice("correct", correct, CORRECTION_TIMES)
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> OPML:
@@ -113,13 +113,13 @@ class OPMLSP(Method):
         logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
         targets, mask = self.targets[rows], None if self.mask is None else self.mask[rows]
         if self.gamma:
-            soft = smoothing(torch.sigmoid(logits.detach()), self.reliability, self.gamma, self.rule)
+            soft = smooth_targets(torch.sigmoid(logits.detach()), self.reliability, self.gamma, self.rule)
             targets = torch.where(targets == UNSEEN, -soft.to(targets.dtype), targets)
         loss = self.loss_function(logits, targets, mask)
         if self.strength:
             p = torch.sigmoid(logits)
             p = p if mask is None else torch.where(mask, p, 0)
-            loss = loss + self.strength * high_rank(p, self.delta, self.rank)
+            loss = loss + self.strength * rank_penalty(p, self.delta, self.rank)
         return loss
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
@@ -127,12 +127,12 @@ class OPMLSP(Method):
         if epoch >= self.total_epochs or not (self.gamma or self.rho):
             return
         probabilities = predict()
-        self.reliability = observed_ap(probabilities, self.given, self.mask)
+        self.reliability = compute_observed_ap(probabilities, self.given, self.mask)
         if self.rho and (epoch == self.first or (self.correct == "every" and epoch > self.first)):
-            self.targets = corrected(probabilities, self.given, self.reliability, self.rho, self.kappa, self.mask)
+            self.targets = correct_labels(probabilities, self.given, self.reliability, self.rho, self.kappa, self.mask)
 
 
-def smoothing(p: Tensor, reliability: Tensor, gamma: float, rule: str = "both") -> Tensor:
+def smooth_targets(p: Tensor, reliability: Tensor, gamma: float, rule: str = "both") -> Tensor:
     """Return the soft targets of unseen cells: (B, C) in [0, 1).
 
     Args:
@@ -145,7 +145,7 @@ def smoothing(p: Tensor, reliability: Tensor, gamma: float, rule: str = "both") 
     return soft.clamp(max=1 - 1e-6)  # -1 would be a person's word
 
 
-def observed_ap(probabilities: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
+def compute_observed_ap(probabilities: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
     """Return the average precision of each class for its marked cells, all others counted as wrong: (C,) float.
 
     0 for a class without a marked cell.
@@ -157,11 +157,11 @@ def observed_ap(probabilities: Tensor, labels: Tensor, mask: Tensor | None = Non
     """
     scores, marked = probabilities.T.cpu().numpy(), (labels >= PRESENT).T.cpu().numpy()
     use = np.ones_like(marked) if mask is None else mask.T.cpu().numpy()
-    each = [found_precision(p[rows], p[rows & hits]) for p, hits, rows in zip(scores, marked, use, strict=True)]
+    each = [compute_found_precision(p[rows], p[rows & hits]) for p, hits, rows in zip(scores, marked, use, strict=True)]
     return torch.tensor(each, dtype=torch.float32, device=labels.device)
 
 
-def found_precision(scores: np.ndarray, positives: np.ndarray) -> float:
+def compute_found_precision(scores: np.ndarray, positives: np.ndarray) -> float:
     """Return the average precision of the scores `positives` among all `scores`; 0 if there are no positives.
 
     The result equals metrics.average_precision, in a fifth of the time: only values are sorted.
@@ -173,7 +173,7 @@ def found_precision(scores: np.ndarray, positives: np.ndarray) -> float:
     return float(np.mean((len(positives) - np.searchsorted(positives, positives)) / at_least))
 
 
-def corrected(
+def correct_labels(
     probabilities: Tensor,
     labels: Tensor,
     reliability: Tensor,
@@ -194,5 +194,5 @@ def corrected(
     usable = torch.ones_like(labels, dtype=torch.bool) if mask is None else mask
     unseen, marked = (labels == UNSEEN) & usable, ((labels >= PRESENT) & usable).sum(0)
     counts = torch.minimum(rho * usable.sum(0) * (1 - reliability), kappa * marked).floor().long()
-    chosen = lowest(torch.where(unseen, -probabilities, torch.inf), counts) & unseen
+    chosen = select_lowest(torch.where(unseen, -probabilities, torch.inf), counts) & unseen
     return torch.where(chosen, float(PRESENT), labels)

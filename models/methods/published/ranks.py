@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 
-def lowest(values: Tensor, counts: Tensor) -> Tensor:
+def select_lowest(values: Tensor, counts: Tensor) -> Tensor:
     """Return (N, C) bool, True for the `counts` lowest values of each column; of equal values the earlier row is taken.
 
     Args:

@@ -15,13 +15,14 @@ from torch import Tensor
 
 from models.labels import ABSENT, PRESENT
 from models.losses.assume_negative import AssumeNegative
-from models.losses.base import FORMS, at_least_zero, negative_log, one_of
-from models.losses.expected_positive_regularization import count_penalty
-from models.methods.base import Method, positive, worth_trying
-from models.methods.end_to_end import cole_protocol
+from models.losses.base import LOSS_FORMS, check_choice, check_non_negative, negative_log_sigmoid
+from models.losses.expected_positive_regularization import expected_count_penalty
+from models.methods.base import Method, check_positive, search_grid
+from models.methods.training_recipes import cole_protocol
 
-CLIP = 1e-5  # how near to 0 and 1 an estimate may begin
-SURE, UNSURE = 0.995, 0.6  # where the estimates of seen cells begin, and the bound of the others (and 1 - UNSURE)
+ESTIMATE_EPS = 1e-5  # how near to 0 and 1 an estimate may begin
+# where the estimates of seen cells begin, and the bound of the others (and 1 - UNSEEN_BOUND)
+SEEN_START, UNSEEN_BOUND = (0.995, 0.6)
 
 
 class ROLE(Method):
@@ -38,7 +39,7 @@ class ROLE(Method):
     url = "https://arxiv.org/abs/2106.09708"
     assumes = "What nobody marked is what network and estimates come to agree on, k classes an image in all."
     threshold = 0.5
-    tunable = worth_trying(k=(1.2, 1.5, 2.0, 3.0, 5.0), strength=(0.3, 1.0, 3.0))
+    tunable = search_grid(k=(1.2, 1.5, 2.0, 3.0, 5.0), strength=(0.3, 1.0, 3.0))
     published = cole_protocol(k=(1.5, 2.9, 1.9, 31.4))
 
     def __init__(
@@ -57,10 +58,10 @@ class ROLE(Method):
         Raises:
             ValueError: The form is unknown, or a number is outside its range.
         """
-        positive(k=k, lr_scale=lr_scale)
-        at_least_zero(strength=strength, eps=eps)
+        check_positive(k=k, lr_scale=lr_scale)
+        check_non_negative(strength=strength, eps=eps)
         self.k, self.strength, self.lr_scale = k, strength, lr_scale
-        self.form = one_of("form", form, FORMS)
+        self.form = check_choice("form", form, LOSS_FORMS)
         self.eps = eps
 
     def criterion(self) -> AssumeNegative:
@@ -70,9 +71,9 @@ class ROLE(Method):
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
         """Start as Method does, and make the first estimates."""
         super().begin(labels, mask, epochs, generator)
-        self.phi = first_guess(labels, generator).requires_grad_()
+        self.phi = draw_initial_estimates(labels, generator).requires_grad_()
 
-    def learned(self) -> list[dict[str, Any]]:
+    def parameter_groups(self) -> list[dict[str, Any]]:
         """Return the estimates, one dense table: Adam's momentum moves rows that are not in the batch, too."""
         return [{"params": [self.phi], "lr_scale": self.lr_scale}]
 
@@ -123,23 +124,23 @@ def role_loss(
     use = torch.ones_like(logits, dtype=torch.bool) if mask is None else mask
     weight = labels.shape[1] if form == "paper" else 1
     (p, present, absent), (guess, guess_present, guess_absent) = (
-        (torch.sigmoid(x), negative_log(x, eps), negative_log(-x, eps)) for x in (logits, phi)
+        (torch.sigmoid(x), negative_log_sigmoid(x, eps), negative_log_sigmoid(-x, eps)) for x in (logits, phi)
     )
     towards_guess = guess.detach() * present + (1 - guess.detach()) * absent
     towards_network = p.detach() * guess_present + (1 - p.detach()) * guess_absent
     known = torch.where(labels >= PRESENT, present + guess_present, 0)
     known = torch.where(labels <= ABSENT, absent + guess_absent, known)
     cells = torch.where(use, towards_guess + towards_network + weight * known, 0).sum() / use.sum().clamp(min=1)
-    return 0.5 * (cells + strength * (count_penalty(p, k, mask) + count_penalty(guess, k, mask)))
+    return 0.5 * (cells + strength * (expected_count_penalty(p, k, mask) + expected_count_penalty(guess, k, mask)))
 
 
-def first_guess(labels: Tensor, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
+def draw_initial_estimates(labels: Tensor, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
     """Return the initial estimates: (N, C) logits.
 
     A marked cell begins at probability 0.995, a confirmed absence at 0.005, every other cell at random between 0.4 and
     0.6 (uniform in logits, as in the published code). `generator` must be on the CPU.
     """
-    sure, bound = float(inverse_sigmoid(SURE)), float(inverse_sigmoid(UNSURE))
+    sure, bound = float(inverse_sigmoid(SEEN_START)), float(inverse_sigmoid(UNSEEN_BOUND))
     start = (2 * torch.rand(labels.shape, generator=generator, dtype=dtype) - 1).mul_(bound).to(labels.device)
     start[labels >= PRESENT] = sure
     start[labels <= ABSENT] = -sure
@@ -149,5 +150,5 @@ def first_guess(labels: Tensor, generator: torch.Generator, dtype: torch.dtype =
 def inverse_sigmoid(p: Tensor | float) -> Tensor:
     """Return the logit of a probability, which is first clamped to between 1e-5 and 1 - 1e-5."""
     p = p if isinstance(p, Tensor) else torch.tensor(p, dtype=torch.float64)
-    p = p.clamp(CLIP, 1 - CLIP)
+    p = p.clamp(ESTIMATE_EPS, 1 - ESTIMATE_EPS)
     return torch.log(p / (1 - p))

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import torch
 
-from models.losses.base import shares
-from models.methods.end_to_end import SETS, per_set
-from models.methods.linear_init import LinearInit
+from models.losses.base import check_fractions
+from models.methods.published.linear_init import LinearInit
 from models.methods.published.role import ROLE, inverse_sigmoid
+from models.methods.training_recipes import BENCHMARK_SETS, recipes_by_set
 
 
 class ROLELinearInit(LinearInit, ROLE):
@@ -20,10 +20,10 @@ class ROLELinearInit(LinearInit, ROLE):
 
     name = "role+linear_init"
     title = "Regularized online label estimation, linear initialisation"
-    published = per_set(
+    published = recipes_by_set(
         *(
             replace(ROLE.published[name], epochs=35, linear_lr=1e-3, linear_batch=8 if name == "cub" else 16)
-            for name in SETS
+            for name in BENCHMARK_SETS
         )
     )
 
@@ -42,11 +42,11 @@ class ROLELinearInit(LinearInit, ROLE):
             ValueError: The form is unknown, or a number is outside its range.
         """
         super().__init__(k, strength, lr_scale, form, eps)
-        shares(linear=linear)
+        check_fractions(linear=linear)
         self.linear = linear
 
     @torch.no_grad()
     def begin_epoch(self, epoch: int) -> None:
         """Clamp the estimates when the second stage begins."""
-        if self.starts_afresh(epoch):
+        if self.restarts_optimizer(epoch):
             self.phi.copy_(inverse_sigmoid(torch.sigmoid(self.phi)))

@@ -13,16 +13,16 @@ from torch import Tensor
 from torch.distributions import Beta
 
 from models.labels import ABSENT, UNSEEN
-from models.losses.base import at_least_zero, shares
+from models.losses.base import check_fractions, check_non_negative
 from models.losses.binary_cross_entropy import BinaryCrossEntropy
-from models.methods.base import Method, positive, worth_trying
+from models.methods.base import Method, check_positive, search_grid
 from models.methods.published.label_enhancement import (
-    LEAST,
+    EPSILON,
     InferenceModel,
+    average_over_neighbors,
     beta_divergence,
     enhancement_loss,
-    nearest,
-    smoothed,
+    find_nearest_neighbors,
 )
 
 
@@ -54,7 +54,7 @@ class SMILE(Method):
         "in the text at hand.",
     )
     reproduced = "no: the figures of the paper are of tabular data sets, and much of its text was not at hand"
-    tunable = worth_trying(prior=(0.05, 0.1, 0.2, 0.3), neighbours=(5, 10, 20), warm_up=(0.0, 0.25, 0.5))
+    tunable = search_grid(prior=(0.05, 0.1, 0.2, 0.3), neighbours=(5, 10, 20), warm_up=(0.0, 0.25, 0.5))
 
     def __init__(
         self,
@@ -80,9 +80,9 @@ class SMILE(Method):
         """
         if not 0 < prior < 1:
             raise ValueError(f"prior = {prior} must be between 0 and 1: the mean of a soft label.")
-        shares(warm_up=warm_up)
-        at_least_zero(compatibility=compatibility)
-        positive(neighbours=neighbours, width=width, lr_scale=lr_scale)
+        check_fractions(warm_up=warm_up)
+        check_non_negative(compatibility=compatibility)
+        check_positive(neighbours=neighbours, width=width, lr_scale=lr_scale)
         self.prior, self.neighbours, self.warm_up = prior, neighbours, warm_up
         self.compatibility, self.width, self.lr_scale = compatibility, width, lr_scale
 
@@ -100,11 +100,11 @@ class SMILE(Method):
         if features is not None and len(features) != len(labels):  # of an earlier training
             features = None
         self.frozen = features is not None
-        self._link(torch.zeros_like(self.given) if features is None else features.to(labels.device).float())
+        self._link_neighbors(torch.zeros_like(self.given) if features is None else features.to(labels.device).float())
         inference = InferenceModel(self.inputs.shape[1], labels.shape[1], self.width, self.generator)
         self.inference = inference.to(labels.device)
 
-    def learned(self) -> list[dict[str, Any]]:
+    def parameter_groups(self) -> list[dict[str, Any]]:
         """Return the parameters of the graph network and the decoder."""
         return [{"params": list(self.inference.parameters()), "lr_scale": self.lr_scale}]
 
@@ -116,14 +116,14 @@ class SMILE(Method):
             return
         with torch.no_grad():
             rows = torch.arange(len(self.given), device=self.given.device)
-            means = [alpha / (alpha + beta) for alpha, beta in map(self._densities, rows.split(1024))]
-        self.targets = torch.where(unseen, -torch.cat(means).clamp(LEAST, 1 - LEAST), self.given)
+            means = [alpha / (alpha + beta) for alpha, beta in map(self._predict_densities, rows.split(1024))]
+        self.targets = torch.where(unseen, -torch.cat(means).clamp(EPSILON, 1 - EPSILON), self.given)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
         """Return the cross-entropy of the network plus the loss of label enhancement on the same images."""
-        alpha, beta = self._densities(rows)
-        soft, divergence = self._drawn(alpha, beta), beta_divergence(alpha, beta, self.prior, 1 - self.prior)
-        marks, linked = self.inference.marks(soft), (self.links[rows][:, :, None] == rows).any(1)
+        alpha, beta = self._predict_densities(rows)
+        soft, divergence = self._draw_soft_labels(alpha, beta), beta_divergence(alpha, beta, self.prior, 1 - self.prior)
+        marks, linked = self.inference.predict_mark_logits(soft), (self.links[rows][:, :, None] == rows).any(1)
         known = self.given[rows], self.usable[rows]
         enhancement = enhancement_loss(soft, marks, divergence, linked, *known, self.compatibility)
         return super().loss(logits, rows) + enhancement
@@ -131,14 +131,14 @@ class SMILE(Method):
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
         """Link the images anew by the log odds of current predictions, unless a frozen network gave the features."""
         if not self.frozen:
-            p = predict().clamp(LEAST, 1 - LEAST)
-            self._link(torch.log(p / (1 - p)))
+            p = predict().clamp(EPSILON, 1 - EPSILON)
+            self._link_neighbors(torch.log(p / (1 - p)))
 
-    def _link(self, features: Tensor) -> None:
-        self.links = nearest(features, self.neighbours, self.generator)
-        self.inputs = smoothed(features, torch.where(self.usable, self.given, UNSEEN), self.links)
+    def _link_neighbors(self, features: Tensor) -> None:
+        self.links = find_nearest_neighbors(features, self.neighbours, self.generator)
+        self.inputs = average_over_neighbors(features, torch.where(self.usable, self.given, UNSEEN), self.links)
 
-    def _drawn(self, alpha: Tensor, beta: Tensor) -> Tensor:
+    def _draw_soft_labels(self, alpha: Tensor, beta: Tensor) -> Tensor:
         """Draw soft labels from the densities, with gradients.
 
         torch draws them with its global generators only, so the seed is set in a fork of these.
@@ -147,5 +147,5 @@ class SMILE(Method):
             torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
             return Beta(alpha, beta, validate_args=False).rsample()
 
-    def _densities(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        return self.inference.densities(self.inputs[self.links[rows]].float())
+    def _predict_densities(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return self.inference.predict_densities(self.inputs[self.links[rows]].float())

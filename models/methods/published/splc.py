@@ -1,8 +1,8 @@
 """Self-paced loss correction: from the second epoch on, an unseen cell with a high probability counts as present."""
 
 from models.losses.self_paced_correction import SelfPacedCorrection
-from models.methods.base import Method, worth_trying
-from models.methods.end_to_end import shared_protocol
+from models.methods.base import Method, search_grid
+from models.methods.training_recipes import shared_protocol
 
 
 class SPLC(Method):
@@ -18,7 +18,7 @@ class SPLC(Method):
     url = "https://arxiv.org/abs/2112.07368"
     assumes = "What nobody marked is absent, unless the network is sure that it is present."
     threshold = 0.55
-    tunable = worth_trying(tau=(0.5, 0.6, 0.7, 0.8), margin=(0.0, 0.5, 1.0), change_epoch=(1, 3, 6))
+    tunable = search_grid(tau=(0.5, 0.6, 0.7, 0.8), margin=(0.0, 0.5, 1.0), change_epoch=(1, 3, 6))
     published = shared_protocol()
 
     def __init__(self, tau: float = 0.6, margin: float = 1.0, gamma: float = 2.0, change_epoch: int = 1):

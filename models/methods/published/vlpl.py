@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import at_least_zero, shares
+from models.losses.base import check_fractions, check_non_negative
 from models.losses.entropy_maximization import EntropyMaximization
-from models.methods.base import Method, worth_trying
-from models.methods.end_to_end import EndToEnd, per_set
+from models.methods.base import Method, search_grid
+from models.methods.training_recipes import TrainingRecipe, recipes_by_set
 
 
 class VLPL(Method):
@@ -27,12 +27,12 @@ class VLPL(Method):
     assumes = "What nobody marked is unknown, except where a text-image network is sure of the name of the class."
     threshold = 0.7  # as for em, whose loss it is
     needs = ("text",)
-    tunable = worth_trying(alpha=(0.01, 0.1, 0.2, 0.5), beta=(0.2, 0.7, 1.0), sure=(0.2, 0.3, 0.5))
-    published = per_set(
-        voc=EndToEnd(1e-5, 8, 10),
-        coco=EndToEnd(1e-5, 8, 10, {"alpha": 0.1}),
-        nus=EndToEnd(1e-5, 8, 10, {"alpha": 0.1}),
-        cub=EndToEnd(1e-4, 8, 10, {"alpha": 0.01}),
+    tunable = search_grid(alpha=(0.01, 0.1, 0.2, 0.5), beta=(0.2, 0.7, 1.0), sure=(0.2, 0.3, 0.5))
+    published = recipes_by_set(
+        voc=TrainingRecipe(1e-5, 8, 10),
+        coco=TrainingRecipe(1e-5, 8, 10, {"alpha": 0.1}),
+        nus=TrainingRecipe(1e-5, 8, 10, {"alpha": 0.1}),
+        cub=TrainingRecipe(1e-4, 8, 10, {"alpha": 0.01}),
     )
     reproduced = (
         "no: the figures of the paper are of whole networks with pseudo-labels of CLIP ViT-L/14 at 336 pixels, "
@@ -61,8 +61,8 @@ class VLPL(Method):
         Raises:
             ValueError: A number is negative, or a share is above 1.
         """
-        at_least_zero(alpha=alpha, beta=beta, eps=eps)
-        shares(sure=sure, softness=softness)
+        check_non_negative(alpha=alpha, beta=beta, eps=eps)
+        check_fractions(sure=sure, softness=softness)
         self.alpha, self.beta, self.sure, self.softness = alpha, beta, sure, softness
         self.eps = eps
 

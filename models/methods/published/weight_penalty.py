@@ -10,9 +10,9 @@ from torch import Tensor
 from typing_extensions import override
 
 from models.losses.assume_negative import AssumeNegative
-from models.losses.base import at_least_zero
+from models.losses.base import check_non_negative
 from models.methods.base import Method
-from models.methods.end_to_end import shared_protocol
+from models.methods.training_recipes import shared_protocol
 
 
 class WeightPenalty(Method):
@@ -44,7 +44,7 @@ class L1R(WeightPenalty):
 
     def __init__(self, strength: float = 1e-6):
         """Store the strength of the penalty; raise ValueError if it is negative."""
-        at_least_zero(strength=strength)
+        check_non_negative(strength=strength)
         self.strength = strength
 
     @override
@@ -60,7 +60,7 @@ class L2R(WeightPenalty):
 
     def __init__(self, strength: float = 1e-4):
         """Store the strength of the penalty; raise ValueError if it is negative."""
-        at_least_zero(strength=strength)
+        check_non_negative(strength=strength)
         self.strength = strength
 
     @override

@@ -1,1 +1,1 @@
-"""A format (tag_list.py) and a backbone (random_colours.py)."""
+"""A format (tag_list.py) and a backbone (random_colors.py)."""

@@ -1,12 +1,13 @@
 """Commands that are killed, one class each: how to make their project, and which states are allowed after a kill.
 
-Begin with scene.py. changes.py has merges of classes and their undo, backups, restores and upgrades; exports.py all
-layouts of exports; adapting.py the adapting of networks and the switch to them.
+Begin with scene.py. change_scenes.py has merges of classes and their undo, backups, restores and upgrades;
+export_scenes.py all
+layouts of exports; adaptation_scenes.py the adapting of networks and the switch to them.
 """
 
-from annotator.benchmark.faults.scenes.adapting import Adapt, AdaptedExport, AdaptForWorker, Switch
-from annotator.benchmark.faults.scenes.changes import Backup, Merge, Prune, Restore, UndoMerge, Upgrade
-from annotator.benchmark.faults.scenes.exports import (
+from annotator.benchmark.faults.scenes.adaptation_scenes import Adapt, AdaptedExport, AdaptForWorker, Switch
+from annotator.benchmark.faults.scenes.change_scenes import Backup, Merge, Prune, Restore, UndoMerge, Upgrade
+from annotator.benchmark.faults.scenes.export_scenes import (
     CopiedFolder,
     DownloadedZip,
     FolderOnServer,

@@ -10,17 +10,17 @@ import numpy as np
 from typing_extensions import override
 
 from annotator.benchmark.finish.protocol import Answer, Question, Task
-from annotator.benchmark.finish.tools.binomial_audit import TILES, BinomialAudit
-from annotator.benchmark.finish.tools.engine import Engine, left_open
-from annotator.snapshot.guesses import LIKELY
+from annotator.benchmark.finish.tools.binomial_audit import TILES_PER_GRID, BinomialAudit
+from annotator.benchmark.finish.tools.engine import Engine, count_open
+from annotator.snapshot.preset_threshold import MIN_PRESET_PROBABILITY
 from annotator.store.labels.audits import OPEN
-from models.query_strategies import order
+from models.query_strategies import order_candidates
 
-AT_ONCE = 10  # images taken from an order before the model is brought up to date
-SEED = 0.05  # share of the images that are answered as a whole before grids begin,
-LEAST_SEED = 20  # and how many at least
+IMAGES_PER_ORDER = 10  # images taken from an order before the model is brought up to date
+FIRST_IMAGES_SHARE = 0.05  # share of the images that are answered as a whole before grids begin,
+MIN_FIRST_IMAGES = 20  # and how many at least
 
-BY_SAMPLE = (
+SAMPLE_CERTIFICATION = (
     "a random sample of the open pairs whose exact binomial bound leaves enough recall (each audit of a project halves "
     "the allowed error), or every pair is answered; answers are taken as right"
 )
@@ -60,7 +60,7 @@ class FormTool:
 class _WithModel:
     """The common base of the other three tools: a project with a model that learns, and the audit."""
 
-    certifies_by = BY_SAMPLE
+    certifies_by = SAMPLE_CERTIFICATION
 
     def start(self, task: Task) -> None:
         self.engine = Engine(task)
@@ -70,10 +70,10 @@ class _WithModel:
         self._shown: list[float | None] = []
 
     def ask(self) -> Question | None:
-        labels, chances = self.engine.labels(), self.engine.chances()
-        if question := self.audit.question(labels, chances):
+        labels, chances = self.engine.load_labels(), self.engine.load_chances()
+        if question := self.audit.next_question(labels, chances):
             self._source = "audit"
-        elif question := self.next(labels, chances):
+        elif question := self.choose_question(labels, chances):
             self._source = "grid" if question.kind == "grid" else "suggestion"
         else:
             return None
@@ -81,17 +81,17 @@ class _WithModel:
         self._shown = [None if np.isnan(chance) else float(chance) for chance in shown]
         return question
 
-    def next(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
+    def choose_question(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
         raise NotImplementedError
 
     def answer(self, question: Question, answer: Answer) -> None:
-        self.engine.record(question, answer, self._source, self._shown)
+        self.engine.record_answer(question, answer, self._source, self._shown)
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        return self.engine.present()
+        return self.engine.list_present()
 
     def certifies(self) -> bool:
-        return self.audit.certified or not left_open(self.engine.labels())
+        return self.audit.certified or not count_open(self.engine.load_labels())
 
     def close(self) -> None:
         if engine := getattr(self, "engine", None):
@@ -109,26 +109,30 @@ class RandomTool(_WithModel):
         self._next_rows: list[int] = []
 
     @override
-    def next(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
+    def choose_question(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
         if not self._next_rows:
             self.engine.keep_up()
-            chances = self.engine.chances()
-            self._next_rows = self._ordered(labels, chances)[:AT_ONCE]
+            chances = self.engine.load_chances()
+            self._next_rows = self._order_images(labels, chances)[:IMAGES_PER_ORDER]
         if not self._next_rows:
             return None
         row = self._next_rows.pop(0)
         columns = np.flatnonzero(labels[row] == OPEN)
         if not len(columns):  # an audit has answered the rest of it
-            return self.next(labels, chances)
-        preset = np.nan_to_num(chances[row, columns]) >= LIKELY if chances is not None else np.zeros(len(columns), bool)
+            return self.choose_question(labels, chances)
+        preset = (
+            np.nan_to_num(chances[row, columns]) >= MIN_PRESET_PROBABILITY
+            if chances is not None
+            else np.zeros(len(columns), bool)
+        )
         return Question("image", (row,), tuple(columns.tolist()), tuple(preset.tolist()))
 
-    def _ordered(self, labels: np.ndarray, chances: np.ndarray | None) -> list[int]:
+    def _order_images(self, labels: np.ndarray, chances: np.ndarray | None) -> list[int]:
         left = np.flatnonzero((labels == OPEN).any(1))
         if not len(left) or chances is None or self.strategy == "random":
             return self.rng.permutation(left).tolist()
         known = np.where(labels == OPEN, 0, labels).astype(np.int8)
-        return order(self.strategy, None, chances, known, left, self.rng).rows.tolist()
+        return order_candidates(self.strategy, None, chances, known, left, self.rng).rows.tolist()
 
 
 class UncertaintyTool(RandomTool):
@@ -140,24 +144,24 @@ class UncertaintyTool(RandomTool):
 class GridsTool(RandomTool):
     """A tool that asks about a few whole images, then grids of one class: the one with the most positives to expect.
 
-    A grid has the likeliest TILES open cells of its class; the sum of their probabilities is what it promises.
+    A grid has the likeliest TILES_PER_GRID open cells of its class; the sum of their probabilities is what it promises.
     """
 
     @override
-    def next(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
+    def choose_question(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
         untouched = (labels == OPEN).all(1).sum()
-        seed = max(LEAST_SEED, round(SEED * len(labels)))
+        seed = max(MIN_FIRST_IMAGES, round(FIRST_IMAGES_SHARE * len(labels)))
         if len(labels) - untouched < seed or chances is None:
-            return super().next(labels, chances)
+            return super().choose_question(labels, chances)
         self.engine.keep_up()
-        chances = self.engine.chances()
+        chances = self.engine.load_chances()
         assert chances is not None
         likely = np.where(labels == OPEN, np.nan_to_num(chances), -1.0)
-        best = np.sort(likely, axis=0)[::-1][:TILES]
+        best = np.sort(likely, axis=0)[::-1][:TILES_PER_GRID]
         if not (labels == OPEN).any():
             return None
         column = int(np.argmax(np.maximum(best, 0).sum(0) + (best >= 0).any(0) * 1e-6))
-        rows = np.argsort(-likely[:, column], kind="stable")[:TILES]
+        rows = np.argsort(-likely[:, column], kind="stable")[:TILES_PER_GRID]
         rows = rows[labels[rows, column] == OPEN]
-        start = bool(likely[rows, column].mean() >= LIKELY)
+        start = bool(likely[rows, column].mean() >= MIN_PRESET_PROBABILITY)
         return Question("grid", tuple(rows.tolist()), (column,), (start,) * len(rows))

@@ -11,21 +11,21 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.effort.measure import embed_images
+from annotator.benchmark.effort.effort_measurement import embed_images
 from annotator.benchmark.effort.project_copy import ProjectCopy
 from annotator.benchmark.finish.protocol import Answer, Question, Task
 from annotator.errors import AnnotatorError
-from annotator.exchange import setup
+from annotator.exchange import project_setup
 from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels.audits import OPEN
-from annotator.store.pictures.files import escaped
+from annotator.store.pictures.files import escape_path
 
-NAME = "Bench"
-SINGLE = ("check", "click")  # kinds whose answers are decisions of their own
-MADE = "made"  # ending of a file beside the project: its images are analyzed
+ANNOTATOR_NAME = "Bench"
+SINGLE_DECISION_KINDS = ("check", "click")  # kinds whose answers are decisions of their own
+READY_SUFFIX = "made"  # ending of a file beside the project: its images are analyzed
 
 
 class Engine:
@@ -36,33 +36,33 @@ class Engine:
     """
 
     def __init__(self, task: Task):
-        template = _template(task)
+        template = _get_template(task)
         self.project = ProjectCopy(template, task.work / f"copy-{uuid.uuid4().hex[:8]}", learns=True, seed=task.seed)
         self.db, self.chance = self.project.db, self.project.chance
-        names = images.names_to_ids(self.db)
-        folder = _folder(task)
-        self.image_ids = np.array([names[escaped(path.relative_to(folder).as_posix())] for path in task.images])
+        names = images.load_ids_by_name(self.db)
+        folder = _find_common_folder(task)
+        self.image_ids = np.array([names[escape_path(path.relative_to(folder).as_posix())] for path in task.images])
         self.class_ids = self.project.class_ids
-        self._rows = self.project.rows(self.image_ids.tolist())
+        self._rows = self.project.find_rows(self.image_ids.tolist())
 
-    def labels(self) -> np.ndarray:
+    def load_labels(self) -> np.ndarray:
         """Return (N, C) int8: PRESENT, ABSENT, or audits.OPEN for cells without an answer."""
-        return self.project.labels()[self._rows]
+        return self.project.load_labels()[self._rows]
 
-    def present(self) -> list[tuple[int, int]]:
+    def list_present(self) -> list[tuple[int, int]]:
         """Return the pairs that people called present."""
-        return [(image, class_) for image, class_ in np.argwhere(self.labels() == PRESENT).tolist()]
+        return [(image, class_) for image, class_ in np.argwhere(self.load_labels() == PRESENT).tolist()]
 
-    def chances(self) -> np.ndarray | None:
+    def load_chances(self) -> np.ndarray | None:
         """Return (N, C) probabilities of the current run, nan where a class has no model; None before the first run."""
-        chances = self.project.chances()
+        chances = self.project.load_chances()
         return None if chances is None else chances[self._rows]
 
     def keep_up(self) -> None:
         """Train or update, as a worker would now."""
         self.project.keep_up()
 
-    def record(
+    def record_answer(
         self,
         question: Question,
         answer: Answer,
@@ -73,14 +73,14 @@ class Engine:
         """Store an answer; `chances` are the model's probabilities of each cell of the question."""
         ids = [(int(self.image_ids[image]), int(self.class_ids[class_])) for image, class_ in question.cells]
         taken, shown = round(1000 * answer.seconds), chances or [None] * len(ids)
-        if question.kind not in SINGLE:
+        if question.kind not in SINGLE_DECISION_KINDS:
             said = [
                 (image_id, class_id, PRESENT if present else ABSENT, chance)
                 for (image_id, class_id), present, chance in zip(ids, answer.present, shown, strict=True)
             ]
-            self.project.keep(Batch(str(uuid.uuid4()), NAME, source, said, run, taken))
+            self.project.store_answers(Batch(str(uuid.uuid4()), ANNOTATOR_NAME, source, said, run, taken))
             return
-        shared = {"annotator": NAME, "source": source, "milliseconds": taken}
+        shared = {"annotator": ANNOTATOR_NAME, "source": source, "milliseconds": taken}
         decided = [
             Decision(
                 str(uuid.uuid4()),
@@ -94,33 +94,33 @@ class Engine:
             if present or (present is not None and question.kind != "click")
         ]
         nothing = Decision(str(uuid.uuid4()), "done", image_id=ids[0][0], **shared)
-        self.project.keep(*(decided or [nothing]))
+        self.project.store_answers(*(decided or [nothing]))
 
     def close(self) -> None:
         """Delete the project; data derived from the images alone are kept for the next one."""
         self.project.close()
 
 
-def left_open(labels: np.ndarray) -> int:
+def count_open(labels: np.ndarray) -> int:
     """Return the number of pairs without an answer."""
     return int((labels == OPEN).sum())
 
 
-def _template(task: Task) -> Path:
+def _get_template(task: Task) -> Path:
     """Return a project with all features and no decision, which the first tool that needs it makes."""
     files = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in task.images]
     digest = hashlib.sha256(repr((files, task.classes)).encode()).hexdigest()[:12]
     template = task.work / f"project-{digest}"
-    if (made := template.with_suffix(f".{MADE}")).exists():
+    if (made := template.with_suffix(f".{READY_SUFFIX}")).exists():
         return template
-    setup.set_up(template, images_folder=_folder(task))
+    project_setup.set_up_project(template, images_folder=_find_common_folder(task))
     classes.add_classes(Database(template), [(name, "") for name in task.classes])
     embed_images(template)
     made.touch()
     return template
 
 
-def _folder(task: Task) -> Path:
+def _find_common_folder(task: Task) -> Path:
     """Return the innermost folder that contains all images.
 
     Raises:

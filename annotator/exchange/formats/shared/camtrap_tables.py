@@ -12,55 +12,63 @@ from typing import Any
 
 import msgspec
 
-from annotator.errors import AnnotatorError, several
-from annotator.exchange.files.lines import csv_rows
+from annotator.errors import AnnotatorError, combine_problems
+from annotator.exchange.files.csv_cells import unescape_formula
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text import read_text
-from annotator.exchange.files.text_cells import unescaped
-from annotator.exchange.formats.shared.label_table import header_of
-from annotator.exchange.formats.shared.times import seconds_of
-from annotator.store.disk.other_databases import Connection, temporary
+from annotator.exchange.files.text_files import read_text
+from annotator.exchange.files.text_lines import read_csv_rows
+from annotator.exchange.formats.shared.label_table import read_header
+from annotator.exchange.formats.shared.times import parse_iso_time
+from annotator.store.disk.other_databases import Connection, open_temporary
 
-PACKAGE = "datapackage.json"
-BESIDE = ("provenance.csv", "notes.csv")  # of shared/provenance.py
+PACKAGE_FILE = "datapackage.json"
+OWN_SIDECARS = ("provenance.csv", "notes.csv")  # of shared/sidecars.py
 MEDIA, OBSERVATIONS, DEPLOYMENTS = "media", "observations", "deployments"
-NEEDED: Mapping[str, Sequence[str]] = {
+REQUIRED_COLUMNS: Mapping[str, Sequence[str]] = {
     MEDIA: ("mediaID", "filePath"),
     OBSERVATIONS: ("observationType",),
     DEPLOYMENTS: ("deploymentID",),
 }
 """Table -> the columns without which it cannot be read."""
-MARKS: Mapping[str, Sequence[str]] = {
+IDENTIFYING_COLUMNS: Mapping[str, Sequence[str]] = {
     MEDIA: ("mediaID", "filePath", "deploymentID"),
     OBSERVATIONS: ("observationID", "observationType"),
     DEPLOYMENTS: ("deploymentID", "latitude", "longitude"),
 }
 """Table -> the columns by which it is recognised without its package."""
-MISSING = frozenset({"", "NA", "NaN", "nan"})
-OF_PLACE = ("locationID", "locationName", "latitude", "longitude", "cameraID", "cameraModel")
-OF_DEPLOYMENT = (*OF_PLACE, "deploymentStart", "deploymentEnd")
+MISSING_VALUES = frozenset({"", "NA", "NaN", "nan"})
+PLACE_FACTS = ("locationID", "locationName", "latitude", "longitude", "cameraID", "cameraModel")
+DEPLOYMENT_FACTS = (*PLACE_FACTS, "deploymentStart", "deploymentEnd")
 OF_MEDIA = ("mediaID", "deploymentID", "timestamp", "captureMethod")
-PROGRAM = "multilabel-annotator"
+OWN_SOURCE_TITLE = "multilabel-annotator"
 """The source that our own packages name."""
-CLASS_TAG = "class:"
+CLASS_TAG_PREFIX = "class:"
 """Begins the tag with the class of an observation of our own packages, where no other column gives it."""
-OWN_LANGUAGE = "und"
+OWN_LANGUAGE_CODE = "und"
 """The language (ISO 639-3: undetermined) of the names of our classes beside their scientific names."""
-LONGEST_FACT = 200  # letters of the name of a fact
-OF_OBSERVATION = ("count", "sex", "lifeStage", "behavior")
+MAX_FACT_NAME_CHARS = 200  # letters of the name of a fact
+OBSERVATION_FACTS = ("count", "sex", "lifeStage", "behavior")
 """Facts that are kept of a deployment, a medium and an observation."""
-_MEDIA = ("mediaID", "deploymentID", "captureMethod", "timestamp", "filePath", "fileName", "fileMediatype")
-_OBSERVATION = ("deploymentID", "mediaID", "eventID", "eventStart", "eventEnd", "observationLevel", "observationType")
-_OBSERVATION += ("scientificName", *OF_OBSERVATION, "classificationMethod", "classifiedBy")
-_OBSERVATION += ("classificationTimestamp", "classificationProbability", "observationTags")
+_MEDIA_COLUMNS = ("mediaID", "deploymentID", "captureMethod", "timestamp", "filePath", "fileName", "fileMediatype")
+_OBSERVATION_COLUMNS = (
+    "deploymentID",
+    "mediaID",
+    "eventID",
+    "eventStart",
+    "eventEnd",
+    "observationLevel",
+    "observationType",
+)
+_OBSERVATION_COLUMNS += ("scientificName", *OBSERVATION_FACTS, "classificationMethod", "classifiedBy")
+_OBSERVATION_COLUMNS += ("classificationTimestamp", "classificationProbability", "observationTags")
 
 
-def table_of(path: Path) -> str:
+def identify_table(path: Path) -> str:
     """Return which table of a Camtrap DP a file is, by its header; "" for another file."""
     if not path.is_file() or path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return ""
-    columns = set(header_of(path)[0])
-    return next((name for name, marks in MARKS.items() if columns.issuperset(map(str.lower, marks))), "")
+    columns = set(read_header(path)[0])
+    return next((name for name, marks in IDENTIFYING_COLUMNS.items() if columns.issuperset(map(str.lower, marks))), "")
 
 
 @dataclass
@@ -74,7 +82,7 @@ class Package:
         is_own: An export of this program wrote it.
         has_files: A file of a medium is in its folder; set by the reader.
         has_beside: It is one of our own, with the files of facts and origins beside it.
-        said: Sentences about its files.
+        sentences: Sentences about its files.
     """
 
     folder: Path
@@ -83,7 +91,7 @@ class Package:
     is_own: bool = False
     has_beside: bool = False
     has_files: bool = True
-    said: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
 
 
 def open_package(path: Path) -> Package:
@@ -92,7 +100,7 @@ def open_package(path: Path) -> Package:
     Raises AnnotatorError with all problems: files that are missing or lie elsewhere.
     """
     folder = path if path.is_dir() else path.parent
-    described = path if path.is_file() and table_of(path) == "" else folder / PACKAGE
+    described = path if path.is_file() and identify_table(path) == "" else folder / PACKAGE_FILE
     package = Package(folder, {})
     problems: list[str] = []
     document: dict[str, Any] = {}
@@ -104,49 +112,51 @@ def open_package(path: Path) -> Package:
         except (msgspec.DecodeError, RecursionError) as error:
             raise AnnotatorError(f"{described} is no JSON: {error}. Was it copied as a whole?") from error
         document = found if isinstance(found, dict) else {}
-        package.is_own = any(one.get("title") == PROGRAM for one in _dicts(document.get("sources")))
-        package.has_beside = package.is_own and all((folder / name).is_file() for name in BESIDE)
-        package.names = _vernacular(document)
-    for resource in _dicts(document.get("resources")):
-        if resource.get("name") in NEEDED:
+        package.is_own = any(one.get("title") == OWN_SOURCE_TITLE for one in _keep_dicts(document.get("sources")))
+        package.has_beside = package.is_own and all((folder / name).is_file() for name in OWN_SIDECARS)
+        package.names = _read_vernacular_names(document)
+    for resource in _keep_dicts(document.get("resources")):
+        if resource.get("name") in REQUIRED_COLUMNS:
             files = resource.get("path")
             files = files if isinstance(files, list) else [files]
-            package.files[resource["name"]] = [file for one in files if (file := _inside(folder, one, problems))]
-    for table in NEEDED:
+            package.files[resource["name"]] = [
+                file for one in files if (file := _find_resource_file(folder, one, problems))
+            ]
+    for table in REQUIRED_COLUMNS:
         if not package.files.get(table) and (folder / f"{table}.csv").is_file():
             package.files[table] = [folder / f"{table}.csv"]
     for table in (MEDIA, OBSERVATIONS):
         if not package.files.get(table) and not problems:
             problems.append(f"{table}.csv is missing: observations name media by mediaID, so both tables are needed")
     if problems:
-        raise several(f"The Camtrap DP in {folder} cannot be read:", problems)
+        raise combine_problems(f"The Camtrap DP in {folder} cannot be read:", problems)
     if not package.files.get(DEPLOYMENTS):
-        package.said.append("There is no deployments.csv: where and when the cameras stood is not known.")
+        package.sentences.append("There is no deployments.csv: where and when the cameras stood is not known.")
     return package
 
 
-def _inside(folder: Path, named: object, problems: list[str]) -> Path | None:
+def _find_resource_file(folder: Path, named: object, problems: list[str]) -> Path | None:
     name = named if isinstance(named, str) else ""
     pure = PurePosixPath(name)
     if not name or pure.is_absolute() or ".." in pure.parts or ":" in name or "\\" in name or "\0" in name:
-        problems.append(f"{PACKAGE} names the file {named!r}, which does not lie in the folder; download it there")
+        problems.append(f"{PACKAGE_FILE} names the file {named!r}, which does not lie in the folder; download it there")
         return None
     if not (folder / name).is_file():
-        problems.append(f"{PACKAGE} names the file {name!r}, which is not there")
+        problems.append(f"{PACKAGE_FILE} names the file {name!r}, which is not there")
         return None
     if name.lower().endswith((".gz", ".zip")):
-        problems.append(f"{name!r} is compressed; unpack it, and change its path in {PACKAGE}")
+        problems.append(f"{name!r} is compressed; unpack it, and change its path in {PACKAGE_FILE}")
         return None
     return folder / name
 
 
-def _dicts(value: object) -> list[dict[str, Any]]:
+def _keep_dicts(value: object) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _vernacular(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def _read_vernacular_names(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
-    for taxon in _dicts(document.get("taxonomic")):
+    for taxon in _keep_dicts(document.get("taxonomic")):
         names = taxon.get("vernacularNames")
         if isinstance(taxon.get("scientificName"), str) and isinstance(names, dict):
             texts = {language: name.strip() for language, name in names.items() if isinstance(name, str)}
@@ -154,7 +164,7 @@ def _vernacular(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return found
 
 
-def load(package: Package, problems: Problems) -> Connection:
+def load_tables(package: Package, problems: Problems) -> Connection:
     """Load the tables into a temporary SQLite file, which is deleted when the connection is closed.
 
     Tables: media, observation and deployment, each with `line` and its columns as text ("" for a missing value), times
@@ -163,15 +173,17 @@ def load(package: Package, problems: Problems) -> Connection:
     Raises:
         AnnotatorError: A file is no table, or lacks a column.
     """
-    sql = temporary()
+    sql = open_temporary()
     try:
         sql.execute("BEGIN")
-        _fill(sql, "media", _MEDIA, {"at": "timestamp"}, package.files[MEDIA], MEDIA, problems)
+        _fill_table(sql, "media", _MEDIA_COLUMNS, {"at": "timestamp"}, package.files[MEDIA], MEDIA, problems)
         times = {"start": "eventStart", "end": "eventEnd", "given_at": "classificationTimestamp"}
-        _fill(sql, "observation", _OBSERVATION, times, package.files[OBSERVATIONS], OBSERVATIONS, problems)
-        columns = ("deploymentID", *OF_DEPLOYMENT)
-        _fill(sql, "deployment", columns, {}, package.files.get(DEPLOYMENTS, []), DEPLOYMENTS, problems)
-        _index(sql, problems)
+        _fill_table(
+            sql, "observation", _OBSERVATION_COLUMNS, times, package.files[OBSERVATIONS], OBSERVATIONS, problems
+        )
+        columns = ("deploymentID", *DEPLOYMENT_FACTS)
+        _fill_table(sql, "deployment", columns, {}, package.files.get(DEPLOYMENTS, []), DEPLOYMENTS, problems)
+        _index_tables(sql, problems)
         sql.execute("COMMIT")
     except BaseException:
         sql.close()
@@ -179,7 +191,7 @@ def load(package: Package, problems: Problems) -> Connection:
     return sql
 
 
-def _fill(
+def _fill_table(
     sql: Connection,
     table: str,
     columns: Sequence[str],
@@ -194,15 +206,15 @@ def _fill(
     names = ", ".join(["line", *(f'"{name}"' for name in (*columns, *times))])
     insert = f"INSERT INTO {table} ({names}) VALUES ({marks})"
     for file in files:
-        sql.executemany(insert, _rows(file, columns, times, resource, problems))
+        sql.executemany(insert, _read_rows(file, columns, times, resource, problems))
 
 
-def _rows(
+def _read_rows(
     file: Path, columns: Sequence[str], times: Mapping[str, str], resource: str, problems: Problems
 ) -> Iterator[list[object]]:
-    rows = csv_rows(file, problems, delimiter=header_of(file)[1])
+    rows = read_csv_rows(file, problems, delimiter=read_header(file)[1])
     header = [name.strip() for name in next(rows, (0, [""]))[1]]
-    if missing := [name for name in NEEDED[resource] if name not in header]:
+    if missing := [name for name in REQUIRED_COLUMNS[resource] if name not in header]:
         raise AnnotatorError(
             f"{file} has no column {' and no '.join(missing)}, but {', '.join(header)[:300]}. It is no table "
             f"{resource!r} of Camtrap DP 1.0; is the package of an earlier version?"
@@ -214,20 +226,20 @@ def _rows(
     time_places = [columns.index(name) for name in times.values()]
     for line, row in rows:
         row.append("")  # of a column that is not there, whose place is -1
-        cells = [_value(row[at]) for at in places]
+        cells = [_clean_cell(row[at]) for at in places]
         for number, at in names:  # a file's name may begin with a blank
-            cells[number] = unescaped(row[at]) if cells[number] else ""
-        yield [f"{file.name}, line {line}", *cells, *(seconds_of(cells[at]) for at in time_places)]
+            cells[number] = unescape_formula(row[at]) if cells[number] else ""
+        yield [f"{file.name}, line {line}", *cells, *(parse_iso_time(cells[at]) for at in time_places)]
 
 
-def _value(cell: str) -> str:
+def _clean_cell(cell: str) -> str:
     text = cell.strip()
-    if text in MISSING:
+    if text in MISSING_VALUES:
         return ""
-    return unescaped(text) if text[0] == "'" else text
+    return unescape_formula(text) if text[0] == "'" else text
 
 
-def _index(sql: Connection, problems: Problems) -> None:
+def _index_tables(sql: Connection, problems: Problems) -> None:
     for table, key in (("media", "mediaID"), ("deployment", "deploymentID")):
         sql.execute(f"CREATE INDEX {table}_key ON {table} ({key})")
         twice = f"SELECT max(line), {key} FROM {table} GROUP BY {key} HAVING count(*) > 1 OR {key} = ''"
@@ -254,7 +266,7 @@ def _index(sql: Connection, problems: Problems) -> None:
     sql.execute("CREATE INDEX observation_event ON observation (eventID)")
 
 
-def deployments(path: Path) -> dict[str, dict[str, str]]:
+def read_deployments(path: Path) -> dict[str, dict[str, str]]:
     """Return deployment -> its facts, of a table with the columns deploymentID, latitude, longitude and others.
 
     Raises AnnotatorError with all problems.
@@ -262,17 +274,17 @@ def deployments(path: Path) -> dict[str, dict[str, str]]:
     if not path.is_file():
         raise AnnotatorError(f"There is no file {path} (the table of deployments). Is the path spelled right?")
     problems, found = Problems(), dict[str, dict[str, str]]()
-    rows = csv_rows(path, problems, delimiter=header_of(path)[1])
+    rows = read_csv_rows(path, problems, delimiter=read_header(path)[1])
     header = [name.strip() for name in next(rows, (0, [""]))[1]]
     columns = {name.lower(): at for at, name in enumerate(header)}
-    names = {name: columns[name.lower()] for name in ("deploymentID", *OF_DEPLOYMENT) if name.lower() in columns}
+    names = {name: columns[name.lower()] for name in ("deploymentID", *DEPLOYMENT_FACTS) if name.lower() in columns}
     if missing := {"deploymentID", "latitude", "longitude"} - names.keys():
         raise AnnotatorError(
             f"{path} has no column {' and no '.join(sorted(missing))}, but {', '.join(header)[:300]}. A table of "
             "deployments has deploymentID (the folder of the images), latitude and longitude in degrees."
         )
     for line, row in rows:
-        facts = {name: row[at].strip() for name, at in names.items() if row[at].strip() not in MISSING}
+        facts = {name: row[at].strip() for name, at in names.items() if row[at].strip() not in MISSING_VALUES}
         name = facts.get("deploymentID", "")
         if not name or name in found:
             problems.add(f"line {line}: the deploymentID {name!r} is {'there twice' if name else 'empty'}")
@@ -280,7 +292,7 @@ def deployments(path: Path) -> dict[str, dict[str, str]]:
             if key in facts and not _is_degrees(facts[key], most):
                 problems.add(f"line {line}: {key} {facts[key]!r} does not lie between -{most} and {most} degrees")
         for key in ("deploymentStart", "deploymentEnd"):
-            if key in facts and seconds_of(facts[key]) is None:
+            if key in facts and parse_iso_time(facts[key]) is None:
                 problems.add(f"line {line}: {key} {facts[key]!r} is no time such as 2024-05-01T06:00:00Z")
         found[name] = facts
     if problems.count:
@@ -288,8 +300,8 @@ def deployments(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def _is_degrees(text: str, most: int) -> bool:
+def _is_degrees(text: str, limit: int) -> bool:
     try:
-        return -most <= float(text) <= most
+        return -limit <= float(text) <= limit
     except ValueError:
         return False

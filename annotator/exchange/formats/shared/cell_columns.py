@@ -4,16 +4,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from annotator.exchange.files.text_cells import Field
-from annotator.exchange.formats.shared.times import iso_time
-from annotator.exchange.formats.view import DIGITS, STATE_WORDS, Block, View
+from annotator.exchange.files.csv_cells import CsvField
+from annotator.exchange.formats.export_view import PROBABILITY_DIGITS, STATE_WORDS, Block, View
+from annotator.exchange.formats.shared.times import format_iso_time
 
-LONG = ("image", "class", "state", "source", "annotator", "decided_at")
-VALUES = ("0", "1", "")  # by value 0, 1, and -1 (UNKNOWN), which indexes the last
+LONG_COLUMNS = ("image", "class", "state", "source", "annotator", "decided_at")
+VALUE_TEXTS = ("0", "1", "")  # by value 0, 1, and -1 (UNKNOWN), which indexes the last
 SECONDS_DIGITS = 3
 
 
-def cell_column(name: str, view: View, block: Block, field: Field) -> list[str]:
+def format_cell_column(name: str, view: View, block: Block, field: CsvField) -> list[str]:
     """Return one column of the cells with a source, as text, image by image."""
     rows, columns = block.sources.nonzero()
     cells = rows, columns
@@ -23,7 +23,7 @@ def cell_column(name: str, view: View, block: Block, field: Field) -> list[str]:
     if name == "state":
         return [STATE_WORDS[state] for state in block.states[cells].tolist()]
     if name == "value":
-        return [VALUES[value] for value in block.values[cells].tolist()]
+        return [VALUE_TEXTS[value] for value in block.values[cells].tolist()]
     if name == "source":
         sources = [field(source) for source in view.sources]
         return [sources[source] for source in block.sources[cells].tolist()]
@@ -31,12 +31,14 @@ def cell_column(name: str, view: View, block: Block, field: Field) -> list[str]:
         people = [field(person) for person in view.annotators]
         return [people[person] for person in block.annotators[cells].tolist()]
     if name == "decided_at":
-        return in_words(block.decided_at[cells], iso_time)
-    numbers, digits = (block.seconds, SECONDS_DIGITS) if name == "seconds" else (block.probabilities, DIGITS)
-    return in_words(numbers[cells], lambda number: f"{round(number, digits)}")
+        return format_values(block.decided_at[cells], format_iso_time)
+    numbers, digits = (
+        (block.seconds, SECONDS_DIGITS) if name == "seconds" else (block.probabilities, PROBABILITY_DIGITS)
+    )
+    return format_values(numbers[cells], lambda number: f"{round(number, digits)}")
 
 
-def in_words(values: np.ndarray, word: Callable[[float], str]) -> list[str]:
+def format_values(values: np.ndarray, word: Callable[[float], str]) -> list[str]:
     """Return each value in words, "" for nan. Repeated values, of which there are many, are worded only once."""
     unique, which = np.unique(values, return_inverse=True)
     words = ["" if value != value else word(value) for value in unique.tolist()]

@@ -3,17 +3,17 @@
 import re
 from pathlib import Path
 
-from annotator.errors import AnnotatorError, several
-from annotator.exchange.files.text import read_text
-from annotator.store.classes.classes import description_problem, name_problem
+from annotator.errors import AnnotatorError, combine_problems
+from annotator.exchange.files.text_files import read_text
+from annotator.store.classes.classes import find_description_problem, find_name_problem
 
-BESIDE = ("classes.txt", "class_names.txt", "labels.txt", "names.txt")
+CLASS_LIST_NAMES = ("classes.txt", "class_names.txt", "labels.txt", "names.txt")
 _LARGEST = 1 << 20  # bytes
 
 
-def names_beside(path: Path) -> list[str]:
+def find_class_names(path: Path) -> list[str]:
     """Return the names of classes by number, from a list beside a file of labels; [] without a usable list."""
-    for name in BESIDE:
+    for name in CLASS_LIST_NAMES:
         file = path.parent / name
         try:
             if file != path and file.is_file() and file.stat().st_size <= _LARGEST:
@@ -28,7 +28,7 @@ def read_classes(path: Path) -> list[tuple[str, str]]:
 
     Raises AnnotatorError that lists every duplicate, blank and unusable name and description with its line.
     """
-    return parsed_classes(read_text(path, "the class list"), str(path))
+    return parse_class_list(read_text(path, "the class list"), str(path))
 
 
 def is_indented(path: Path) -> bool:
@@ -36,7 +36,7 @@ def is_indented(path: Path) -> bool:
     return any(line.strip() and line[:1].isspace() for line in read_text(path, "the class list").splitlines())
 
 
-def parsed_classes(text: str, where: str = "") -> list[tuple[str, str]]:
+def parse_class_list(text: str, where: str = "") -> list[tuple[str, str]]:
     """Return (name, description) pairs in the order of a list's text; empty lines at its end are skipped.
 
     Args:
@@ -57,7 +57,7 @@ def parsed_classes(text: str, where: str = "") -> list[tuple[str, str]]:
         name = name.strip()
         if not name:
             problems.append(f"line {number}: blank")
-        elif problem := name_problem(name) or description_problem(name, description.strip()):
+        elif problem := find_name_problem(name) or find_description_problem(name, description.strip()):
             problems.append(f"line {number}: {problem}")
         elif name in line_of:
             problems.append(f"line {number}: {name!r} again (first in line {line_of[name]})")
@@ -68,5 +68,5 @@ def parsed_classes(text: str, where: str = "") -> list[tuple[str, str]]:
         problems.append("it is empty: write one class a line")
     if problems:
         name = f"The class list {where}" if where else "This class list"
-        raise several(f"{name} cannot be used, and nothing was changed:", problems)
+        raise combine_problems(f"{name} cannot be used, and nothing was changed:", problems)
     return classes

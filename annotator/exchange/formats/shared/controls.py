@@ -10,21 +10,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.exchange.reading.reading import NONE, Decided, Reading
-from annotator.exchange.reading.words import EMPTY_WORDS, in_words, plain, states_of
+from annotator.exchange.reading.cell_words import EMPTY_WORDS, build_state_words, normalize_word, quote_words
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
 from annotator.records import ABSENT, PRESENT, STATES
 
-BARE, NAMED, STATE, FACT = "bare", "named", "state", "fact"
-KEPT = 10_000  # different choices of a control
-LONGEST = 100  # letters of a choice; longer ones are texts that somebody wrote
-FEW = 20  # different texts that may well be choices
-YES_NO = frozenset("yes no true false present absent".split())
-GENERAL = frozenset("choice choices label labels class classes tag tags category categories answer image value".split())
+BARE_MODE, PREFIXED_MODE, STATE_MODE, FACT_MODE = "bare", "named", "state", "fact"
+MAX_CHOICES = 10_000  # different choices of a control
+MAX_CHOICE_CHARS = 100  # letters of a choice; longer ones are texts that somebody wrote
+MAX_DISTINCT_TEXTS = 20  # different texts that may well be choices
+YES_NO_WORDS = frozenset("yes no true false present absent".split())
+GENERIC_NAMES = frozenset(
+    "choice choices label labels class classes tag tags category categories answer image value".split()
+)
 """Names of controls that say nothing about a class."""
 
 
 @dataclass
-class Named:
+class InterpretedChoices:
     """The choices of one image: what they mean.
 
     Attributes:
@@ -45,32 +47,32 @@ class Controls:
         own: Controls whose choices are the classes, with the state that the control has: of our own exports.
     """
 
-    def __init__(self, reading: Reading, own: Sequence[str] = ()):
+    def __init__(self, reading: ReadingOptions, own: Sequence[str] = ()):
         self._reading, self._own = reading, own
         self._choices: dict[str, Counter[str]] = {}
         self._regions: dict[str, None] = {}  # words of boxes and regions
         self._certain: set[str] = set()
         self._modes: dict[str, str] = {}
-        self._states = states_of(reading)
+        self._states = build_state_words(reading)
         self._nothing: frozenset[str] = frozenset()
-        self.decided: list[Decided] = []
-        self.said: list[str] = []
+        self.interpretations: list[Interpretation] = []
+        self.sentences: list[str] = []
 
-    def count(self, control: str, choices: Iterable[str], is_certain: bool = True) -> None:
+    def count_choices(self, control: str, choices: Iterable[str], is_certain: bool = True) -> None:
         """Count the choices of an image. is_certain: they are choices, and no text that somebody wrote."""
         counts = self._choices.setdefault(control, Counter())
         for choice in choices:
-            if choice in counts or len(counts) < KEPT:
+            if choice in counts or len(counts) < MAX_CHOICES:
                 counts[choice] += 1
         if is_certain:
             self._certain.add(control)
 
     def count_regions(self, words: Iterable[str]) -> None:
         """Note the labels of boxes and regions, which are classes as they are."""
-        if len(self._regions) < KEPT:
+        if len(self._regions) < MAX_CHOICES:
             self._regions |= dict.fromkeys(words)
 
-    def decide(self, noun: str, are_all: bool = True) -> None:
+    def interpret_controls(self, noun: str, are_all: bool = True) -> None:
         """Decide what the choices of each control mean.
 
         Args:
@@ -82,115 +84,124 @@ class Controls:
         """
         controls = [name for name in self._choices if name not in self._own]
         told = self._reading.class_columns
-        labels, states = self._named("--label-column", self._reading.label_columns, controls, noun), []
+        labels, states = self._find_named_controls("--label-column", self._reading.label_columns, controls, noun), []
         if labels is None:
-            states = self._named("--class-columns", told, controls, noun)
-            self._decide(controls, states, noun, are_all)
+            states = self._find_named_controls("--class-columns", told, controls, noun)
+            self._choose_modes(controls, states, noun, are_all)
         else:
             states = [name for name in controls if self._is_yes_no(name) and name not in labels]
-            self._modes = dict.fromkeys(controls, FACT) | dict.fromkeys(states, STATE)
-            self._modes |= dict.fromkeys(labels, NAMED if len(labels) > 1 else BARE)
-        self._decide_nothing()
+            self._modes = dict.fromkeys(controls, FACT_MODE) | dict.fromkeys(states, STATE_MODE)
+            self._modes |= dict.fromkeys(labels, PREFIXED_MODE if len(labels) > 1 else BARE_MODE)
+        self._choose_empty_words()
 
-    def _named(self, option: str, names: Sequence[str] | None, controls: list[str], noun: str) -> list[str] | None:
+    def _find_named_controls(
+        self, option: str, names: Sequence[str] | None, controls: list[str], noun: str
+    ) -> list[str] | None:
         """Return the controls that the person named, None where nothing was said."""
         if names is None:
             return None
         for name in names:
-            if name not in self._choices and name != NONE:
+            if name not in self._choices and name != NONE_VALUE:
                 raise AnnotatorError(f"{option} {name}: there is no such {noun}. {did_you_mean(name, controls)}")
-        return [name for name in names if name != NONE]
+        return [name for name in names if name != NONE_VALUE]
 
-    def _decide(self, controls: list[str], told: list[str] | None, noun: str, are_all: bool) -> None:
+    def _choose_modes(self, controls: list[str], told: list[str] | None, noun: str, are_all: bool) -> None:
         states = [name for name in controls if self._is_yes_no(name)] if told is None else told
-        texts = [name for name in controls if name not in states and self._is_text(name)]
+        texts = [name for name in controls if name not in states and self._is_free_text(name)]
         labels = [name for name in controls if name not in (*states, *texts)]
         unclear = [name for name in labels if not are_all and name not in self._certain]
         is_sure = told is not None or not unclear or len(labels) + len(states) == 1
         if texts and not labels and not states:
             labels, texts, is_sure = texts, [], False
-        self._modes = dict.fromkeys(texts, FACT) | dict.fromkeys(states, STATE)
+        self._modes = dict.fromkeys(texts, FACT_MODE) | dict.fromkeys(states, STATE_MODE)
         is_alike = not self._regions or any(word in self._regions for name in labels for word in self._choices[name])
         is_alone = len(labels) == 1 and (is_alike or bool(states))
-        self._modes |= dict.fromkeys(labels, BARE if is_alone else NAMED)
+        self._modes |= dict.fromkeys(labels, BARE_MODE if is_alone else PREFIXED_MODE)
         if texts:
-            self.said.append(f"{in_words(texts)} holds texts, which are facts of the image.")
+            self.sentences.append(f"{quote_words(texts)} holds texts, which are facts of the image.")
         # One decision at most, because a person can say --label-column or --class-columns, not both.
         if states and told is None:
             first = states[0]
             why = (
-                f"the choices of {in_words(states)} are yes and no: the {noun} is the class, present or absent. If the "
-                f"choices are the classes: --label-column {first}"
+                f"the choices of {quote_words(states)} are yes and no: the {noun} is the class, present or absent. If "
+                f"the choices are the classes: --label-column {first}"
             )
             if is_sure:
-                is_telling = len(states) > 1 or plain(first) not in GENERAL
-                self.decided.append(Decided("class_columns", ",".join(states), why, is_telling))
+                is_telling = len(states) > 1 or normalize_word(first) not in GENERIC_NAMES
+                self.interpretations.append(Interpretation("class_columns", ",".join(states), why, is_telling))
             else:
-                self.said.append(f"{why[0].upper()}{why[1:]}.")
+                self.sentences.append(f"{why[0].upper()}{why[1:]}.")
         if len(labels) > 1 or not is_sure:
             example = next((f"{name}: {next(iter(self._choices[name]))}" for name in labels), "")
-            why = f"{in_words(labels)} have the labels: a class is {noun} and choice, such as `{example}`"
-            why = why if len(labels) > 1 else f"{in_words(labels)} has the labels, or texts that are none"
+            why = f"{quote_words(labels)} have the labels: a class is {noun} and choice, such as `{example}`"
+            why = why if len(labels) > 1 else f"{quote_words(labels)} has the labels, or texts that are none"
             why += f". With one {noun} (--label-column), its choices are the classes, and those of others are facts"
             if is_sure and states:
-                self.said.append(f"{why}.")
+                self.sentences.append(f"{why}.")
             else:
                 others = labels if len(labels) > 1 else ()
-                self.decided.append(Decided("label_columns", ",".join(labels), why, is_sure, others))
-        elif labels and self._modes[labels[0]] == NAMED:
-            self.said.append(f"The choices of {in_words(labels)} are classes beside those of the boxes and regions.")
+                self.interpretations.append(Interpretation("label_columns", ",".join(labels), why, is_sure, others))
+        elif labels and self._modes[labels[0]] == PREFIXED_MODE:
+            self.sentences.append(
+                f"The choices of {quote_words(labels)} are classes beside those of the boxes and regions."
+            )
 
-    def _decide_nothing(self) -> None:
+    def _choose_empty_words(self) -> None:
         told = self._reading.empty_label
         if told is not None:
-            self._nothing = frozenset(plain(word) for word in told if word != NONE)
+            self._nothing = frozenset(normalize_word(word) for word in told if word != NONE_VALUE)
             return
         choices = [
-            word for name, words in self._choices.items() if self._modes.get(name) in (BARE, NAMED) for word in words
+            word
+            for name, words in self._choices.items()
+            if self._modes.get(name) in (BARE_MODE, PREFIXED_MODE)
+            for word in words
         ]
-        if words := dict.fromkeys(word for word in choices if plain(word) in EMPTY_WORDS):
+        if words := dict.fromkeys(word for word in choices if normalize_word(word) in EMPTY_WORDS):
             why = (
-                f"{in_words(words)} may say that none of the classes is on the image (all are then absent), or be a "
-                f"class of this name ({NONE})"
+                f"{quote_words(words)} may say that none of the classes is on the image (all are then absent), or be a "
+                f"class of this name ({NONE_VALUE})"
             )
-            self.decided.append(Decided("empty_label", ",".join(words), why, False, (NONE,)))
-            self._nothing = frozenset(map(plain, words))
+            self.interpretations.append(Interpretation("empty_label", ",".join(words), why, False, (NONE_VALUE,)))
+            self._nothing = frozenset(map(normalize_word, words))
 
     def _is_yes_no(self, name: str) -> bool:
         """Return whether all choices are yes, no and unsure; numbers may be counts, and positive a mood."""
         words = {word.strip().lower() for word in self._choices[name]}
-        others = {word for word in words - YES_NO if self._states.get(word, PRESENT) in (PRESENT, ABSENT)}
-        return bool(words & YES_NO) and not others
+        others = {word for word in words - YES_NO_WORDS if self._states.get(word, PRESENT) in (PRESENT, ABSENT)}
+        return bool(words & YES_NO_WORDS) and not others
 
-    def _is_text(self, name: str) -> bool:
+    def _is_free_text(self, name: str) -> bool:
         if name in self._certain:
             return False
         counts = self._choices[name]
-        return any(len(word) > LONGEST for word in counts) or len(counts) > max(FEW, counts.total() // 2)
+        return any(len(word) > MAX_CHOICE_CHARS for word in counts) or len(counts) > max(
+            MAX_DISTINCT_TEXTS, counts.total() // 2
+        )
 
-    def named(self, choices: Iterable[tuple[str, Sequence[str]]]) -> Named:
+    def interpret_choices(self, choices: Iterable[tuple[str, Sequence[str]]]) -> InterpretedChoices:
         """Return what the choices of one image mean, given as (control, its choices) pairs.
 
         Raises:
             ValueError: A choice of a control that is a class is no word for present or absent.
         """
-        found = Named()
+        found = InterpretedChoices()
         labels: dict[tuple[str, int], None] = {}
         for control, words in choices:
-            mode = self._modes.get(control, BARE)
-            if mode == FACT:
+            mode = self._modes.get(control, BARE_MODE)
+            if mode == FACT_MODE:
                 found.facts[control] = ", ".join(words)
-            for word in words if mode != FACT else ():
-                if mode == STATE:
+            for word in words if mode != FACT_MODE else ():
+                if mode == STATE_MODE:
                     key = word.strip().lower()
                     if key not in self._states:
                         raise ValueError(f"{word!r:.100} of {control!r:.100} is no word for present, absent or unsure")
                     if (state := self._states[key]) is not None:
                         labels[control, state] = None
-                elif plain(word) in self._nothing and control not in self._own:
+                elif normalize_word(word) in self._nothing and control not in self._own:
                     found.is_nothing = True
                 else:
-                    name = f"{control}: {word}" if mode == NAMED else word
+                    name = f"{control}: {word}" if mode == PREFIXED_MODE else word
                     labels[name, STATES[control] if control in self._own else PRESENT] = None
         found.labels = list(labels)
         found.is_nothing &= not any(state == PRESENT for _, state in found.labels)

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.inside import file_inside
+from annotator.exchange.files.contained_paths import find_file_inside
 from annotator.exchange.files.npy import load_array
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Given, Item
+from annotator.exchange.formats.contents import ImportedLabel, Item
 from annotator.exchange.formats.shared.class_list import read_classes
 from annotator.records import ABSENT, PRESENT
 
 CLASS_FILES = ("classes.txt", "class_names.txt", "labels.txt")
-AT_ONCE = 1000  # rows
+ROWS_PER_BATCH = 1000  # rows
 
 
 @dataclass(frozen=True)
@@ -35,37 +35,37 @@ class LabelArray:
     labels: np.ndarray
     is_truth: bool = False
 
-    def brings_images(self, folder: Path) -> bool:
+    def has_image_files(self, folder: Path) -> bool:
         """Return whether the names of images are paths of files in this folder; only the first name is checked."""
-        return bool(len(self.images)) and bool(file_inside(folder, texts(self.images[:1])[0]))
+        return bool(len(self.images)) and bool(find_file_inside(folder, to_texts(self.images[:1])[0]))
 
 
-def load(folder: Path, images: str, labels: str, is_truth: bool = False) -> LabelArray:
+def load_arrays(folder: Path, images: str, labels: str, is_truth: bool = False) -> LabelArray:
     """Return the arrays of two files of a folder. Raises AnnotatorError if one cannot be read, or they do not fit."""
     array = LabelArray(labels, load_array(folder / images, folder), load_array(folder / labels, folder), is_truth)
     if array.images.ndim != 1 or array.images.dtype.kind not in "US":
         raise AnnotatorError(f"{images} is {array.images.shape} of {array.images.dtype}; it must be file names")
-    _refuse_no_text(folder / images, array.images)
+    _check_text(folder / images, array.images)
     shape, kind, count = array.labels.shape, array.labels.dtype, len(array.images)
     if len(shape) != 2 or kind.kind not in "biuf" or shape[0] != count:
         raise AnnotatorError(f"{labels} is {shape} of {kind}; it must be ({count}, classes) of numbers")
     return array
 
 
-def _refuse_no_text(path: Path, array: np.ndarray) -> None:
+def _check_text(path: Path, array: np.ndarray) -> None:
     """Raise AnnotatorError for text with invalid characters, which NumPy accepts and other code fails at."""
     if array.dtype.kind != "U" or not array.itemsize:
         return
     letter = np.dtype("u4").newbyteorder(array.dtype.byteorder)
-    for start in range(0, len(array), AT_ONCE):
-        part = np.ascontiguousarray(array[start : start + AT_ONCE])
+    for start in range(0, len(array), ROWS_PER_BATCH):
+        part = np.ascontiguousarray(array[start : start + ROWS_PER_BATCH])
         if part.view(letter).max(initial=0) > sys.maxunicode:
             raise AnnotatorError(
                 f"{path} is a damaged array: rows {start} to {start + len(part)} hold what is no text."
             )
 
 
-def classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
+def read_classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (name, description) of each column, and how the names were found.
 
     Raises AnnotatorError if the number of names is not `count`. Without a file of names, classes are numbered.
@@ -82,7 +82,7 @@ def classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], lis
     return classes, [f"The names of the classes are those of {file.name}."]
 
 
-def items(
+def read_items(
     array: LabelArray,
     classes: Sequence[str],
     splits: Callable[[int, int], Sequence[str]],
@@ -98,18 +98,18 @@ def items(
         with_files: Names are paths of files that the source brings.
         problems: Takes cells with other values than labels may have.
     """
-    present, absent = ([Given(name, state) for name in classes] for state in (PRESENT, ABSENT))
+    present, absent = ([ImportedLabel(name, state) for name in classes] for state in (PRESENT, ABSENT))
     allowed = (0, 1) if array.is_truth else (-1, 0, 1)
-    for start in range(0, len(array.images), AT_ONCE):
-        labels = np.asarray(array.labels[start : start + AT_ONCE])
+    for start in range(0, len(array.images), ROWS_PER_BATCH):
+        labels = np.asarray(array.labels[start : start + ROWS_PER_BATCH])
         for row, column in np.argwhere(~np.isin(labels, allowed)).tolist():
             value = labels[row, column]
             problems.add(f"{array.file}, row {start + row}, column {column}: {value} is none of {allowed}")
-        given: list[list[Given]] = [[] for _ in labels]
+        given: list[list[ImportedLabel]] = [[] for _ in labels]
         for state, value in ((present, 1), (absent, -1)):
             for row, column in np.argwhere(labels == value).tolist():
                 given[row].append(state[column])
-        names = texts(array.images[start : start + AT_ONCE])
+        names = to_texts(array.images[start : start + ROWS_PER_BATCH])
         of_rows = splits(start, start + len(names))
         for row, (name, split) in enumerate(zip(names, of_rows, strict=True)):
             place = f"{array.file}, row {start + row}"
@@ -121,7 +121,7 @@ def items(
             yield Item(name, place, given[row], exhaustive=array.is_truth, file=file, attributes=facts)
 
 
-def texts(array: np.ndarray) -> list[str]:
+def to_texts(array: np.ndarray) -> list[str]:
     """Return the texts of an array of text or bytes."""
     decoded = np.char.decode(array, "utf-8", "backslashreplace") if array.dtype.kind == "S" else array
     return np.asarray(decoded).tolist()

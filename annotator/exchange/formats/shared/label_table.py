@@ -7,7 +7,7 @@ row names the columns. Two shapes are those of our own exports:
                            say who gave it and when
     image,kind,note,...    flags and comments; facts of images, whose kind is attribute:NAME
 
-All other tables, such as image,labels and image,fox,heron,..., are read as reading/deciding.py decides.
+All other tables, such as image,labels and image,fox,heron,..., are read as reading/table_interpreter.py decides.
 """
 
 import csv
@@ -18,38 +18,37 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.lines import csv_rows, header_line
+from annotator.exchange.files.arrow_tables import check_column_count
+from annotator.exchange.files.csv_cells import unescape_formula
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.tables import refuse_many_columns
-from annotator.exchange.files.text_cells import unescaped
-from annotator.exchange.formats.contents import Contents, Given, Item, Remark
-from annotator.exchange.formats.shared.card_beside import columns_of_classes
-from annotator.exchange.formats.shared.class_list import names_beside
-from annotator.exchange.formats.shared.table_items import Table, contents
-from annotator.exchange.formats.shared.times import unix_seconds
-from annotator.exchange.reading.columns import IMAGE as IMAGE_WORDS
-from annotator.exchange.reading.columns import label_number
-from annotator.exchange.reading.reading import Reading
-from annotator.exchange.reading.words import plain
+from annotator.exchange.files.text_lines import read_csv_rows, read_header_line
+from annotator.exchange.formats.contents import Contents, ImportedLabel, Item, Remark
+from annotator.exchange.formats.shared.class_list import find_class_names
+from annotator.exchange.formats.shared.data_card_reader import read_class_columns
+from annotator.exchange.formats.shared.table_items import RawTable, interpret_table
+from annotator.exchange.formats.shared.times import parse_seconds
+from annotator.exchange.reading.cell_words import normalize_word
+from annotator.exchange.reading.column_names import IMAGE_COLUMN_NAMES, parse_label_column
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT, STATES
-from annotator.store.pictures.kinds import looks_like_image
+from annotator.store.pictures.picture_kinds import looks_like_image
 
 DELIMITERS = ",;\t"
-SUFFIXES = (".csv", ".tsv", ".txt")
-IMAGE = ("image", "filename", "file_name", "file", "path", "image_path", "filepath")
-CLASS = ("class", "label", "class_name", "category")
-STATE = ("state", "value")
-WRITTEN = "file"
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt")
+IMAGE_COLUMNS = ("image", "filename", "file_name", "file", "path", "image_path", "filepath")
+CLASS_COLUMNS = ("class", "label", "class_name", "category")
+STATE_COLUMNS = ("state", "value")
+EXPORTED_FILE_COLUMN = "file"
 """The column with what an export calls the file of an image whose name it has in `image`."""
-FACT = "attribute:"
+ATTRIBUTE_PREFIX = "attribute:"
 """Begins the kind of a note that is a fact of the image."""
 
-_STATES: dict[str, int] = {**STATES, "1": PRESENT, "0": ABSENT, "true": PRESENT, "false": ABSENT}
+_STATE_BY_WORD: dict[str, int] = {**STATES, "1": PRESENT, "0": ABSENT, "true": PRESENT, "false": ABSENT}
 
 
-def header_of(path: Path) -> tuple[list[str], str]:
+def read_header(path: Path) -> tuple[list[str], str]:
     """Return the names of the columns, in small letters and unescaped, and the delimiter; [] if it is not a table."""
-    line = header_line(path)
+    line = read_header_line(path)
     best: tuple[list[str], str] = [], ","
     for delimiter in DELIMITERS:
         try:
@@ -57,11 +56,11 @@ def header_of(path: Path) -> tuple[list[str], str]:
         except csv.Error:
             continue
         if len(cells) > len(best[0]):
-            best = [unescaped(cell.strip()).lower() for cell in cells], delimiter
+            best = [unescape_formula(cell.strip()).lower() for cell in cells], delimiter
     return best
 
 
-def is_of_package(header: Collection[str]) -> bool:
+def is_camera_trap_header(header: Collection[str]) -> bool:
     """Return whether a header is that of a Camtrap DP, whose tables are read together, or of Wildlife Insights."""
     if {"image_id", "deployment_id", "is_blank", "common_name"}.issubset(header):
         return True
@@ -70,18 +69,19 @@ def is_of_package(header: Collection[str]) -> bool:
     return not ids.isdisjoint(header) and not others.isdisjoint(header)
 
 
-def recognise(path: Path, delimiters: str) -> str | None:
+def recognize_table(path: Path, delimiters: str) -> str | None:
     """Return why a file is such a table with one of these delimiters, or None."""
     if not path.is_file():
         return None
-    header, delimiter = header_of(path)
-    if len(header) < 2 or delimiter not in delimiters or is_of_package(header) or path.suffix.lower() == ".ddb":
+    header, delimiter = read_header(path)
+    if len(header) < 2 or delimiter not in delimiters or is_camera_trap_header(header) or path.suffix.lower() == ".ddb":
         return None
-    if is_headless(header) and path.suffix.lower() in SUFFIXES:
+    if lacks_header(header) and path.suffix.lower() in TABLE_SUFFIXES:
         return "a table without a header"
-    words = {plain(name) for name in header}
-    is_named = not words.isdisjoint(IMAGE) or (
-        not words.isdisjoint(IMAGE_WORDS) and (path.suffix.lower() in SUFFIXES or any(map(label_number, header)))
+    words = {normalize_word(name) for name in header}
+    is_named = not words.isdisjoint(IMAGE_COLUMNS) or (
+        not words.isdisjoint(IMAGE_COLUMN_NAMES)
+        and (path.suffix.lower() in TABLE_SUFFIXES or any(map(parse_label_column, header)))
     )
     if not is_named:
         return None
@@ -89,17 +89,17 @@ def recognise(path: Path, delimiters: str) -> str | None:
     return f"a table with the columns {named}"
 
 
-def is_headless(first: Sequence[str]) -> bool:
+def lacks_header(first: Sequence[str]) -> bool:
     """Return whether the first row of a table is one of its rows: a cell ends as image files do."""
     return any(looks_like_image(cell.replace("\\", "/")) for cell in first)
 
 
-def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of a table, as `read_as` with the reader's own decisions."""
-    return read_as(path, problems, Reading())
+def read_table(path: Path, problems: Problems) -> Contents:
+    """Return the labels of a table, as `read_table_as` with the reader's own decisions."""
+    return read_table_as(path, problems, ReadingOptions())
 
 
-def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+def read_table_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
     """Return the labels of a table, read as a person says.
 
     Raises:
@@ -107,46 +107,49 @@ def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
     """
     if not path.is_file():
         raise AnnotatorError(f"There is no file {path} (the label file). Is the path spelled right?")
-    delimiter = header_of(path)[1]
-    rows = csv_rows(path, problems, delimiter=delimiter)
+    delimiter = read_header(path)[1]
+    rows = read_csv_rows(path, problems, delimiter=delimiter)
     first = next(rows, None)
     if first is None:
         raise AnnotatorError(
             f"The label file {path} is empty; it needs a first line image,class,state or image,labels."
         )
-    refuse_many_columns(path, len(first[1]))
-    names = [unescaped(cell.strip()) for cell in first[1]]
-    if is_headless(names):
+    check_column_count(path, len(first[1]))
+    names = [unescape_formula(cell.strip()) for cell in first[1]]
+    if lacks_header(names):
         rows, names = chain([first], rows), [f"column {number}" for number in range(1, len(names) + 1)]
     header = [name.lower() for name in names]
     if twice := sorted(name for name, count in Counter(names).items() if name and count > 1):
         raise AnnotatorError(f"The label file {path} has two columns called {', '.join(map(repr, twice))}.")
-    image = _column(header, IMAGE)
+    image = _find_column(header, IMAGE_COLUMNS)
     if image is not None and {"kind", "note"} <= set(header):
-        return Contents([], _notes(rows, header, image, problems))
-    ours = columns_of_classes(path)  # also if a class is called "class", "labels" or "width"
+        return Contents([], _read_notes(rows, header, image, problems))
+    ours = read_class_columns(path)  # also if a class is called "class", "labels" or "width"
     is_ours = bool(ours) and set(ours) <= set(names) and "image" in names
-    class_, is_told = _column(header, CLASS), reading.label_columns is not None or reading.class_columns is not None
-    if not is_ours and not is_told and None not in (image, class_, _column(header, STATE)):
+    class_, is_told = (
+        _find_column(header, CLASS_COLUMNS),
+        reading.label_columns is not None or reading.class_columns is not None,
+    )
+    if not is_ours and not is_told and None not in (image, class_, _find_column(header, STATE_COLUMNS)):
         assert image is not None and class_ is not None
-        return Contents([], _long(rows, header, image, class_, problems))
-    table = Table(
+        return Contents([], _read_long_rows(rows, header, image, class_, problems))
+    table = RawTable(
         path,
         names,
         rows,
         names.index("image") if is_ours else None,
-        names_beside(path),
+        find_class_names(path),
         frozenset(ours if is_ours else ()),
-        text=unescaped,
+        unescape=unescape_formula,
     )
-    return contents(table, problems, reading)
+    return interpret_table(table, problems, reading)
 
 
-def _column(header: Sequence[str], names: Sequence[str]) -> int | None:
+def _find_column(header: Sequence[str], names: Sequence[str]) -> int | None:
     return next((header.index(name) for name in names if name in header), None)
 
 
-def _long(
+def _read_long_rows(
     rows: Iterator[tuple[int, list[str]]], header: list[str], image: int, class_: int, problems: Problems
 ) -> Iterator[Item]:
     """Yield the answers of a table with one row an answer.
@@ -154,17 +157,17 @@ def _long(
     Successive rows of one image are one item; but a row with a class that occurs for the first time is an item of its
     own.
     """
-    state = _column(header, STATE)
+    state = _find_column(header, STATE_COLUMNS)
     original = "original_" if "original_source" in header else ""
-    who = [[_column(header, [name]) for name in names] for names in _who_columns(original)]
-    split, sha256, file = (_column(header, [name]) for name in ("split", "sha256", WRITTEN))
+    who = [[_find_column(header, [name]) for name in names] for names in _list_provenance_columns(original)]
+    split, sha256, file = (_find_column(header, [name]) for name in ("split", "sha256", EXPORTED_FILE_COLUMN))
     file = None if file == image else file
     seen: set[str] = set()
     times: dict[str, float | None] = {}
 
-    def parse_answer(line: int, row: list[str]) -> Given | None:
+    def parse_answer(line: int, row: list[str]) -> ImportedLabel | None:
         word = "present" if state is None else row[state].strip().lower()
-        if word not in _STATES:
+        if word not in _STATE_BY_WORD:
             problems.add(f"line {line}: state {row[state or 0]!r}; it must be present, absent or unsure")
             return None
         facts = ["", "", ""]
@@ -176,12 +179,12 @@ def _long(
             if len(times) >= 10_000:  # clearing all is cheaper than deleting the oldest key each time
                 times.clear()
             try:
-                times[facts[2]] = unix_seconds(facts[2])
+                times[facts[2]] = parse_seconds(facts[2])
             except (ValueError, OverflowError):
                 problems.add(f"line {line}: decided_at {facts[2]!r} is no time (ISO 8601)")
                 times[facts[2]] = None
-        name = unescaped(row[class_].strip())
-        return Given(name, _STATES[word], unescaped(facts[1]), times.get(facts[2]), facts[0])
+        name = unescape_formula(row[class_].strip())
+        return ImportedLabel(name, _STATE_BY_WORD[word], unescape_formula(facts[1]), times.get(facts[2]), facts[0])
 
     def key(numbered: tuple[int, list[str]]) -> tuple[str, int]:
         line, row = numbered
@@ -199,31 +202,33 @@ def _long(
         assert first is not None  # a group has a row
         facts = {"split": first[split]} if split is not None and first[split] else {}
         content = first[sha256] if sha256 is not None else ""
-        written = unescaped(first[file]) if file is not None else ""
-        yield Item(unescaped(name), place, labels, attributes=facts, sha256=content, written=written)
+        written = unescape_formula(first[file]) if file is not None else ""
+        yield Item(unescape_formula(name), place, labels, attributes=facts, sha256=content, written=written)
 
 
-def _who_columns(original: str) -> list[list[str]]:
+def _list_provenance_columns(original: str) -> list[list[str]]:
     columns = [["source", "annotator", "decided_at"]]
     return [[original + name for name in columns[0]], *columns] if original else columns
 
 
-def _notes(rows: Iterator[tuple[int, list[str]]], header: list[str], image: int, problems: Problems) -> Iterator[Item]:
+def _read_notes(
+    rows: Iterator[tuple[int, list[str]]], header: list[str], image: int, problems: Problems
+) -> Iterator[Item]:
     """Yield flags, comments and facts, in the form that exports write them."""
     kind, note = header.index("kind"), header.index("note")
-    annotator, written = _column(header, ["annotator"]), _column(header, ["written_at"])
-    file = _column(header, [WRITTEN])
+    annotator, written = _find_column(header, ["annotator"]), _find_column(header, ["written_at"])
+    file = _find_column(header, [EXPORTED_FILE_COLUMN])
     for line, row in rows:
-        place = "" if file is None or file == image else unescaped(row[file])
-        if (name := unescaped(row[kind])).startswith(FACT):
-            facts = {name.removeprefix(FACT): unescaped(row[note])}
-            yield Item(unescaped(row[image]), line, attributes=facts, written=place)
+        place = "" if file is None or file == image else unescape_formula(row[file])
+        if (name := unescape_formula(row[kind])).startswith(ATTRIBUTE_PREFIX):
+            facts = {name.removeprefix(ATTRIBUTE_PREFIX): unescape_formula(row[note])}
+            yield Item(unescape_formula(row[image]), line, attributes=facts, written=place)
             continue
         try:
-            at = None if written is None else unix_seconds(row[written])
+            at = None if written is None else parse_seconds(row[written])
         except (ValueError, OverflowError):
             problems.add(f"line {line}: written_at {row[written or 0]!r} is no time (ISO 8601)")
             continue
-        by = "" if annotator is None else unescaped(row[annotator])
-        remark = Remark(row[kind], unescaped(row[note]), by, at)
-        yield Item(unescaped(row[image]), line, remarks=[remark], written=place)
+        by = "" if annotator is None else unescape_formula(row[annotator])
+        remark = Remark(row[kind], unescape_formula(row[note]), by, at)
+        yield Item(unescape_formula(row[image]), line, remarks=[remark], written=place)

@@ -6,15 +6,17 @@ from itertools import groupby, islice
 from operator import attrgetter
 
 from annotator.exchange.formats.contents import Box
-from annotator.store.runs.prediction_boxes import MOST
+from annotator.store.runs.prediction_boxes import MAX_BOXES_PER_CELL
 
-FOR_NOTHING = ("blank", "empty", "nothing", "no cv result")
+EMPTY_CLASS_NAMES = ("blank", "empty", "nothing", "no cv result")
 """Names, in small letters, by which detectors and classifiers of camera traps say that nothing was recognised."""
 
-BOXES_KEPT = f"Boxes are kept to be looked at, of each image and class the {MOST} surest; they become no labels."
+BOXES_KEPT_SENTENCE = (
+    f"Boxes are kept to be looked at, of each image and class the {MAX_BOXES_PER_CELL} surest; they become no labels."
+)
 
 
-def box_inside(class_name: str, place: Sequence[float], score: float) -> Box | None:
+def clip_box(class_name: str, place: Sequence[float], score: float) -> Box | None:
     """Return a box, cut off at the edges of the image; None where it has no area inside of the image.
 
     Args:
@@ -33,16 +35,16 @@ def box_inside(class_name: str, place: Sequence[float], score: float) -> Box | N
     return Box(class_name, left, top, right - left, bottom - top, score)
 
 
-def wrong_confidences(scores: Iterable[float]) -> str:
+def find_confidence_problem(scores: Iterable[float]) -> str:
     """Return what is wrong with the confidences of a file, "" if nothing is: detectors give numbers in [0, 1]."""
     wrong = [score for score in scores if not 0 <= score <= 1]
     return f"the confidence {', '.join(f'{score:g}' for score in wrong[:5])} is not in [0, 1]" if wrong else ""
 
 
-def surest(boxes: Iterable[Box]) -> list[Box]:
+def select_top_boxes(boxes: Iterable[Box]) -> list[Box]:
     """Return, of each class of one image, the boxes with the highest scores, as many as are kept."""
     by_class = sorted(boxes, key=lambda box: (box.class_name, -box.score))
-    if len(by_class) <= MOST:  # as nearly always
+    if len(by_class) <= MAX_BOXES_PER_CELL:  # as nearly always
         return by_class
     groups = (group for _, group in groupby(by_class, key=attrgetter("class_name")))
-    return [box for group in groups for box in islice(group, MOST)]
+    return [box for group in groups for box in islice(group, MAX_BOXES_PER_CELL)]

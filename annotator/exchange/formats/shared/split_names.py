@@ -3,13 +3,13 @@
 import re
 
 from annotator.exchange.files.safe_names import safe_names
-from annotator.exchange.formats.view import View
+from annotator.exchange.formats.export_view import View
 
-SPLITS = frozenset({"train", "training", "val", "valid", "validation", "test", "testing", "dev"})
+SPLIT_FOLDER_NAMES = frozenset({"train", "training", "val", "valid", "validation", "test", "testing", "dev"})
 """Names of folders and tags, in small letters, that are splits and no classes."""
 
 
-def split_names(view: View, rest: str) -> dict[str, str]:
+def make_split_names(view: View, rest: str) -> dict[str, str]:
     """Return split -> its name, with only letters, digits, "_" and "." (for Hugging Face); "" (no split) -> rest."""
     plain = safe_names([*(re.sub(r"\W", "_", split) for split in view.splits), rest])
     return dict(zip([*view.splits, ""], (name.replace("~", ".") for name in plain), strict=True))

@@ -3,7 +3,7 @@
 
 import { keyButton } from "../shared/dom.js";
 
-const MOST_EXAMPLES = 16; // as in snapshot/likeness/similar.py
+const MOST_EXAMPLES = 16; // as in snapshot/similarity/image_similarity.py
 
 export class SimilaritySearch {
   /**

@@ -1,7 +1,7 @@
 // @ts-check
 /** Requests to our routes; each carries the token that the page was given. */
 
-/** The path that all addresses of this app begin with, "" or like "/annotator"; the server says it (ui/serving/shell.py). */
+/** The path that all addresses of this app begin with, "" or like "/annotator"; the server says it (ui/serving/index_page.py). */
 export const BASE_ADDRESS = new URL(
   /** @type {any} */ (window).__streamlit?.BACKEND_BASE_URL ?? window.location.origin,
 ).pathname.replace(/\/$/, "");

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * "One label" or "All labels": whether the key of a class labels the image and goes on, or marks it, and Enter goes on.
- * The server keeps the choice for this person and project (store/labels/answering.py), so both pages that have the switch
+ * The server keeps the choice for this person and project (store/labels/answer_mode.py), so both pages that have the switch
  * begin with it. A page that is open follows its own switch only.
  */
 

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * How far the project is: the one measure of it, in the words of the server (snapshot/progress.py). The status line of a
+ * How far the project is: the one measure of it, in the words of the server (snapshot/project_progress.py). The status line of a
  * page counts on from the server's figures; the line at the top of all pages (status_bar/status_bar.js) hears of it by an event of the
  * window.
  */

@@ -1,0 +1,251 @@
+"""`auto` against the best published method on many collections, with constants chosen on the other collections.
+
+Every method is taken as it comes. The published ones keep their best epoch by the validation images, which are fully
+labeled; `auto` keeps its last. The best published method is another one from cell to cell: a collection, a share of
+labels and one of the two figures.
+"""
+
+import hashlib
+import shutil
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotator.benchmark.collections.answers import CLICKED_SHARE, measure_rare_totals
+from annotator.benchmark.collections.recipes import COLLECTION_NAMES, KEPT_BACK_NAMES, make_collection
+from annotator.benchmark.collections.searched_settings import SEARCH_SPACE, choose_left_out_settings, draw_settings
+from annotator.benchmark.datasets import DataSet
+from annotator.benchmark.datasets.clicks import draw_clicks
+from annotator.benchmark.first_named_class import RANDOM_NAMING
+from annotator.benchmark.harness.child_processes import print_progress
+from annotator.benchmark.harness.projects import SAMPLE_FOLDER
+from annotator.benchmark.methods import data
+from annotator.benchmark.methods.cells import Cell
+from annotator.benchmark.methods.compared_images import ComparedImages
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.methods_comparison import Comparison
+from annotator.benchmark.methods.on_cluster import TrainingCluster
+from annotator.benchmark.methods.task import HIDDEN_FIGURES, RARE_FIGURES, Choice, make_task
+from annotator.errors import AnnotatorError, did_you_mean
+
+OUR_METHOD = "auto"
+SAMPLE_DATA = "sample_data"
+RIVAL_METHODS = ("an", "wan", "epr", "role", "em", "em_apl", "gr", "ll_r", "hill")
+LABELED_SHARES = (0.02, 0.05, 0.2, 1.0)
+
+
+def measure_collections(
+    folders: Sequence[Path] = (),
+    *,
+    made: Sequence[str] = (SAMPLE_DATA, *COLLECTION_NAMES),
+    images: int = 400,
+    most: int = 2000,
+    settings: int = 1,
+    options: Options = Options(RIVAL_METHODS, shares=LABELED_SHARES, seeds=2),
+    command: str = "",
+) -> dict[str, Any]:
+    """Compare `auto` with the rivals on the given folders, and on collections made by recipe or brought along.
+
+    Args:
+        folders: Folders that hold `images` and `truth.csv`.
+        made: Names of recipes.COLLECTION_NAMES and recipes.KEPT_BACK_NAMES, and SAMPLE_DATA.
+        images: The number of images of each collection made by recipe.
+        most: The largest number of images of a folder that take part, chosen by a hash of their names.
+        settings: The number of settings of the constants of `auto` to try, the present one first.
+        options: Methods: the rivals. shares, seeds, epochs, backbone, device, work: as in methods.methods_comparison.
+        command: The command line, for the report.
+
+    Returns:
+        {"bench", "setting", "rows", "rare", "methods", "settings", "summary"}. A row, of a collection and a share: the
+        mean over seeds of each of HIDDEN_FIGURES of `auto` with its present constants, and with those chosen without
+        this
+        collection (`_list_left_out_headings`), of the best rival, and its name; `ece` and `ece_left_out` on test
+        images; RARE_FIGURES as task.py has it. `rare`: of each collection, the rare classes of all seeds once questions
+        were answered, and how many of them have an honest total.
+
+    Raises:
+        AnnotatorError: A folder is no such collection, a recipe does not exist, or options make no sense.
+    """
+    options = replace(options, methods=(OUR_METHOD, *options.methods)).check_and_resolve()
+    known = (SAMPLE_DATA, *COLLECTION_NAMES, *KEPT_BACK_NAMES)
+    if unknown := [name for name in made if name not in known]:
+        raise AnnotatorError(f"No collection is called {unknown[0]!r}. {did_you_mean(unknown[0], known, 99)}")
+    tried = draw_settings(settings)
+    places = _prepare_folders(folders, made, images, options.work)
+    results = {name: _measure_collection(name, place, most, tried, options) for name, place in places.items()}
+    scores = np.array([[result["scores"][number] for result in results.values()] for number in range(len(tried))])
+    chosen = choose_left_out_settings(scores)
+    rows = [
+        _make_row(name, share, result["figures"], choice)
+        for (name, result), choice in zip(results.items(), chosen, strict=True)
+        for share in options.shares
+    ]
+    return {
+        "bench": "collections",
+        "setting": {
+            "command": command,
+            "backbone": options.backbone,
+            "seeds": options.seeds,
+            "shares": list(options.shares),
+            "rivals": [name for name in options.methods if name != OUR_METHOD],
+            "collections": {name: result["about"] | {"chosen": choice}
+                            for (name, result), choice in zip(results.items(), chosen, strict=True)},
+            "searched": {name: list(values) for name, values in SEARCH_SPACE.items()} if settings > 1 else {},
+        },
+        "settings": [{"constants": constants, "scores": scores[number].round(5).tolist(),
+                      "mean": round(float(scores[number].mean()), 5)} for number, constants in enumerate(tried)],
+        "rows": rows,
+        "rare": {name: list(result["rare"]) for name, result in results.items()},
+        "methods": _make_method_rows([result["figures"] for result in results.values()], options),
+        "summary": {"present": summarize_cells(rows, ""), "left_out": summarize_cells(rows, "_left_out")},
+    }  # fmt: skip
+
+
+def summarize_cells(rows: Sequence[dict[str, Any]], suffix: str) -> dict[str, float]:
+    """Return the summary of all cells (collection, share, figure).
+
+    Args:
+        rows: The rows that `measure_collections` returns.
+        suffix: "" for the present constants, "_left_out" for those that were chosen without the collection.
+
+    Returns:
+        `cells`, their number; `first`, the share of them in which `auto` is not behind the best rival; `lead`, its mean
+        lead, and `worst`, its smallest one, both in [-1, 1]; `ece`, the mean over collections and shares; `near`, the
+        share of cells in which it is at most a point behind; `rare`, the number of rare classes of a seed over all
+        collections and shares (metrics.honest_totals), and `honest`, the share of them with an honest total.
+    """
+    rare = sum(row[f"rare{suffix}"] for row in rows)
+    leads = [row[f"{key}{suffix}"] - row[f"{key}_rival"] for row in rows for key in HIDDEN_FIGURES]
+    return {
+        "cells": len(leads),
+        "first": sum(lead >= 0 for lead in leads) / len(leads),
+        "lead": statistics.fmean(leads),
+        "worst": min(leads),
+        "near": sum(lead >= -0.01 for lead in leads) / len(leads),
+        "ece": statistics.fmean(row[f"ece{suffix}"] for row in rows),
+        "rare": rare,
+        "honest": sum(row[f"rare_honest{suffix}"] for row in rows) / max(rare, 1),
+    }
+
+
+def _prepare_folders(
+    folders: Sequence[Path], collection_names: Sequence[str], image_count: int, root: Path
+) -> dict[str, Path]:
+    """Return the folder of each collection by name; collections by recipe are made below `root` if they are missing."""
+    places = {path.resolve().name: path for path in folders}
+    root.mkdir(parents=True, exist_ok=True)
+    if len(places) < len(folders) or set(places) & set(collection_names):
+        raise AnnotatorError(
+            "Two of the collections have the same name: "
+            f"{', '.join([*(path.name for path in folders), *collection_names])}. Rename one of the folders, or leave "
+            "one out with --made."
+        )
+    for name in collection_names:
+        if name == SAMPLE_DATA:
+            places[name] = SAMPLE_FOLDER
+            continue
+        place = root / f"{name}-{image_count}"
+        if not place.exists():
+            print_progress(f"making {image_count} images of {name}")
+            part = place.with_name(f"{place.name}.part")
+            shutil.rmtree(part, ignore_errors=True)  # of a run that was killed
+            make_collection(part, name, image_count)
+            part.rename(place)
+        places[name] = place
+    return places
+
+
+def _measure_collection(
+    name: str, place: Path, max_images: int, tried_settings: Sequence[dict[str, Any]], options: Options
+) -> dict[str, Any]:
+    """Train every method on one collection and return its results.
+
+    `about` describes the collection; `rare` is from measure_rare_totals; `figures` holds the means over seeds of each
+    training, by (method, number of the setting, share); `scores` holds one score for each setting of `auto`.
+    """
+    print_progress(f"== {name}")
+    dataset = limit_images(data.read_dataset(place / "images", place / "truth.csv", None, None), max_images)
+    tasks = {
+        (share, RANDOM_NAMING): [make_task(dataset, share, seed) for seed in range(options.seeds)]
+        for share in options.shares
+    }
+    choices = [(OUR_METHOD, Choice(parameters=constants)) for constants in tried_settings]
+    choices += [(method, Choice()) for method in options.methods if method != OUR_METHOD]
+    wanted = [
+        (method, number, share, Cell("result", method, share, seed, choice))
+        for number, (method, choice) in enumerate(choices)
+        for share in options.shares
+        for seed in range(options.seeds)
+    ]
+    with TrainingCluster(options.on) as cluster:
+        comparison = Comparison.build(dataset, options, tasks, cluster)
+        comparison.expect_trainings(len(wanted))
+        done = comparison.compute_results([cell for *_, cell in wanted])
+    answered = [make_task(dataset, CLICKED_SHARE, seed) for seed in range(options.seeds)]
+    rare = measure_rare_totals(ComparedImages(dataset, options), answered, comparison.work)
+    figures: dict[tuple[str, int, float], dict[str, float]] = {}
+    for place_, (method, number, share, _) in enumerate(wanted):
+        if place_ % options.seeds == 0:
+            of_seeds = done[place_ : place_ + options.seeds]
+            key = (method, number if method == OUR_METHOD else 0, share)
+            figures[key] = {
+                figure: statistics.fmean(result[figure] for result in of_seeds)
+                for figure in (*HIDDEN_FIGURES, "ece", *RARE_FIGURES)
+            }
+    scores = [
+        statistics.fmean(figures[OUR_METHOD, number, share][key] for share in options.shares for key in HIDDEN_FIGURES)
+        for number in range(len(tried_settings))
+    ]
+    whole = data.join_parts(dataset).truth
+    about = {"images": len(whole), "classes": whole.shape[1], "labels_an_image": round(float(whole.sum(1).mean()), 2)}
+    return {"about": about, "figures": figures, "scores": scores, "rare": rare}
+
+
+def _make_row(name: str, share: float, figures: dict, choice: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"collection": name, "share": share}
+    for figure in HIDDEN_FIGURES:
+        rivals = {method: of[figure] for (method, _, at), of in figures.items() if method != OUR_METHOD and at == share}
+        best = max(rivals, key=lambda method: rivals[method])
+        row |= {f"{figure}_rival": rivals[best], f"{figure}_rival_is": best}
+    for figure in (*HIDDEN_FIGURES, "ece", *RARE_FIGURES):
+        row |= {
+            figure: figures[OUR_METHOD, 0, share][figure],
+            f"{figure}_left_out": figures[OUR_METHOD, choice, share][figure],
+        }
+    return row
+
+
+def _make_method_rows(figures: Sequence[dict], options: Options) -> list[dict[str, Any]]:
+    """Return one row for each method, in falling order of the means of its figures; `auto` has its present constants.
+
+    A row holds the mean of each figure over all collections and shares, and as `best` the number of cells (collection,
+    share, figure) in which the method is first.
+    """
+    cells = [(of, share, key) for of in figures for share in options.shares for key in HIDDEN_FIGURES]
+    first = [max(options.methods, key=lambda name: of[name, 0, share][key]) for of, share, key in cells]
+    means = [
+        {"method": name, "best": first.count(name)}
+        | {
+            key: statistics.fmean(of[name, 0, share][key] for of, share, at in cells if at == key)
+            for key in HIDDEN_FIGURES
+        }
+        for name in options.methods
+    ]
+    return sorted(means, key=lambda of: -sum(of[key] for key in HIDDEN_FIGURES))
+
+
+def limit_images(dataset: DataSet, max_images: int) -> DataSet:
+    """Return at most `max_images` images of a set, chosen by a hash of their names, the three parts in proportion."""
+    size = sum(len(getattr(dataset, name)) for name in data.PART_NAMES)
+    if size <= max_images:
+        return dataset
+    parts = {}
+    for name in data.PART_NAMES:
+        part = getattr(dataset, name)
+        order = np.argsort([hashlib.sha256(path.name.encode()).hexdigest() for path in part.paths], kind="stable")
+        parts[name] = part.rows(np.sort(order[: max(1, max_images * len(part) // size)]))
+    return replace(dataset, observed=draw_clicks(parts["train"].truth, 1.0, 0), **parts)

@@ -1,0 +1,274 @@
+"""Finished labels for human effort: simulated annotators work through a set by different policies, on the real code.
+
+The worker's code embeds the images once. Every policy then gets a copy of the project and an annotator who knows the
+truth (simulated_people.py): the queues choose, the store keeps each decision, the worker's code trains and updates, and
+after every few actions the data set is read back from the store and compared with the truth. The project learns nothing
+but the answers and how long they took (snapshot/time_model.py has the times and their sources).
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.effort import curves
+from annotator.benchmark.effort.comparison import (
+    OUR_POLICY,
+    RIVAL_POLICY,
+    Curves,
+    choose_settings,
+    compare_policies,
+    compute_full_mean,
+    list_costs,
+    list_policies,
+    ratios_by_seed,
+)
+from annotator.benchmark.effort.play import NOISY_PERSON, PERFECT_PERSON, Play, play_all
+from annotator.benchmark.effort.policies import POLICIES
+from annotator.benchmark.effort.simulated_people import ERROR_SHARE, MISSED_SHARE, SALIENCE_SPREAD, SMALL_SHARE
+from annotator.benchmark.harness.child_processes import print_progress
+from annotator.benchmark.harness.projects import SAMPLE_FOLDER
+from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.truth import TrueLabel, find_content_conflicts, read_truth
+from annotator.errors import AnnotatorError, combine_problems, did_you_mean
+from annotator.exchange import project_setup
+from annotator.exchange.imports.image_folders import describe_skipped_files
+from annotator.indexing import find_positions
+from annotator.records import PRESENT
+from annotator.settings import MIN_IMAGES_FOR_FIRST_RUN
+from annotator.snapshot.time_model import TimeModel
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import audits
+from annotator.store.networks import configuration
+from annotator.worker.process import Worker
+
+NOISY_POLICIES = (RIVAL_POLICY, OUR_POLICY)  # policies that are also measured with a noisy annotator unless all are
+
+
+def measure_effort(
+    images_folder: Path | None = None,
+    truth: Path | None = None,
+    *,
+    policies: Sequence[str] = (),
+    seed: int = 0,
+    seeds: int = 1,
+    noisy: bool = True,
+    all_noisy: bool = False,
+    jobs: int = 1,
+    most: float = 1.0,
+    work: Path | None = None,
+    backbone: str | None = None,
+) -> dict:
+    """Play every policy with simulated annotators, and return their curves and how they compare.
+
+    Args:
+        images_folder: A folder of images; None: the sample data.
+        truth: A CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's.
+        policies: Names in POLICIES; (): all but those that take long.
+        seed: The first seed.
+        seeds: The number of seeds from `seed` on: every policy is played with each, figures are means.
+        noisy: Whether NOISY_POLICIES is also played by a noisy annotator.
+        all_noisy: Whether every policy is also played by a noisy annotator.
+        jobs: The number of processes that play at the same time; the result is the same.
+        most: Policies stop after this times as many actions as the form takes.
+        work: A folder that keeps the embedded project for the next time; None: it is not kept.
+        backbone: The network that analyzes the images; None: the usual one.
+
+    Returns:
+        {"bench", "figures", "ratios", "goals", "lead", "behind", "searched", "curves", "time_model", "noisy_person",
+        "policies", "backbone", "seeds"}; goals, lead and behind as of comparison.compare_policies, searched as of
+        comparison.choose_settings.
+
+    Raises:
+        AnnotatorError: Images and truth do not fit together, or a policy does not exist.
+    """
+    names = check_policies(policies) or [name for name, policy in POLICIES.items() if not policy.on_request]
+    images_folder, truth = resolve_images_and_truth(images_folder, truth)
+    with scratch_folder() as folder:
+        template = folder / "project" if work is None else work
+        shown = make_project(template, images_folder, truth, backbone)
+        limit = most * (shown.sum() + len(shown))
+        people = [(name, PERFECT_PERSON) for name in names]
+        people += [(name, NOISY_PERSON) for name in names if all_noisy or (noisy and name in NOISY_POLICIES)]
+        settings = [(one, by) for name, by in people for one in POLICIES[name].settings or (name,)]
+        plays = [Play(name, by, seed + number) for number in range(seeds) for name, by in settings]
+        played = play_all(template, folder, shown, plays, limit, jobs)
+        used = configuration.get_backbone(Database(template))
+    searched = []
+    for name in names:
+        if POLICIES[name].settings:
+            played, rows = choose_settings(played, name, POLICIES[name].settings)
+            searched += rows
+    more = {"searched": searched, "backbone": used, "seeds": list(range(seed, seed + seeds))}
+    return _make_result(played, shown) | more
+
+
+def check_policies(names: Sequence[str]) -> list[str]:
+    """Return the names without repetitions.
+
+    Raises:
+        AnnotatorError: A policy does not exist.
+    """
+    if unknown := [name for name in names if name not in POLICIES]:
+        raise AnnotatorError(f"There is no policy {unknown[0]!r}. {did_you_mean(unknown[0], POLICIES)}")
+    return list(dict.fromkeys(names))
+
+
+def resolve_images_and_truth(images_folder: Path | None, truth: Path | None) -> tuple[Path, Path]:
+    """Return the folder of images and their truth, those of the sample data where both are None.
+
+    Raises:
+        AnnotatorError: Only one of them is given.
+    """
+    if (images_folder is None) != (truth is None):
+        raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
+    return images_folder or SAMPLE_FOLDER / "images", truth or SAMPLE_FOLDER / "truth.csv"
+
+
+def make_project(
+    project: Path, folder: Path, truth: Path, backbone: str | None = None, *, should_embed: bool = True
+) -> np.ndarray:
+    """Make a project without decisions; return its truth (N, C) bool, in the order of image ids and class ids.
+
+    Args:
+        project: The folder of the new project.
+        folder: The folder of the images.
+        truth: A CSV with every label of every image.
+        backbone: The network; None: the usual one.
+        should_embed: Whether the images are embedded.
+
+    Raises:
+        AnnotatorError: The truth does not fit, or there are too few images.
+    """
+    done = project_setup.set_up_project(project, images_folder=folder, backbone=backbone)
+    print_progress("; ".join([f"{done.registered.added:,} new images", *describe_skipped_files(done.registered.bad)]))
+    db = Database(project)
+    names = images.add_short_names(images.load_ids_by_name(db))
+    given = load_present_labels(db, names, truth)
+    if not given:
+        raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
+    classes.add_classes(db, [(name, "") for name in sorted({label.class_name for label in given})])
+    if should_embed:
+        embed_images(project)
+    image_ids = audits.load_readable_image_ids(db)
+    columns = {class_.name: column for column, class_ in enumerate(classes.load_active_classes(db))}
+    shown = np.zeros((len(image_ids), len(columns)), bool)
+    rows, known = find_positions([names[label.image] for label in given], image_ids)
+    for label, row in zip(compress(given, known), rows[known], strict=True):
+        shown[row, columns[label.class_name]] = True
+    if len(image_ids) < MIN_IMAGES_FOR_FIRST_RUN:
+        raise AnnotatorError(
+            f"{len(image_ids)} images are too few to compare ways to label them: take {MIN_IMAGES_FOR_FIRST_RUN}."
+        )
+    return shown
+
+
+def embed_images(project: Path) -> None:
+    """Embed all images of a project that lack features, as its worker would."""
+    worker = Worker(project)
+    try:
+        print_progress("embedding")
+        worker.image_embedder.embed_missing()
+        worker.first_order_publisher.publish_if_due(all_embedded=True)
+    finally:
+        worker.close()
+
+
+def load_present_labels(db: Database, names: dict[str, int], truth: Path) -> list[TrueLabel]:
+    """Return the "present" labels of the truth on images of the project; files that were kept out are ignored.
+
+    Args:
+        db: The project's database.
+        names: Name -> image id, for every name that the truth may use.
+        truth: A CSV file with the full truth.
+
+    Raises:
+        AnnotatorError: The truth does not fit, or contradicts itself on one picture with two names.
+    """
+    bad = {file.path for file in images.load_rejected_files(db)}
+    labels = read_truth(truth, names.keys() | bad)
+    if problems := find_content_conflicts(labels, names):
+        raise combine_problems(f"The truth {truth} cannot be used:", problems)
+    if left_out := {label.image for label in labels} - names.keys():
+        print_progress(
+            f"the truth of {len(left_out):,} files is not used: they were kept out, such as {min(left_out)!r}"
+        )
+    return [label for label in labels if label.state == PRESENT and label.image in names]
+
+
+def _make_result(played: Curves, truth: np.ndarray) -> dict:
+    figures: dict[str, float | None] = {
+        "images": len(truth),
+        "classes": truth.shape[1],
+        "labels_per_image": round(float(truth.sum() / len(truth)), 3),
+    }
+    tables, ratios = compare_policies(played), {}
+    for row in tables["goals"]:
+        for cost in curves.COST_KINDS:
+            reached = row["reached"] == row["seeds"]
+            figures[f"{_make_key(row)}_{cost}_at_recall_{100 * row['goal']:.0f}"] = (
+                row[cost]["mean"] if reached else None
+            )
+        if row["person"] == NOISY_PERSON and row["goal"] == curves.GOAL_RECALL:
+            figures["noisy_compared_at_recall"], figures["noisy_compared_at_precision"] = (
+                row["recall"],
+                row["precision"],
+            )
+    for by in (PERFECT_PERSON, NOISY_PERSON):
+        for name in list_policies(played, by):
+            key = _make_key({"policy": name, "person": by})
+            ends = [curve[-1] for play, curve in played.items() if (play.policy, play.person) == (name, by)]
+            for score in ("micro_f1", "macro_f1"):
+                best = [max(end[kind][score] for kind in ("decided", "filled")) for end in ends]
+                figures[f"{key}_final_{score}"] = compute_full_mean(best, 5)
+            if name != OUR_POLICY:
+                ratios |= _make_ratios(played, name, by, key)
+    for row in tables["behind"]:
+        figures[f"autopilot_behind_{_make_key(row)}_in_{row['cost']}"] = row["share"]["mean"]
+    return {
+        "bench": "effort",
+        "figures": figures,
+        "ratios": {key: value for key, value in ratios.items() if value is not None},
+        **tables,
+        "curves": [
+            {"policy": play.policy, "person": play.person, "seed": play.seed, "points": curve}
+            for play, curve in played.items()
+        ],
+        "time_model": vars(TimeModel()),
+        "noisy_person": {
+            "small": SMALL_SHARE,
+            "missed_of_small": MISSED_SHARE,
+            "errs": ERROR_SHARE,
+            "salience": SALIENCE_SPREAD,
+        },
+        "policies": {play.policy: POLICIES[play.policy].about for play in played},
+    }
+
+
+def _make_key(row: dict) -> str:
+    return row["policy"].replace("-", "_") + ("" if row["person"] == PERFECT_PERSON else "_noisy")
+
+
+def _make_ratios(played: Curves, name: str, person: str, key: str) -> dict[str, float | None]:
+    """Return the cost of recall 0.95 with a policy over its cost with Autopilot, in actions and in seconds.
+
+    Ratios are means over seeds, None where a play does not reach it. Those of the form (RIVAL_POLICY) are also given
+    with
+    every part of the time model halved and doubled.
+    """
+
+    def compute_ratio(cost: Callable[[dict], float]) -> float | None:
+        theirs, ours = (list_costs(played, policy, person, curves.GOAL_RECALL, cost) for policy in (name, OUR_POLICY))
+        return compute_full_mean(ratios_by_seed(theirs, ours), 2) if len(ours) == len(theirs) else None
+
+    ratios = {f"{key}_over_autopilot_actions_at_recall_95": compute_ratio(lambda point: point["actions"])}
+    for model_name, time_model in curves.make_time_models().items():
+        if model_name == "usual" or name == RIVAL_POLICY:
+            suffix = "" if model_name == "usual" else f"_{model_name}"
+            ratios[f"{key}_over_autopilot_seconds_at_recall_95{suffix}"] = compute_ratio(
+                lambda point, time_model=time_model: curves.compute_seconds(point, time_model)
+            )
+    return ratios

@@ -1,0 +1,312 @@
+"""Every method on the same images, the same labels and the same budget: `annotator bench methods`."""
+
+import hashlib
+import math
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotator.benchmark.datasets import DataSet
+from annotator.benchmark.first_named_class import RANDOM_NAMING, Naming, compute_naming_rates
+from annotator.benchmark.harness.child_processes import print_progress
+from annotator.benchmark.methods import data, tune
+from annotator.benchmark.methods.cells import Cell, Tasks, Trainings
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.epochs import delete_files
+from annotator.benchmark.methods.finished_results import Work
+from annotator.benchmark.methods.measures import PLAIN_MEASURES
+from annotator.benchmark.methods.on_cluster import TrainingCluster
+from annotator.benchmark.methods.task import (
+    HIDDEN_FIGURES,
+    REPORTED_FIGURES,
+    SUGGESTIONS_PER_SITTING,
+    Choice,
+    Task,
+    make_task,
+)
+from annotator.benchmark.methods.trainers import make_training_function
+from annotator.errors import AnnotatorError
+from models.labels import PRESENT
+from models.methods import METHODS
+
+
+def measure_methods(
+    images: Path | None = None,
+    truth: Path | None = None,
+    *,
+    boxes: Path | None = None,
+    dataset: str | None = None,
+    root: Path | None = None,
+    options: Options | None = None,
+    command: str = "",
+) -> dict:
+    """Train every method at every share with every seed, and return their figures.
+
+    Args:
+        images: A folder of images.
+        truth: Its CSV `image,labels`.
+        boxes: A CSV of the boxes of things in that folder.
+        dataset: The name of a set of the papers, instead of `images`; neither: the sample data.
+        root: The folder of that set.
+        options: Methods: names, or ("all",). regime: "linear", a linear head on frozen features, or "finetune", the
+            whole network. shares: of the training images that have their one label; the others have none. trials: the
+            number of settings tried for every method on validation mAP at each share, with the labels of the first seed
+            (1: the method's own). epochs, batch, size, linear_init: see finetune.Network. work: a folder for features
+            and finished results, which later calls continue. no_split: all images are training images and the last
+            epoch counts, as in a project; figures of test images are left out. on: "local", or the Ray cluster on which
+            methods train (on_cluster.py). clicks, strengths: the ways in which the one label was chosen
+            (first_named_class.py), besides at random. precision: of whole networks (finetune.py). protocol: "own" or
+            "cole" (cole.py). changed: constants of methods (changed_parameters.py). labels, positives, negatives,
+            validate: see supervision.Supervision.
+            measures: figures besides REPORTED_FIGURES (measures.py).
+        command: The command line, for the report.
+
+    Returns:
+        {"bench": "methods", "rows": [...], "setting": {...}}. A row: method, share, clicks, the mean over the seeds of
+        each of REPORTED_FIGURES in [0, 1] (seconds of an epoch), its deviation as `_std`, the chosen settings; and,
+        for other
+        clicks than random, `hidden_ap_over_random`, the gain over random clicks.
+
+    Raises:
+        AnnotatorError: Options make no sense, or the data cannot be compared on.
+        ValueError: As models do.
+    """
+    asked = options or Options()
+    options = asked.check_and_resolve()
+    if "all" in asked.methods:
+        for reason in filter(None, map(asked.find_obstacle, METHODS)):
+            print_progress(f"left out: {reason}")
+    return compare_methods(
+        data.read_dataset(images, truth, dataset, root, boxes=boxes, split=not options.no_split), options, command
+    )
+
+
+def compare_methods(dataset: DataSet, options: Options, command: str = "") -> dict:
+    """Return the figures of every method on a set that has been read, as `measure_methods` does.
+
+    Args:
+        dataset: The images.
+        options: What Options.check_and_resolve returned.
+        command: The command line, for the report.
+
+    Raises:
+        AnnotatorError: The data cannot be compared on.
+        ValueError: As models do.
+    """
+    tasks = {
+        (share, naming): [
+            make_task(
+                dataset,
+                share,
+                seed,
+                naming,
+                options.supervision,
+                absences={METHODS[name].known_absences for name in options.methods},
+                measures=options.measures,
+            )
+            for seed in range(options.seeds)
+        ]
+        for share in options.shares
+        for naming in options.namings
+    }
+    for (share, _), drawn in tasks.items():
+        if options.supervision.hides and not any(task.compute_chance() > 0 for task in drawn):
+            raise AnnotatorError(f"At a share of {share:g} every label is known: there is nothing hidden to find.")
+    with TrainingCluster(options.on) as cluster:
+        rows = add_differences(list(Comparison.build(dataset, options, tasks, cluster).iterate_rows()))
+    return {"bench": "methods", "rows": rows, "setting": _describe_setting(dataset, options, tasks, command)}
+
+
+# labeled images that show a class, over all seeds, from which on its rate of being named is reported
+MIN_SHOWN_IMAGES = 20
+# What changes the figures too; results from before there was a choice are those of the default.
+LATER_RESULT_OPTIONS = ("precision", "protocol", "labels", "positives", "negatives", "validate", "measures")
+RESULT_OPTIONS = ("regime", "backbone", "epochs", "size", "batch", "linear_init", "device")  # what changes the figures
+
+
+def make_basis(dataset: DataSet, options: Options) -> dict[str, Any]:
+    """Return all that every result of a comparison depends on, as JSON values (work.Work)."""
+    basis = {"version": 1, "data": data.compute_fingerprint(dataset)} | {
+        name: getattr(options, name) for name in RESULT_OPTIONS
+    }
+    usual = Options()
+    basis |= {name: value for name in LATER_RESULT_OPTIONS if (value := getattr(options, name)) != getattr(usual, name)}
+    if dataset.areas is not None:
+        basis["areas"] = hashlib.sha256(dataset.areas.tobytes()).hexdigest()[:16]
+    return basis
+
+
+@dataclass
+class Comparison:
+    """One comparison in progress: its trainings, and the folder of finished results."""
+
+    options: Options
+    work: Work
+    trainings: Trainings
+    tasks: Tasks
+    cluster: TrainingCluster
+
+    @classmethod
+    def build(cls, dataset: DataSet, options: Options, tasks: Tasks, cluster: TrainingCluster) -> "Comparison":
+        """Return the comparison of these options; compute the features if they are needed and missing."""
+        trainings = Trainings(make_training_function(dataset, options), tasks)
+        return cls(options, Work(options.work, make_basis(dataset, options)), trainings, tasks, cluster)
+
+    def iterate_rows(self) -> Iterator[dict]:
+        """Yield the row of every share, way of clicking and method; print progress and the remaining time."""
+        pairs = [(share, naming, name) for share, naming in self.tasks for name in self.options.methods]
+        choices = {name: tune.list_candidates(name, self.options) for name in self.options.methods}
+        tuned = [pair for pair in pairs if choices[pair[2]]]
+        tried = [
+            Cell("trial", name, share, 0, choice, naming) for share, naming, name in tuned for choice in choices[name]
+        ]
+        self.expect_trainings(len(pairs) * self.options.seeds + len(tried))
+        scores = self.compute_results(tried)
+        changed = self.options.parameters
+        chosen: dict[tuple[float, Naming, str], tuple[Choice, list[float]]] = {
+            pair: (Choice(parameters=changed.get(pair[2], {})), []) for pair in pairs
+        }
+        budget = len(tried) // max(len(tuned), 1)  # the same for every method
+        for place, pair in enumerate(tuned):
+            of_pair = scores[place * budget : (place + 1) * budget]
+            chosen[pair] = tune.choose_best(choices[pair[2]], [result["val_map"] for result in of_pair])
+        seeds = range(self.options.seeds)
+        cells = [
+            Cell("result", name, share, seed, chosen[share, naming, name][0], naming)
+            for share, naming, name in pairs
+            for seed in seeds
+        ]
+        results = self.compute_results(cells)
+        for place, (share, naming, name) in enumerate(pairs):
+            choice, of_trials = chosen[share, naming, name]
+            of_pair = results[place * len(seeds) : (place + 1) * len(seeds)]
+            yield _make_row(name, share, naming, of_pair) | {"chosen": asdict(choice), "trial_scores": of_trials}
+
+    def expect_trainings(self, trainings: int) -> None:
+        """Print progress out of `trainings` from now on; call it before `made`."""
+        self.clock = _ProgressClock(trainings)
+
+    def compute_results(self, cells: Sequence[Cell]) -> list[dict]:
+        """Return the result of each training in the order of `cells`; finished ones are read from the work folder."""
+        results: dict[int, dict] = {}
+        waiting: list[int] = []
+        for place, cell in enumerate(cells):
+            finished = self.work.load_result(cell.kind, cell.result_key)
+            if finished is None:
+                waiting.append(place)
+            else:
+                results[place] = finished
+                self.clock.report_training(True, cell.describe_result(finished))
+        for place, result in self._train_cells(cells, waiting):
+            cell = cells[place]
+            self.work.store_result(cell.kind, cell.result_key, result)
+            delete_files(self._get_state_path(cell))
+            results[place] = result
+            self.clock.report_training(False, cell.describe_result(result))
+        return [results[place] for place in range(len(cells))]
+
+    def _train_cells(self, cells: Sequence[Cell], places: Sequence[int]) -> Iterator[tuple[int, dict]]:
+        """Yield each of these cells and its result: first those trained on the cluster, then those trained here."""
+        sent = [place for place in places if self.options.on != "local" and cells[place].can_be_sent]
+        if sent:
+            yield from self.cluster.iterate_results(self.trainings, cells, sent)
+        for place in places:
+            if place not in sent:
+                yield place, self.trainings.compute_result(cells[place], self._get_state_path(cells[place]))
+
+    def _get_state_path(self, cell: Cell) -> Path:
+        return self.work.get_path(cell.kind, cell.result_key)
+
+
+class _ProgressClock:
+    """A printer of progress that estimates the remaining time from the trainings that were not finished before."""
+
+    def __init__(self, steps: int):
+        self.steps, self.done, self.trained_count, self.started = steps, 0, 0, time.monotonic()
+
+    def report_training(self, cached: bool, text: str) -> None:
+        self.done += 1
+        self.trained_count += not cached
+        left = (self.steps - self.done) * (time.monotonic() - self.started) / max(self.trained_count, 1)
+        end = " (done before)" if cached else f"; about {_format_span(left)} left" if self.done < self.steps else ""
+        print_progress(f"[{self.done}/{self.steps}] {text}{end}")
+
+
+def _format_span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _make_row(name: str, share: float, naming: Naming, results: Sequence[dict]) -> dict:
+    row: dict = {"method": name, "share": share, "clicks": naming.label}
+    figures = (*REPORTED_FIGURES, *(key for key in results[0] if key in PLAIN_MEASURES or "@" in key))
+    for key in (key for key in figures if key in results[0]):
+        values = [result[key] for result in results]
+        if not all(map(math.isfinite, values)):  # a measure that a seed has nothing for
+            continue
+        row[key] = round(statistics.fmean(values), 5)
+        row[f"{key}_std"] = round(statistics.pstdev(values), 5)
+    if "val_map" in results[0]:
+        row["val_map"] = round(statistics.fmean(result["val_map"] for result in results), 5)
+    if "separations" in results[0]:
+        row["separations"] = [result["separations"] for result in results]
+    return row | {"epoch": [result["epoch"] for result in results]}
+
+
+def add_differences(rows: list[dict]) -> list[dict]:
+    """Return the rows; those of other clicks get their gain over random clicks (`_over_random`)."""
+    random = {(row["method"], row["share"]): row for row in rows if row["clicks"] == RANDOM_NAMING.label}
+    return [
+        row
+        if row["clicks"] == RANDOM_NAMING.label
+        else row
+        | {
+            f"{key}_over_random": round(row[key] - random[row["method"], row["share"]][key], 5)
+            for key in HIDDEN_FIGURES
+        }
+        for row in rows
+    ]
+
+
+def _describe_setting(dataset: DataSet, options: Options, tasks: Tasks, command: str) -> dict:
+    truth = data.join_parts(dataset).truth
+    at_random = {share: drawn for (share, naming), drawn in tasks.items() if naming == RANDOM_NAMING}
+    chance = {share: float(np.mean([task.compute_chance() for task in drawn])) for share, drawn in at_random.items()}
+    choices = asdict(options) | {"methods": list(options.methods), "shares": list(options.shares)}
+    del choices["work"], choices["on"]
+    return choices | {
+        "command": command,
+        "data": dataset.name,
+        "images": len(truth),
+        **{name: len(getattr(dataset, name)) for name in data.PART_NAMES},
+        "classes": len(dataset.classes),
+        "labels_an_image": round(float(truth.sum(1).mean()), 4),
+        "labelled": {f"{share:g}": [len(task.labeled_places) for task in drawn] for share, drawn in at_random.items()},
+        "chance": {f"{share:g}": round(value, 5) for share, value in chance.items()},
+        "searched": tune.describe_space(options),
+        "first": SUGGESTIONS_PER_SITTING,
+        "named": {naming.label: _find_naming_range(tasks[options.shares[-1], naming]) for naming in options.namings},
+        "notes": list(dataset.notes),
+    }
+
+
+def _find_naming_range(tasks: Sequence[Task]) -> list[float]:
+    """Return the lowest and the highest naming rate of the classes that are shown at least MIN_SHOWN_IMAGES times.
+
+    If no class is shown so often, all classes count.
+    """
+    truth = np.concatenate([task.truth[task.train] for task in tasks])
+    labels = np.concatenate([task.labels for task in tasks])
+    is_seen_often = truth[(labels == PRESENT).any(1)].sum(0) >= MIN_SHOWN_IMAGES
+    rates = (
+        compute_naming_rates(truth, labels)[is_seen_often]
+        if is_seen_often.any()
+        else compute_naming_rates(truth, labels)
+    )
+    return [round(float(limit(rates)), 4) for limit in (np.nanmin, np.nanmax)]

@@ -1,0 +1,165 @@
+"""One table of a paper on one data set: each row is a comparison of its own, which goes on where it was stopped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.datasets import DataSet
+from annotator.benchmark.harness.child_processes import print_progress
+from annotator.benchmark.methods import data
+from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.finished_results import Work
+from annotator.benchmark.methods.methods_comparison import compare_methods, make_basis
+from annotator.benchmark.papers.duration import Duration
+from annotator.benchmark.papers.tables import PaperCell, format_command, get_table
+from annotator.errors import AnnotatorError
+
+
+def repeat_table(
+    table: str,
+    dataset: str,
+    root: Path,
+    *,
+    regime: str | None = None,
+    rows: Sequence[str] = (),
+    changes: dict[str, Any] | None = None,
+    plan: bool = False,
+    command_line: str = "",
+) -> dict:
+    """Repeat a table on one data set, and return its figures beside the printed ones.
+
+    Args:
+        table: A name of tables.load_tables().
+        dataset: The data set: "voc", "coco", "nus" or "cub".
+        root: Its folder.
+        regime: Only this regime; None: all of the table.
+        rows: Only these rows; empty: all.
+        changes: Fields of Options that take precedence over those of the table, such as seeds, size or work; a batch
+            is for whole networks.
+        plan: Return what would be done and how long it takes, and train nothing.
+        command_line: The command line, for the report.
+
+    Returns:
+        {"bench": "papers", "rows": [...], "setting": {...}}. A row: row, regime, paper and paper_std in percent (None
+        where the paper has none), ours and ours_std in percent, difference, command, note, open, failed: why it cannot
+        be repeated, or could not; "seconds": what it was expected to take; 0: its results were there.
+
+    Raises:
+        AnnotatorError: The table has nothing of the kind, the set cannot be read, or options make no sense.
+    """
+    of_table = get_table(table)
+    cells = of_table.select_cells(dataset, regime, rows)
+    changes = changes or {}
+    options = [_resolve_options(cell, changes) for cell in cells]
+    if "batch" in changes and {chosen.protocol for chosen in options if chosen is not None} == {"cole"}:
+        raise AnnotatorError("No row of these takes --batch: linear classifiers try all batches of their paper.")
+    compared = data.read_dataset(None, None, dataset, root)
+    expected = _estimate_seconds(compared, cells, options)
+    result: dict = {"bench": "papers", "rows": [], "setting": {}}
+    for cell, chosen, seconds in zip(cells, options, expected, strict=True):
+        row = _make_printed_row(cell) | {"seconds": round(seconds, 1)}
+        if chosen is not None:
+            row["command"] = format_command(chosen, dataset, str(root))
+            if not plan:
+                row |= _measure_row(compared, cell, chosen, of_table.figure, row["command"])
+        result["rows"].append(row)
+    device = next((chosen.device for chosen in options if chosen is not None), "")
+    result["setting"] = {
+        "table": table,
+        "title": of_table.title,
+        "paper": of_table.paper,
+        "dataset": dataset,
+        "images": {name: len(getattr(compared, name)) for name in data.PART_NAMES},
+        "device": device,
+        "plan": plan,
+        "seconds": round(sum(expected), 1),
+        "command": command_line,
+        "notes": list(compared.notes),
+    }
+    return result
+
+
+def _resolve_options(cell: PaperCell, changes: dict[str, Any]) -> Options | None:
+    """Return the options that repeat a figure, checked; None if it is open."""
+    if cell.changes is None:
+        return None
+    if cell.changes.get("protocol") == "cole":  # which tries batches of its own
+        changes = {name: value for name, value in changes.items() if name != "batch"}
+    return cell.make_options(**changes).check_and_resolve()
+
+
+@dataclass(frozen=True)
+class RowMark:
+    """The mark, in the work folder, of a row whose runs are all finished; it decides about nothing but the duration."""
+
+    work: Work
+    parameters: dict[str, Any]
+
+    @classmethod
+    def build(cls, dataset: DataSet, options: Options) -> "RowMark":
+        """Return the mark of a comparison of one method; it may not be set."""
+        what = {"method": options.methods[0], "changed": list(options.changed), "seeds": options.seeds}
+        return cls(Work(options.work, make_basis(dataset, options)), what)
+
+    @property
+    def is_set(self) -> bool:
+        """Return whether the mark is set."""
+        return self.work.load_result("row", self.parameters) is not None
+
+    def store_mark(self) -> None:
+        """Set the mark."""
+        self.work.store_result("row", self.parameters, {})
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _estimate_seconds(dataset: DataSet, cells: Sequence[PaperCell], options: Sequence[Options | None]) -> list[float]:
+    """Return the expected seconds of each row, 0 for those that are open or finished, and say the sum."""
+    duration = Duration(dataset)
+    waiting = [chosen is not None and not RowMark.build(dataset, chosen).is_set for chosen in options]
+    if any(waiting):
+        print_progress("timing a few batches, to say how long this takes")
+    expected = [
+        duration.estimate_seconds(chosen) if waits and chosen is not None else 0.0
+        for chosen, waits in zip(options, waiting, strict=True)
+    ]
+    done = sum(chosen is not None for chosen in options) - sum(waiting)
+    print_progress(
+        f"{len(cells)} rows, {sum(cell.changes is None for cell in cells)} of them open, {done} done before; the rest "
+        f"takes at most about {format_duration(sum(expected))} on this machine"
+    )
+    return expected
+
+
+def _make_printed_row(cell: PaperCell) -> dict:
+    return {
+        "row": cell.row,
+        "regime": cell.regime,
+        "paper": cell.paper,
+        "paper_std": cell.spread,
+        "note": cell.note,
+        "open": cell.open,
+    }
+
+
+def _measure_row(dataset: DataSet, cell: PaperCell, options: Options, figure: str, line: str) -> dict:
+    """Return the figures of a row; a training that fails is told in "failed", and the other rows go on."""
+    print_progress(f"{cell.table}, {cell.row}, {cell.regime}:")
+    try:
+        (row,) = compare_methods(dataset, options, line)["rows"]
+    except (ValueError, AnnotatorError) as error:
+        print_progress(f"    failed: {error}")
+        return {"failed": str(error)}
+    RowMark.build(dataset, options).store_mark()
+    ours = 100 * row[figure]
+    return {
+        "ours": round(ours, 2),
+        "ours_std": round(100 * row[f"{figure}_std"], 2),
+        "difference": None if cell.paper is None else round(ours - cell.paper, 2),
+    } | ({"separations": row["separations"]} if "separations" in row else {})

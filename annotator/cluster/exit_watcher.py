@@ -1,0 +1,46 @@
+"""A message on standard error for a command that Ray ends.
+
+Ray's library leaves the process, in C++ and without an exception, when the agent of the machine (raylet) or the head
+of the cluster has gone; no Python code runs then that could say so. A small process beside the command writes the
+message if the command ends without leaving the block, also if it was killed or Ray has crashed.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+_WATCHER_SCRIPT = """
+import os, select, signal, sys
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+command, text = int(sys.argv[1]), sys.argv[2]
+while os.getppid() == command:
+    if select.select([0], [], [], 0.1)[0] and os.read(0, 1):
+        sys.exit()
+try:
+    sys.stderr.write(text)
+except OSError:
+    pass
+"""
+
+
+@contextlib.contextmanager
+def report_sudden_exit(text: str) -> Iterator[None]:
+    """Write `text` to standard error if the process ends without leaving the block."""
+    # It inherits no pipe of other processes; without -S and -I the folder or the environment could bring code in.
+    watch = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _WATCHER_SCRIPT, str(os.getpid()), text],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl+C is for the command
+    )
+    try:
+        yield
+    finally:
+        assert watch.stdin is not None
+        with contextlib.suppress(OSError):  # somebody has ended it
+            watch.stdin.write(b".")
+            watch.stdin.close()
+        watch.wait()

@@ -1,0 +1,72 @@
+"""A summary of an export: counts over the whole data set, and its first rows, without writing anything."""
+
+import csv
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import CountProgress, open_data_set
+from annotator.exchange.exports.tallies import Tallies
+from annotator.exchange.exports.thresholds import Fill
+from annotator.exchange.files.csv_cells import CsvField
+from annotator.exchange.formats.csv_table import format_long_rows, format_wide_rows, select_columns
+from annotator.exchange.formats.export_view import View
+from annotator.store.database.database import Database
+
+PREVIEW_ROWS = 10  # images in the preview, and answers of the long form
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Counts of an export as of one moment; their size does not grow with the number of images.
+
+    Attributes:
+        head: A view of its first PREVIEW_ROWS images, which stays readable; images is their number.
+        tallies: Without the positives of each image.
+        fill, sentences, splits: As in DataSet.
+    """
+
+    images: int
+    head: View
+    tallies: Tallies
+    fill: Fill | None
+    sentences: list[str]
+    splits: list[dict]
+
+
+def drop_uncounted_choices(choices: Choices) -> Choices:
+    """Return the choices with all fields that change no count set to their defaults.
+
+    Two choices for which the results are equal have the same summary.
+    """
+    usual = Choices()
+    names = ("images", "pixels", "raw", "columns", "pseudonyms", "license", "cite", "deployments")
+    return replace(choices, **{name: getattr(usual, name) for name in names})
+
+
+def summarize_export(db: Database, choices: Choices, progress: CountProgress | None = None) -> Summary:
+    """Count what an export with these choices would hold. Raises AnnotatorError as `data_set` does."""
+    with open_data_set(db, choices, progress=progress) as data:
+        blocks = [block.head(PREVIEW_ROWS) for block in islice(data.view.blocks(), 1)]
+        head = replace(data.view, images=len(blocks[0].images) if blocks else 0, blocks=lambda: iter(blocks))
+        data.tallies.forget_positives()
+        return Summary(data.view.images, head, data.tallies, data.fill, data.sentences, data.splits)
+
+
+def format_preview_rows(summary: Summary, choices: Choices) -> list[list[str]]:
+    """Return the first rows of a CSV with the chosen columns, its header first.
+
+    Raises AnnotatorError for columns that the project does not have.
+    """
+    view = replace(summary.head, columns=choices.columns, raw=choices.raw)
+    if choices.pseudonyms:
+        people = [f"annotator {place}" for place in range(1, len(view.annotators))]
+        view = replace(view, annotators=("", *people))
+    columns = select_columns(view)
+    rows = [[name for _, name in columns]]
+    for block in view.blocks():
+        lines = (format_long_rows if choices.columns.long else format_wide_rows)(
+            view, block, [name for name, _ in columns], CsvField(choices.raw)
+        )
+        rows += islice(csv.reader(lines, strict=True), PREVIEW_ROWS)
+    return rows

@@ -1,0 +1,234 @@
+"""Writing a data set and its data card: all files or none. The Export page and the command line both use this module.
+
+The data set, its provenance, its splits and its card are read in one transaction that stays open until all is written.
+"""
+
+import glob
+import json
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from annotator.errors import combine_problems
+from annotator.exchange.exports import data_card, destination
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import CountProgress, DataSet, open_data_set
+from annotator.exchange.exports.image_files import LinkRecorder, Placer
+from annotator.exchange.exports.losses import LossyExportError, find_losses
+from annotator.exchange.exports.output import FileOutput, FolderOutput, path_beside
+from annotator.exchange.exports.tagged_cells import write_tag_cells
+from annotator.exchange.formats import find_format
+from annotator.exchange.formats.export_view import Block, View
+from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.shared.sidecars import SIDECAR_NAMES, SidecarWriter
+from annotator.store.database import new_folders
+from annotator.store.database.arrays import remove_unfinished_files
+from annotator.store.database.database import Database
+from annotator.store.database.files_together import finish_renaming, replace_files_together
+from annotator.store.database.new_folders import replace_folder_atomically
+from annotator.store.labels import tagged_exports
+from annotator.store.labels.tagged_exports import Tag
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedExport:
+    """An export that is read and can be written while its transaction is open.
+
+    Attributes:
+        card: The data card.
+        sentences: Sentences that a person should read before the export is written.
+        tag_files: Paths of the files with the cells for its tag; filled when the export is written.
+        linked: Image files that got a hard link, which changes the state by which a file counts as unchanged.
+        will_be_zipped, check: As in `prepare`.
+    """
+
+    db: Database
+    data: DataSet
+    target: Path
+    format: Format
+    choices: Choices
+    card: dict[str, Any]
+    sentences: list[str]
+    overwrite: bool = False
+    tag: str = ""
+    progress: CountProgress | None = None
+    will_be_zipped: bool = False
+    check: Callable[[], None] | None = None
+    tag_files: list[Path] = field(default_factory=list)
+    linked: LinkRecorder = field(default_factory=LinkRecorder)
+
+    @property
+    def is_folder(self) -> bool:
+        """Return whether the format is a folder of files."""
+        return not self.format.ending
+
+
+@contextmanager
+def prepare_export(
+    db: Database,
+    target: Path,
+    format_name: str,
+    choices: Choices | None = None,
+    *,
+    overwrite: bool = False,
+    lossy: bool = False,
+    tag: str = "",
+    by: str = "",
+    place: str = "",
+    progress: CountProgress | None = None,
+    packed: bool = False,
+    check: Callable[[], None] | None = None,
+) -> Generator[PreparedExport]:
+    """Check whether an export can be written, and read the content of its card. Call `write` within the `with` block.
+
+    Nothing is written here; but an earlier export to `target` that was killed while renaming its files is finished.
+
+    Args:
+        db: The project's database.
+        target: The file or folder to write.
+        format_name: The name of the format.
+        choices: What is exported; None: the defaults.
+        overwrite: Also replace files that no export has written; folders are replaced only if an export wrote them.
+        lossy: Write the export even if the format cannot hold all of it.
+        tag: The name that the export gets once the block has ended; "" for no tag.
+        by: The person who gives the tag.
+        place: Location of the export that the tag records; "": the target.
+        progress: Called with (images counted, images in all), and by `write` with (images written, images in all); an
+            exception raised by it ends the export, of which nothing is left.
+        packed: The folder will be packed at once and then deleted: its images may be links.
+        check: Called before each image file is written; an exception raised by it ends the export in the same way.
+
+    Raises:
+        AnnotatorError: The format is unknown, the target or the choices are wrong (lists all problems at once), or the
+            format would lose labels (with the counts).
+    """
+    format_, choices = find_format(format_name, "write"), choices or Choices()
+    choices = replace(choices, images=choices.images or format_.images)
+    if format_.ending:
+        finish_renaming(target)
+    problems = choices.problems() + choices.problems_of_format(format_)
+    problems += _find_target_problems(target, format_, overwrite)
+    if tag:
+        db.check_writable()
+        problems += [problem for problem in [tagged_exports.find_name_problem(db, tag)] if problem]
+    if problems:
+        raise combine_problems("Nothing was exported:", problems)
+    with open_data_set(db, choices, names_files=not format_.ending, progress=progress) as data:
+        lost = find_losses(format_, data.tallies)
+        if lost and not lossy:
+            raise LossyExportError(lost)
+        lost = [loss.past_tense for loss in lost]
+        card = data_card.build_card(data, data_card.load_quality(db), [target.name], choices, tag, lost)
+        data = replace(data, view=replace(data.view, card=card))
+        filled = data.fill.sentences() if data.fill else []
+        said = [*filled, *data.sentences, *lost]
+        prepared = PreparedExport(
+            db, data, target, format_, choices, card, said, overwrite, tag, progress, packed, check
+        )
+        try:
+            yield prepared
+        except BaseException:
+            for path in prepared.tag_files:
+                path.unlink(missing_ok=True)
+            raise
+    prepared.linked.record(db)
+    for path in prepared.tag_files:
+        newest, place = card["certificate"]["last_decision"], place or str(target.resolve())
+        tagged_exports.save_tag(db, Tag(0, tag, by, 0.0, newest, format_.name, place, choices.as_json(), card), path)
+
+
+def write_export(export: PreparedExport) -> list[Path]:
+    """Write the data set and its data card: all files or none. Return the files, or the folder. Raises DiskFull."""
+    written = _write_folder(export) if export.is_folder else _write_files(export)
+    if export.tag:
+        export.tag_files.append(write_tag_cells(export.db, export.data, export.progress))
+    return written
+
+
+def _write_files(export: PreparedExport) -> list[Path]:
+    target = export.target
+    remove_unfinished_files(target.parent, f".{glob.escape(target.stem)}.*")  # removes files left by killed exports
+    card_md, card_json = data_card.paths(target)
+    with replace_files_together(target) as files:
+        out = FileOutput(target, files, export.overwrite)
+        _write_format(export, out, [f".{name}" for name in SIDECAR_NAMES])
+        card = export.card | {"files": [path.name for path in out.paths()]}
+        with out.open_text(card_md.name.removeprefix(target.stem)) as file:
+            file.write(data_card.format_markdown(card))
+        sealed = destination.seal_card(card, card_json, out.hash_files())
+        with out.open_text(card_json.name.removeprefix(target.stem)) as file:
+            file.write(_format_json(sealed))
+        return out.paths()
+
+
+def export_data_set(
+    db: Database, target: Path, format_name: str, choices: Choices | None = None, **options: Any
+) -> tuple[DataSet, list[Path]]:
+    """Prepare and write an export; return the data set, whose blocks can no longer be read, and the paths written."""
+    with prepare_export(db, target, format_name, choices, **options) as prepared:
+        return prepared.data, write_export(prepared)
+
+
+def build_current_card(
+    db: Database, files: list[str], choices: Choices | None = None, progress: CountProgress | None = None
+) -> dict[str, Any]:
+    """Return the data card of the data set in its current state."""
+    choices = choices or Choices()
+    with open_data_set(db, choices, progress=progress) as data:
+        return data_card.build_card(data, data_card.load_quality(db), files, choices)
+
+
+def _write_folder(export: PreparedExport) -> list[Path]:
+    target = export.target
+    new_folders.remove_unfinished_folders(target.parent, target.name)
+    with replace_folder_atomically(target) as folder:
+        chosen = export.choices
+        options: dict[str, Any] = {"packed": export.will_be_zipped, "check": export.check}
+        placer = Placer(export.db, chosen.images, chosen.pixels, export.linked, **options)
+        out = FolderOutput(folder, placer)
+        _write_format(export, out, list(SIDECAR_NAMES))
+        card = export.card | {"choices_in_words": [*export.card["choices_in_words"], *placer.format_sentences()]}
+        files = out.names()[: data_card.MAX_FILES_NAMED]  # without the names of the cards, which are written below
+        card_md, card_json = data_card.paths(folder, is_folder=True)
+        with out.open_text(card_md.name) as file:
+            file.write(data_card.format_markdown(card))  # its "files" is the folder's name; the JSON card lists files
+        sealed = destination.seal_card(card | {"files": files}, card_json, *out.hash_files())
+        card_json.write_text(_format_json(sealed), encoding="utf-8")
+    export.sentences.extend([*export.data.view.sentences, *placer.format_sentences()])
+    return [target]
+
+
+def _write_format(export: PreparedExport, out: FileOutput | FolderOutput, sidecars: list[str]) -> None:
+    format_, view = export.format, export.data.view
+    assert format_.write is not None  # checked by find_format
+    if export.progress:
+        view = replace(view, blocks=partial(_report_blocks, view, export.progress))
+    if not format_.lost.provenance:
+        format_.write(view, out)
+        return
+    with SidecarWriter(view, out, *sidecars) as beside_it:
+        format_.write(replace(view, blocks=beside_it.blocks), out)
+
+
+def _report_blocks(view: View, progress: CountProgress) -> Iterator[Block]:
+    """Yield the blocks, and report each as written when the next one is requested."""
+    done = 0
+    for block in view.blocks():
+        yield block
+        done += len(block.images)
+        progress(done, view.images)
+
+
+def _find_target_problems(target: Path, format_: Format, overwrite: bool) -> list[str]:
+    if not format_.ending:
+        return destination.find_folder_problems(target, data_card.paths(target, is_folder=True))
+    names = [f".{name}" for name in SIDECAR_NAMES] if format_.lost.provenance else []
+    paths = [target, *(path_beside(target, name) for name in names), *data_card.paths(target)]
+    return destination.find_problems(paths, overwrite)
+
+
+def _format_json(card: dict[str, Any]) -> str:
+    return json.dumps(card, indent=2, ensure_ascii=False) + "\n"

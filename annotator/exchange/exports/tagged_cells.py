@@ -1,0 +1,47 @@
+"""Naming an export, so that it can be compared later with other exports and with the current labels."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import CountProgress, DataSet, open_data_set
+from annotator.store.database.database import Database
+from annotator.store.labels import tagged_exports
+from annotator.store.labels.tagged_exports import TaggedCells
+
+
+def write_tag_cells(db: Database, data: DataSet, progress: CountProgress | None = None) -> Path:
+    """Write the cells of a data set, within its transaction; return the new file, which the caller keeps or deletes."""
+    done = 0
+    with tagged_exports.open_cell_writer(db, data.image_ids, data.view.classes) as (writer, path):
+        for block in data.view.blocks():
+            writer.add(block.values, block.states)
+            done += len(block.images)
+            if progress:
+                progress(done, data.view.images)
+    return path
+
+
+@contextmanager
+def open_current_cells(db: Database, choices: Choices, progress: CountProgress | None = None) -> Generator[TaggedCells]:
+    """Yield the cells of an export with these choices as of now; their file is deleted afterwards.
+
+    Args:
+        db: The project's database.
+        choices: What is exported.
+        progress: Called with (images counted, images in all), then with (images written, images in all); an exception
+            raised by it ends the work.
+    """
+    with open_data_set(db, choices, progress=progress) as data:
+        path = write_tag_cells(db, data, progress)
+    try:
+        yield tagged_exports.read_cells(path)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def open_tagged_cells(db: Database, name: str) -> Generator[TaggedCells]:
+    """Yield the cells of a tag. Raises AnnotatorError if the tag is unknown or its file is gone."""
+    yield tagged_exports.read_cells(tagged_exports.get_cells_path(db, tagged_exports.find_tag(db, name).id))

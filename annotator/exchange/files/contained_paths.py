@@ -1,0 +1,16 @@
+"""Paths named by a source, restricted to its folder."""
+
+from pathlib import Path, PurePosixPath
+
+
+def find_file_inside(folder: Path, name: str) -> str:
+    """Return the path of a file relative to a folder; "" if it is missing or lies outside, even through a link."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    if not name or "\0" in name or path.is_absolute() or ".." in path.parts:
+        return ""
+    try:
+        if not (folder / path).is_file() or not (folder / path).resolve().is_relative_to(folder.resolve()):
+            return ""
+    except (OSError, RuntimeError):  # RuntimeError: links in a circle
+        return ""
+    return str(path)

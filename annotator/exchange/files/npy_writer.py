@@ -1,0 +1,66 @@
+"""Arrays in .npy files that are written block by block, without knowing how many rows there will be.
+
+Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0: a header of a fixed length
+is reserved, the rows follow, and the header is written when their number is known.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+HEADER_BYTES = 128  # bytes; a multiple of 64
+NPY_PREFIX = b"\x93NUMPY\x01\x00"
+TEXTS_PER_WRITE = 10_000  # names
+
+
+class NpyWriter:
+    """A .npy array on disk that grows by rows of the same length. width: columns, None for one number a row."""
+
+    def __init__(self, file: BinaryIO, dtype: np.dtype | type, width: int | None = None):
+        self._file, self.dtype, self._width = file, np.dtype(dtype), width
+        self._rows = 0
+        file.write(b"\0" * HEADER_BYTES)
+
+    def append_rows(self, rows: np.ndarray) -> None:
+        """Append rows, (n, width) or (n,)."""
+        self._file.write(np.ascontiguousarray(rows, self.dtype).tobytes())
+        self._rows += len(rows)
+
+    def finish(self) -> None:
+        """Write the header with the final number of rows, at the start of the file."""
+        shape = f"({self._rows},)" if self._width is None else f"({self._rows}, {self._width})"
+        facts = f"{{'descr': {np.lib.format.dtype_to_descr(self.dtype)!r}, 'fortran_order': False, 'shape': {shape}, }}"
+        body = facts.ljust(HEADER_BYTES - len(NPY_PREFIX) - 3) + "\n"
+        self._file.seek(0)
+        self._file.write(
+            NPY_PREFIX + (HEADER_BYTES - len(NPY_PREFIX) - 2).to_bytes(2, "little") + body.encode("latin-1")
+        )
+        self._file.seek(0, 2)
+
+
+class NpyTextWriter:
+    """Texts collected for an array, as UTF-8: numpy needs the length of the longest before the first is written."""
+
+    def __init__(self) -> None:
+        self._blocks: list[bytes] = []
+
+    def append_texts(self, texts: Iterable[str]) -> None:
+        """Add texts at the end; none may contain a zero character."""
+        self._blocks.append("\0".join(texts).encode("utf-8", "surrogatepass"))
+
+    def save(self, path: Path) -> None:
+        """Write all texts as one array of text, (n,). No text may contain a zero character: numpy would cut it off."""
+        longest = max((len(text) for block in self._blocks for text in _decode_texts(block)), default=1)
+        with path.open("wb") as file:
+            array = NpyWriter(file, np.dtype(f"<U{max(longest, 1)}"))
+            for block in self._blocks:
+                texts = _decode_texts(block)
+                for start in range(0, len(texts), TEXTS_PER_WRITE):
+                    array.append_rows(np.array(texts[start : start + TEXTS_PER_WRITE], array.dtype))
+            array.finish()
+
+
+def _decode_texts(block: bytes) -> Sequence[str]:
+    return block.decode("utf-8", "surrogatepass").split("\0")

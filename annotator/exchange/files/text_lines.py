@@ -1,0 +1,106 @@
+"""Reading a text file line by line, however long it is: UTF-8 or UTF-16, with errors that name the line."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.files.problems import Problems
+from annotator.store.disk.open_files import open_file
+
+MAX_LINE_CHARS = 4 << 20  # letters of a line
+_SEPARATOR_LINE = re.compile('"?sep=(.)"?', re.IGNORECASE)  # which Excel writes before the header when asked to
+_ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    r"""Yield the lines of a text file with their ends, which may be "\n", "\r\n" or "\r".
+
+    Raises AnnotatorError, at the line where reading stops, for a file that cannot be read, is no text in UTF-8 or
+    UTF-16, or has a line of more than 4 million letters.
+    """
+    number = 0
+    try:
+        with open_file(path) as file:
+            start = file.read(3)
+            file.seek(0)
+            if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                text = io.TextIOWrapper(file, "utf-16", newline="")
+            else:  # bytes that are not UTF-8 are let through, so that the line with them can be named
+                text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+            while line := text.readline(MAX_LINE_CHARS):
+                number += 1
+                if len(line) == MAX_LINE_CHARS and line[-1] not in "\r\n":
+                    raise AnnotatorError(f"Line {number} of {path} has more than {MAX_LINE_CHARS:,} letters.")
+                if "\0" in line:
+                    raise AnnotatorError(f"{path} is not a text file: line {number} holds a zero byte.")
+                if not line.isascii() and (byte := _ESCAPED_BYTE.search(line)):
+                    raise AnnotatorError(
+                        f"Line {number} of {path} is not UTF-8 text: byte {ord(byte[0]) & 0xFF:#04x} at letter "
+                        f"{byte.start() + 1}. Save the file as UTF-8."
+                    )
+                yield line
+    except UnicodeError as error:
+        raise AnnotatorError(f"{path} is no UTF-16 text after line {number}: {error}.") from error
+    except OSError as error:
+        raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def read_csv_rows(
+    path: Path, problems: Problems, columns: int | None = None, delimiter: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, cells) for each row of a CSV that is not empty; `line` is the line in which the row begins.
+
+    Args:
+        path: The CSV file.
+        problems: Takes the problems of single rows.
+        columns: Number of cells that a row must have, None: as many as the first row; other rows are noted as problems
+            and left out.
+        delimiter: The character between two cells.
+
+    Raises:
+        AnnotatorError: The file is not a CSV, or `lines` cannot read it.
+    """
+    reader, first = csv.reader(read_lines(path), strict=True, delimiter=delimiter), 1
+    try:
+        for row in reader:
+            line, first = first, reader.line_num + 1
+            if not any(map(str.strip, row)) or (line == 1 and _SEPARATOR_LINE.fullmatch(delimiter.join(row).strip())):
+                continue
+            columns = columns or len(row)
+            if len(row) == columns:
+                yield line, row
+            else:
+                problems.add(f"{path.name}, line {line}: {len(row)} cells instead of {columns}")
+    except csv.Error as error:
+        raise AnnotatorError(f"{path} is no CSV in line {reader.line_num}: {error}.") from error
+
+
+def read_header_line(path: Path) -> str:
+    """Return the first line of a table: that after a line sep=; of Excel. As `read_first_line` otherwise."""
+    line = read_first_line(path)
+    if not _SEPARATOR_LINE.fullmatch(line.strip()):
+        return line
+    try:
+        return next(islice(read_lines(path), 1, 2), "").rstrip("\r\n")
+    except AnnotatorError:
+        return ""
+
+
+def read_first_line(path: Path, max_bytes: int = 65_536) -> str:
+    """Return the first line without its end; "" if it cannot be read or is longer than `most` bytes.
+
+    `recognize` looks at it.
+    """
+    try:
+        with open_file(path) as file:
+            start = file.read(max_bytes)
+    except OSError:
+        return ""
+    encoding = "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    text = start.decode(encoding, "replace")
+    line = re.split("[\r\n]", text, maxsplit=1)[0]
+    return "" if len(start) == max_bytes and line == text else line

@@ -1,0 +1,73 @@
+"""The data card beside an export, read back when the export is imported: its classes with all their facts.
+
+Every export writes a card (exports/data_card.py). A card that does not name the imported file belongs to another data
+set and is ignored, as is a card that cannot be read: the labels do not depend on it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from annotator.store.classes.class_facts import ClassFacts
+from annotator.store.disk.open_files import open_file
+
+MAX_CARD_BYTES = 64 << 20
+FOLDER_CARD_NAME = "data_card.json"
+
+
+class _Class(msgspec.Struct):
+    name: str
+    description: str = ""
+    # None: a card that was written before it had such facts
+    key: str | None = None
+    position: int = 0
+    heading: str = ""
+    colour: str = ""
+    synonyms: list[str] = []
+    examples: list[str] = []
+
+
+class _Card(msgspec.Struct):
+    classes: list[_Class]
+    written: dict[str, Any] = {}
+    choices: dict[str, Any] = {}
+
+
+_DECODER = msgspec.json.Decoder(_Card)
+
+
+def find_card(source: Path) -> Path | None:
+    """Return the path of the card of an export that is a file or a folder; None without a card."""
+    path = source / FOLDER_CARD_NAME if source.is_dir() else source.with_name(f"{source.stem}.card.json")
+    return path if path.is_file() and path.stat().st_size <= MAX_CARD_BYTES else None
+
+
+def read_class_facts(source: Path) -> list[ClassFacts]:
+    """Return the classes of an export with their facts, in the order of its columns; [] without a card of it."""
+    card = _load_card(source)
+    every = card.classes if card else []
+    facts = (msgspec.structs.asdict(class_) for class_ in every if class_.key is not None)
+    return [ClassFacts(**fact) for fact in facts]
+
+
+def read_class_columns(source: Path) -> Sequence[str]:
+    """Return the classes that have a column in a table of an export; [] if no card says so."""
+    card = _load_card(source)
+    columns = (card.choices.get("columns") or {}) if card else {}
+    if card is None or not isinstance(columns, dict) or columns.get("long") or columns.get("chosen"):
+        return []
+    return [class_.name for class_ in card.classes]
+
+
+def _load_card(source: Path) -> _Card | None:
+    path = find_card(source)
+    if path is None:
+        return None
+    try:
+        with open_file(path) as file:
+            card = _DECODER.decode(file.read())
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+    return card if source.is_dir() or source.name in card.written else None

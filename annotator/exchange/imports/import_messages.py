@@ -1,0 +1,167 @@
+"""Sentences about planned, finished and undone imports, shared by the command line and the Import page.
+
+Names of images and classes are not escaped in these sentences: the caller that shows them escapes them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotator.exchange.imports.import_plan import ImportOutcome, ImportPlan
+from annotator.humanize import format_count
+from annotator.store.images.name_kinds import KIND_DESCRIPTIONS
+from annotator.store.images.registration import RegistrationResult
+from annotator.store.imports.commit import ImportResult
+from annotator.store.imports.past_imports import ImportUndo
+from annotator.store.imports.staged_cells import ImportPreview, StagedClass, Tally
+
+_MATCH_REASONS = {"synonym": "a synonym", "alike": "but for case and blanks", "mapped": "by your map"}
+
+
+@dataclass(frozen=True)
+class PreviewLine:
+    """A number of a preview with its title. examples: the first cases, with their places in the source."""
+
+    title: str
+    count: int
+    examples: Sequence[str] = ()
+
+    @property
+    def remaining(self) -> int:
+        """Return the number of cases besides the examples; 0 if there are no examples."""
+        return self.count - len(self.examples) if self.examples else 0
+
+
+def describe_format(plan: ImportPlan) -> str:
+    """Return a sentence with the format of the source, and how it was recognised."""
+    return f"Format: {plan.format.name} ({plan.why})."
+
+
+def list_preview_lines(preview: ImportPreview, conflicts: str) -> list[PreviewLine]:
+    """Return the numbers of a preview that are not 0.
+
+    Args:
+        preview: The preview of an import.
+        conflicts: As in importing.Choices.
+    """
+    stay = "kept" if conflicts == "keep" else "replaced"
+    all_: list[tuple[str, int | Tally]] = [
+        ("images in the project", preview.images_known),
+        ("new images", preview.images_new.count),
+        *((f"names found {KIND_DESCRIPTIONS[kind]}", tally) for kind, tally in preview.found_by.items()),
+        ("image files that the project has already (same content): not added", preview.copies),
+        ("unknown images: left out", preview.images_unknown),
+        ("images whose file was skipped: left out", preview.images_skipped),
+        ("new answers", preview.answers_new),
+        ("answers that the project has already", preview.answers_known),
+        (f"answers that people gave differently: {stay}", preview.conflicts_with_people),
+        (f"answers of earlier imports that differ: {stay}", preview.conflicts_with_imports),
+        ("images on which all that is present is named", preview.completed),
+        ("answers left out with their image or class", preview.left_out),
+        ("answers filled in by a model or assumed: left out", preview.filled),
+        ("facts about images", preview.attributes_new),
+        (f"facts about images that differ: {stay}", preview.attributes_other),
+        ("flags and comments", preview.remarks_new),
+        ("scores: left out, to be added as predictions", preview.scores),
+        ("labels of events (bursts): kept as such, no answers about single images", preview.event_labels),
+    ]
+    shown = [(title, value if isinstance(value, Tally) else Tally(value)) for title, value in all_]
+    return [PreviewLine(title, tally.count, tally.examples) for title, tally in shown if tally.count]
+
+
+def describe_classes(preview: ImportPreview) -> str:
+    """Return a sentence with the number of classes that the source names."""
+    known = sum(class_.how == "known" for class_ in preview.classes)
+    others = len(preview.classes) - known
+    return f"{format_count(len(preview.classes), 'class', 'classes')}: {known:,} known, {others:,} others."
+
+
+def describe_class(class_: StagedClass) -> str:
+    """Return how the import treats a class that is not simply known."""
+    answers = format_count(class_.answers, "answer")
+    if class_.how == "unclear":
+        return f"{class_.name}: needs a choice, by a class map ({answers})"
+    if class_.how in ("new", "restored", "left out"):
+        return f"{class_.how}: {class_.name} ({answers})"
+    return f"{class_.name} -> {class_.target} ({_MATCH_REASONS.get(class_.how, class_.how)}, {answers})"
+
+
+def describe_registration(registered: RegistrationResult) -> str:
+    """Return the counts of a registration in one line; added, known and skipped also if they are 0."""
+    counts = [
+        (registered.added, format_count(registered.added, "image added", "images added")),
+        (registered.known, f"{registered.known:,} already there"),
+        (len(registered.bad), format_count(len(registered.bad), "file skipped", "files skipped")),
+        (registered.moved, f"{registered.moved:,} moved or renamed"),
+        (registered.copies, format_count(registered.copies, "duplicate")),
+        (len(registered.missing), f"{len(registered.missing):,} missing"),
+        (registered.passed_over, format_count(registered.passed_over, "other file")),
+    ]
+    words = ", ".join(words for place, (count, words) in enumerate(counts) if count or place < 3)
+    if registered.listed_at is None:
+        return words
+    listed = datetime.fromtimestamp(registered.listed_at).strftime("%Y-%m-%d %H:%M")
+    return f"{words}; as listed at {listed}, before it was interrupted: look again for newer files"
+
+
+def describe_result(done: ImportOutcome) -> list[str]:
+    """Return a sentence about the images of a finished import, if it brought any, and one about its answers."""
+    imported = done.imported
+    images = (
+        [f"{describe_registration(done.registered)}.", *done.registered.format_sentences()] if done.registered else []
+    )
+    return [*images, f"Import {imported.id}: {_describe_stored(imported)}."]
+
+
+def _describe_stored(imported: ImportResult) -> str:
+    replaced = f" ({imported.replaced:,} replaced others)" if imported.replaced else ""
+    counts = [
+        (imported.completed, "image completed", "images completed"),
+        (len(imported.classes), "class added", "classes added"),
+        (imported.attributes, "fact about an image", "facts about images"),
+        (imported.remarks, "flag or comment", "flags and comments"),
+        (imported.event_labels, "label of an event", "labels of events"),
+    ]
+    return ", ".join(
+        [f"{format_count(imported.answers, 'answer')}{replaced}", *(format_count(*one) for one in counts if one[0])]
+    )
+
+
+def describe_unapplied_plan(plan: ImportPlan) -> str:
+    """Return a sentence about a plan that was not carried out."""
+    if not plan.has_changes:
+        return "Nothing was changed. There is nothing new in it."
+    if not plan.kept_folders:
+        return "Nothing was changed."
+    folders = " and ".join(map(str, plan.kept_folders))
+    return f"Nothing was imported. What was unpacked or downloaded stays in {folders}; the same import finds it again."
+
+
+def describe_undone_import(undone: ImportUndo) -> list[str]:
+    """Return sentences about an import that was taken back, and about what stays of it."""
+    return [f"Import {undone.id} taken back: {_describe_removed(undone)}.", *_describe_kept(undone)]
+
+
+def describe_undo(undone: ImportUndo) -> list[str]:
+    """Return sentences about what taking an import back would remove, and what would stay."""
+    return [f"Would be taken back: {_describe_removed(undone)}.", *_describe_kept(undone)]
+
+
+def _describe_removed(undone: ImportUndo) -> str:
+    counts = [
+        (undone.images, "image"),
+        (undone.attributes, "fact about an image", "facts about images"),
+        (undone.event_labels, "label of an event", "labels of events"),
+    ]
+    return ", ".join([format_count(undone.decisions, "decision"), *(format_count(*one) for one in counts if one[0])])
+
+
+def _describe_kept(undone: ImportUndo) -> list[str]:
+    said: list[str] = []
+    if undone.images_kept:
+        said.append(f"{format_count(undone.images_kept, 'image')} of it stay: people decided something about them.")
+    if undone.archived:
+        said.append(f"Classes that it added, archived: {', '.join(undone.archived)}")
+    if undone.kept:
+        said.append(f"Classes that it added and others use stay: {', '.join(undone.kept)}")
+    return said

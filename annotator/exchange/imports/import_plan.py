@@ -1,0 +1,468 @@
+"""Bringing data in: a source is recognised, read into a staging file, previewed, and stored as one.
+
+    with prepare(project, source, Choices(), by="Ann") as plan:
+        print(plan.preview)
+        done = plan.apply()
+
+Images come first, batch by batch as registration.py commits them, so that no file is read twice when a killed import is
+repeated; labels follow in one transaction. A project that does not exist yet is made as a whole or not at all.
+
+`progress` is called many times a second with (the step's name, amount done, total; a total of 0: not known). The steps
+are fetching, reading, matching, counting, storing. An exception raised by it ends the import, and so does Ctrl+C:
+`Plan.is_stored` says whether the import was stored. If not, the project is as it was, and the next attempt reads only
+files that were not read yet.
+"""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from annotator.errors import AnnotatorError, combine_problems, did_you_mean
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents, Item
+from annotator.exchange.formats.images_only import IMAGES
+from annotator.exchange.formats.shared.data_card_reader import find_card, read_class_facts
+from annotator.exchange.formats.shared.sidecars import find_sidecars, read_sidecars
+from annotator.exchange.imports.class_map import read_class_map
+from annotator.exchange.imports.image_folders import (
+    ListedFolder,
+    check_has_images,
+    check_usable_images,
+    list_folders,
+    register_folders,
+)
+from annotator.exchange.imports.import_checks import check_no_open_questions, explain_missing_answers
+from annotator.exchange.imports.joined_contents import join_contents
+from annotator.exchange.imports.label_files import read_label_file
+from annotator.exchange.imports.located_source import LocatedSource, locate_source, relocate_source
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, has_facts_only
+from annotator.exchange.sources.fetch_folder import apply_changed_images
+from annotator.exchange.sources.source import FolderPaths, StepProgress
+from annotator.settings import DATABASE_FILE
+from annotator.store.database.database import Database
+from annotator.store.database.versions import get_class_version
+from annotator.store.disk.system_errors import translate_system_errors
+from annotator.store.images import name_matching
+from annotator.store.images.registration import RegistrationResult
+from annotator.store.imports import staged_cells, staged_names, unfinished_imports
+from annotator.store.imports.commit import ImportResult, ImportSource, commit_import
+from annotator.store.imports.project_creation import create_project, has_other_files
+from annotator.store.imports.staged_cells import ImportPreview
+from annotator.store.imports.staged_names import NameRules
+from annotator.store.imports.staging import Staging
+from annotator.store.locations.addresses import Address
+from annotator.store.pictures.files import compute_sha256
+
+CONFLICT_MODES = ("keep", "replace")
+MATCHING_STEP, COUNTING_STEP, STORING_STEP = "Matching names", "Counting what would change", "Storing"
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """The options of an import.
+
+    Attributes:
+        format: Name of the format of the source; None: recognised.
+        images: A folder with the images; None: the images that the source names, or those of the project.
+        class_map: Name in the source -> class of the project ("": left out), or a file with this table.
+        conflicts: "keep": where the source differs, answers of the project stay; "replace": the source replaces them.
+        exhaustive: The source names all classes that are present: its other classes are absent.
+        may_be_own: An address may be one of this machine or its network.
+        reading: What the person has said about the meaning of the source.
+    """
+
+    format: str | None = None
+    images: Path | None = None
+    class_map: Path | Mapping[str, str] | None = None
+    conflicts: str = "keep"
+    exhaustive: bool = False
+    may_be_own: bool = True
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+
+
+@dataclass(frozen=True)
+class ImportOutcome:
+    """The result of an import. registered: None if the import brought no images."""
+
+    imported: ImportResult
+    registered: RegistrationResult | None
+
+
+class ImportPlan:
+    """An import that has been read and can be carried out.
+
+    Attributes:
+        format, why: The format of the source, and how it was recognised.
+        sentences: Sentences about how the source was understood.
+        interpretations: Decisions about the meaning of the source; those that are not sure have to be settled first.
+        samples: The first items of the source as they would become labels, such as "a.jpg: fox present".
+        interpretation_by_field: Field of the reading -> the decision about it, also of those that the person has made
+            meanwhile.
+        preview: The changes that the import would make.
+        is_stored: Whether the import is in the project; also True if it was interrupted after being stored.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        staging: Staging,
+        origin: LocatedSource,
+        choices: ImportOptions,
+        by: str,
+        rules: NameRules | None = None,
+    ):
+        self.db, self._staging, self._origin, self._choices, self._by = db, staging, origin, choices, by
+        self.format, self.why = origin.format, origin.why
+        self.sentences: Sequence[str] = ()
+        self.interpretations: Sequence[Interpretation] = ()
+        self.samples: Sequence[str] = ()
+        self.interpretation_by_field: dict[str, Interpretation] = {}
+        self._rules = replace(rules or NameRules(_load_class_map(choices)), match=choices.reading.match)
+        self._staging.names_all = choices.exhaustive
+        self._folders: list[ListedFolder] = []
+        self._coming_files: Sequence[str] = ()
+        self._duplicate_files: Mapping[str, int] = {}
+        self._resolved_at: tuple[int, int, int] | None = None  # moment of the project at which names were matched
+        self._prefix = ""
+        self._source: ImportSource | None = None
+        self.is_stored = False
+        self.done: ImportOutcome | None = None
+        self.preview: ImportPreview
+
+    @property
+    def has_changes(self) -> bool:
+        """Return whether the import would change anything, registered files included."""
+        waits = bool(self._origin.fetched and self._origin.fetched.changed)
+        return self.preview.has_changes or waits or any(folder.has_changes for folder in self._folders)
+
+    @property
+    def open_questions(self) -> Sequence[Interpretation]:
+        """Return the questions about the meaning of the source that the person has not settled."""
+        return [one for one in self.interpretations if not one.is_sure]
+
+    @property
+    def has_no_answers(self) -> bool:
+        """Return whether the source has rows and none of them would give, or repeat, an answer, a fact or a note."""
+        preview = self.preview
+        is_table = any(one.field in ("label_columns", "class_columns", "image_column") for one in self.interpretations)
+        counts = (
+            0 if is_table else preview.attributes_new + preview.attributes_other.count,
+            preview.answers_new,
+            preview.answers_known,
+            preview.completed,
+            preview.conflicts_with_people.count,
+            preview.conflicts_with_imports.count,
+            preview.remarks_new,
+            preview.event_labels,
+        )
+        is_told = self._choices.reading.labels == NONE_VALUE or has_facts_only(self._choices.reading)
+        return bool(self._staging.items) and not any(counts) and not is_told and self.format is not IMAGES
+
+    @property
+    def kept_folders(self) -> Sequence[Path]:
+        """The folders in the project with unpacked or downloaded files that are not imported yet; () after `apply`.
+
+        The same import finds the files there again.
+        """
+        fetched = self._origin.fetched
+        waits = fetched and (fetched.changed or any(folder.new for folder in self._folders))
+        return fetched.fetch_folders if fetched and waits and self.done is None else ()
+
+    def read_source(self, progress: StepProgress | None = None, coming: Sequence[str] = ()) -> None:
+        """Read the source and compute the preview. Raises AnnotatorError with all problems of the source.
+
+        Args:
+            progress: Called with (state, done, of).
+            coming: Files that will be registered before the import is applied.
+        """
+        problems = Problems()
+        contents = self._read_contents(problems)
+        self.interpretations = [*self._origin.interpretations, *contents.interpretations]
+        self.interpretation_by_field |= {one.field: one for one in self.interpretations}
+        self._staging.place_word, self._staging.note = contents.place, problems.add
+        folders = self._find_folders(contents)
+        is_one = self._origin.path.is_file() and not self._origin.other_paths
+        beside = self._origin.path.parent.resolve() if is_one else None
+        root = folders[0][0] if folders else self._rules.origin.root
+        self._rules = replace(self._rules, origin=name_matching.NameOrigin(beside, root))
+        self._staging.set_original_names(self._origin.fetched.renamed if self._origin.fetched else {})
+        if folders:
+            found = list_folders(self.db, folders, self.db.paths.project, True, progress)
+            # A folder without files is left out if it was fetched (labels only) or if all of its images are known.
+            self._duplicate_files = {file: image_id for folder in found for file, image_id in folder.duplicates.items()}
+            left = [
+                one for one in found if one.listing.paths or one.missing or not (self._origin.fetched or one.duplicates)
+            ]
+            self._folders = left
+            if self.db.paths.file != DATABASE_FILE and left and not any(folder.new for folder in left):
+                check_has_images(left[0].path, left[0].listing)
+            coming = [file for folder in self._folders for file in folder.new]
+        facts = self._add_classes(contents)
+        shown = (lambda items: progress("Reading", items, 0)) if progress else None
+        self._staging.add(self._iter_items(contents, problems), shown)
+        # again: a reader may decide when it has read all
+        self.interpretations = [*self._origin.interpretations, *contents.interpretations]
+        self.samples = self._staging.format_samples()
+        self.update_preview(coming, problems, progress)
+        also = [f"also read: {path.name}" for path in find_sidecars(self._origin.path)]
+        if facts and (card := find_card(self._origin.path)):
+            also.append(f"also read: {card.name}, for what it says of the classes")
+        found = (sentence for folder in self._folders for sentence in folder.format_sentences())
+        self.sentences = [*self._origin.sentences, *contents.sentences, *also, *found]
+
+    def _read_contents(self, problems: Problems) -> Contents:
+        """Return the contents of the files with labels; of several files, those of all, one after the other."""
+        reading, files = self._choices.reading, [self._origin.path, *self._origin.other_paths]
+        each = [read_label_file(self.format, file, problems, reading) for file in files]
+        return each[0] if len(each) == 1 else join_contents(files, each, self._origin.folder)
+
+    def _add_classes(self, contents: Contents) -> bool:
+        """Stage the classes that the source lists, or the classes of its data card if it lists none.
+
+        Return whether a card says more about these classes than their names.
+        """
+        listed = dict(contents.classes)
+        facts = [one for one in read_class_facts(self._origin.path) if one.name in listed or not listed]
+        said = {one.name: one.description for one in facts}
+        self._staging.add_classes(
+            [*said.items(), *((name, about) for name, about in listed.items() if name not in said)]
+        )
+        self._staging.class_facts = {one.name: one for one in facts}
+        return bool(facts)
+
+    def _find_folders(self, contents: Contents) -> FolderPaths:
+        """Return the folders with the images; files of items are relative to the first folder, after `_prefix`."""
+        fetched = self._origin.fetched
+        if self._choices.images:
+            return [(self._choices.images, None)]
+        if fetched:
+            root = fetched.folders[0][0]
+            self._rules = replace(self._rules, folder=root)
+            if contents.folder and contents.folder.is_relative_to(root) and contents.folder != root:
+                self._prefix = f"{contents.folder.relative_to(root).as_posix()}/"
+            return fetched.folders
+        if contents.folder:
+            self._rules = replace(self._rules, folder=contents.folder)
+            return [(contents.folder, None)]
+        return [(self._origin.folder, None)] if self._origin.folder else []
+
+    def update_preview(
+        self, coming: Sequence[str], problems: Problems | None = None, progress: StepProgress | None = None
+    ) -> None:
+        """Compute the preview again for other files to be registered. Raises AnnotatorError as `read` does."""
+        self._coming_files = coming
+        self._staging.set_coming_files(coming, self._duplicate_files)
+        self._match_names(problems or Problems(), progress)
+        self._report_step(COUNTING_STEP, progress)
+        self.preview = staged_cells.compute_preview(self._staging, self.db)
+        self._resolved_at = self.db.get_change_key()
+
+    def change_options(self, choices: ImportOptions, progress: StepProgress | None = None) -> None:
+        """Compute the preview again for other choices; the source is read again if its meaning was changed.
+
+        Raises AnnotatorError as `read` does; `choose` must then be called again before `apply`.
+        """
+        is_other = choices.reading != self._choices.reading
+        self._choices = choices
+        self._rules = replace(self._rules, class_map=_load_class_map(choices), match=choices.reading.match)
+        self._staging.names_all = choices.exhaustive
+        if is_other:
+            self._origin = relocate_source(self._origin, choices.format, choices.reading)
+            self.format, self.why = self._origin.format, self._origin.why
+            self._staging.clear()
+            self.read_source(progress)
+        else:
+            self.update_preview(self._coming_files, progress=progress)
+
+    def apply(self, progress: StepProgress | None = None) -> ImportOutcome:
+        """Carry out the import: register the images and store the labels.
+
+        Raises AnnotatorError if two images turn out to be the same and the source contradicts itself about them, or if
+        a name of a class is unclear.
+        """
+        self._check_class_names()
+        self._check_no_open_questions()
+        for place in self._origin.fetched.fetch_folders if self._origin.fetched else ():
+            apply_changed_images(place)
+        try:
+            result, new = self._register_images(progress) if self._folders else (None, [])
+            version = get_class_version(self.db)
+            if self._folders or self._coming_files or self._resolved_at != self.db.get_change_key():
+                self._staging.set_coming_files((), self._duplicate_files)
+                self._match_names(Problems(), progress)
+                self._check_class_names()  # a class may have been archived meanwhile
+            is_file = self._origin.path.is_file() and not self._origin.fetched  # archives may be too large to hash
+            digest = compute_sha256(self._origin.path) if is_file else ""
+            self._source = ImportSource(self._origin.name, self.format.name, self._by, digest)
+            over = self._choices.conflicts == "replace"
+            self._report_step(STORING_STEP, progress)
+            imported = commit_import(
+                self._staging, self.db, self._source, replace=over, new_images=new, version=version
+            )
+        finally:
+            query = "SELECT 1 FROM import WHERE uuid = ?"
+            self.is_stored = self._source is not None and self.db.value(query, [self._source.uuid]) is not None
+            if self._folders and self.db.paths.file == DATABASE_FILE:
+                (unfinished_imports.end if self.is_stored else unfinished_imports.withdraw)(self.db)
+        self.done = ImportOutcome(imported, result)
+        return self.done
+
+    def _check_no_open_questions(self) -> None:
+        check_no_open_questions(self._origin.name, self.open_questions)
+        if self.has_no_answers:
+            raise AnnotatorError(explain_missing_answers(self._origin.name, self.preview))
+
+    def _check_class_names(self) -> None:
+        if self._staging.unclear:
+            why = [f"{why} (say what {name!r} is by a class map)" for name, why in self._staging.unclear.items()]
+            raise combine_problems(f"{self._origin.name} cannot be imported, and nothing was stored:", why)
+
+    def _report_step(self, step: str, progress: StepProgress | None) -> None:
+        """Report the next step; its SQLite statements, whose duration is unknown, report it again while they run."""
+        self._staging.beat = (lambda: progress(step, 0, 0)) if progress else (lambda: None)
+        self._staging.beat()
+
+    def _iter_items(self, contents: Contents, problems: Problems) -> Iterator[Item]:
+        path_of = self._origin.fetched.find_path if self._origin.fetched else None
+        names_all = False
+        for item in contents.items:
+            names_all |= item.exhaustive
+            if self._choices.images:
+                item.file = ""
+            elif path_of:
+                item.file = path_of(str(item.place))
+            elif item.file:
+                item.file = self._prefix + item.file
+            yield item
+        # An exhaustive source names all of its own classes, such as the chosen columns: no others may become absent.
+        listed = {name for name, _ in contents.classes} if names_all else set()
+        for item in read_sidecars(self._origin.path, problems):
+            item.answered = False  # a sidecar says who gave answers, not that others are absent
+            if listed:
+                item.labels = [given for given in item.labels if given.class_name in listed]
+            yield item
+
+    def _match_names(self, problems: Problems, progress: StepProgress | None) -> None:
+        self._report_step(MATCHING_STEP, progress)
+        staged_names.resolve_names(self._staging, self.db, self._rules, problems.add)
+        if not problems.count:
+            staged_cells.build(self._staging, self.db, problems.add)
+        if problems.count:
+            raise problems.error(f"{self._origin.name} cannot be imported, and no label was stored:")
+
+    def _register_images(self, progress: StepProgress | None) -> tuple[RegistrationResult, list[int]]:
+        """Register the images; return the result and the ids of new images, also those that a killed import added."""
+        is_new = self.db.paths.file != DATABASE_FILE  # all images of a new project came with the import
+        if not is_new:
+            unfinished_imports.begin(self.db, [folder.path for folder in self._folders])
+        shown = (lambda done, of: progress("Reading images", done, of)) if progress else None
+        result = register_folders(self.db, self._folders, shown)
+        if is_new:
+            check_usable_images(self._origin.name, result)
+            return result, [row[0] for row in self.db.tuples("SELECT id FROM image ORDER BY id")]
+        return result, unfinished_imports.load_new_image_ids(self.db)
+
+
+def _load_class_map(choices: ImportOptions) -> Mapping[str, str]:
+    return read_class_map(choices.class_map) if isinstance(choices.class_map, Path) else choices.class_map or {}
+
+
+class _NotAppliedError(Exception):
+    """Raised when a new project was previewed and not made, so that nothing of it stays."""
+
+
+@contextmanager
+def prepare_import(
+    project: Database | Path,
+    source: Address | Path,
+    choices: ImportOptions,
+    by: str,
+    progress: StepProgress | None = None,
+    name: str = "",
+) -> Generator[ImportPlan]:
+    """Yield a plan, ready to be applied. If the project does not exist yet, applying the plan makes it.
+
+    Args:
+        project: An open project, which stays open; or the folder of one, which is opened here, or made.
+        source: An archive is unpacked and an address downloaded here (sources/); if the plan is not applied, these
+            files stay in the project's folder, and the next plan continues with them.
+        choices: How the source is read, and what becomes of it.
+        by: The person who imports, for the history.
+        progress: Called with (state, done, of).
+        name: Name of the source in messages and the history; "": its path or address.
+
+    Raises:
+        AnnotatorError: The source cannot be read or its format is unknown; lists all problems.
+    """
+    if choices.conflicts not in CONFLICT_MODES:
+        raise AnnotatorError(
+            f"--conflicts cannot be {choices.conflicts!r}. {did_you_mean(choices.conflicts, CONFLICT_MODES)}"
+        )
+
+    folder = project.paths.project if isinstance(project, Database) else project
+
+    def find() -> LocatedSource:
+        origin = locate_source(folder, source, choices.format, progress, choices.may_be_own, choices.reading)
+        origin = _rename_origin(origin, name)
+        _check_no_predictions(folder, origin)
+        return origin
+
+    try:
+        with translate_system_errors(), ExitStack() as stack:
+            if isinstance(project, Database) or (folder / DATABASE_FILE).exists():
+                opened = project.lend() if isinstance(project, Database) else closing(Database(folder))
+                db = stack.enter_context(opened)
+                db.check_writable()
+                unfinished_imports.recover(db)
+                origin = find()
+            else:
+                check_project_folder(folder)
+                origin = find()
+                db = stack.enter_context(create_project(folder, _find_new_project_folder(folder, origin, choices)))
+            staging = stack.enter_context(Staging(db.paths.project, lambda sentence: None))
+            plan = ImportPlan(db, staging, origin, choices, by)
+            plan.read_source(progress)
+            yield plan
+            if plan.done is None and not (folder / DATABASE_FILE).exists():
+                raise _NotAppliedError
+    except _NotAppliedError:
+        pass
+
+
+def _check_no_predictions(project: Path, origin: LocatedSource) -> None:
+    """Raise AnnotatorError if no person has said anything of what the source says: scores are never answers."""
+    if by := origin.format.predicted_by:
+        raise AnnotatorError(
+            f"{origin.name} holds predictions of {by} ({origin.format.name}) and no answers of people, so there is "
+            "nothing to import as labels, and nothing was stored.\n    Bring them in as predictions: annotator "
+            f"predictions {project} {origin.path} --name NAME (--scores-as NAME here does the same)"
+        )
+
+
+def _rename_origin(origin: LocatedSource, name: str) -> LocatedSource:
+    return replace(origin, name=name) if name else origin
+
+
+def check_project_folder(project: Path) -> None:
+    """Raise AnnotatorError if the path of a new project is a file, or a folder that holds other things."""
+    if project.exists() and (not project.is_dir() or has_other_files(project)):
+        raise AnnotatorError(
+            f"{project} holds other things already and is not a project. Give a new folder's name, or an empty one."
+        )
+
+
+def _find_new_project_folder(project: Path, origin: LocatedSource, choices: ImportOptions) -> Path:
+    """Return the folder with the images of a new project. Raises AnnotatorError if the source has no images."""
+    if origin.fetched:
+        with_images = [one.path for one in list_folders(None, origin.fetched.folders, project, True) if one.new]
+        folder = choices.images or next(iter(with_images), None)
+    else:
+        brought = read_label_file(origin.format, origin.path, Problems(), choices.reading).folder
+        folder = choices.images or brought or origin.folder
+    if folder is None:
+        raise AnnotatorError(
+            f"There is no project in {project}, and {origin.name} brings no images to make one of. "
+            f"Say where they are: annotator import {project} {origin.name} --images FOLDER"
+        )
+    return folder

@@ -1,0 +1,100 @@
+"""The origin of an import: the source that a person names is fetched if necessary, and its format is recognised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.images_only import IMAGES
+from annotator.exchange.imports import label_files
+from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
+from annotator.exchange.sources import fetch_source
+from annotator.exchange.sources.source import FetchedFiles, StepProgress
+from annotator.store.locations.addresses import Address
+
+
+@dataclass(frozen=True)
+class LocatedSource:
+    """The source of an import and its format.
+
+    Attributes:
+        name: For the history and for messages: a path, or an address without its secrets.
+        path: The file or folder that labels are read from.
+        format, why: The format of `path`, and how it was recognised.
+        fetched: The unpacked or downloaded files; None if nothing had to be unpacked or downloaded.
+        sentences: Sentences about the source.
+        folder: The folder with the images, if labels are read from a file in it that brings no images itself.
+        paths: Where labels may be: the source itself, or what was unpacked or downloaded.
+        other_paths: Further files with labels, of the same format as `path`.
+        interpretations: Decisions about which files hold labels.
+    """
+
+    name: str
+    path: Path
+    format: Format
+    why: str
+    fetched: FetchedFiles | None = None
+    sentences: Sequence[str] = ()
+    folder: Path | None = None
+    paths: Sequence[Path] = ()
+    other_paths: Sequence[Path] = ()
+    interpretations: Sequence[Interpretation] = ()
+
+
+def locate_source(
+    project: Path,
+    named: Address | Path,
+    format_: str | None,
+    progress: StepProgress | None = None,
+    may_be_own: bool = True,
+    reading: ReadingOptions | None = None,
+) -> LocatedSource:
+    """Return the origin of a path or an address; an archive is unpacked and an address downloaded first.
+
+    Args:
+        project: The project folder, for what is unpacked or downloaded.
+        named: A path or an address.
+        format_: The name of its format, None: recognised.
+        progress: Called with (state, done, of) while an archive is unpacked or an address downloaded.
+        may_be_own: Whether an address may be one of this machine or its network.
+        reading: What the person has said about the source.
+
+    Raises:
+        AnnotatorError: The path does not exist, no format or several formats fit, or the archive has problems (lists
+            all).
+    """
+    local = named if isinstance(named, Path) else None
+    if local and not local.exists():
+        raise AnnotatorError(f"There is nothing at {local} to import. Is the path spelled right?")
+    if local and not (local.is_file() or local.is_dir()):
+        raise AnnotatorError(f"{local} is neither a file nor a folder, and cannot be imported.")
+    name = str(local.resolve() if local else named)
+    fetched = fetch_source(named, project, progress, may_be_own)
+    if local and fetched and not fetched.labels:
+        return LocatedSource(name, local, IMAGES, "a list of paths", fetched, fetched.sentences)
+    paths = fetched.labels if fetched else ([local] if local else [])
+    return _locate_labels(
+        LocatedSource(name, paths[0], IMAGES, "", fetched, paths=paths), format_, reading or ReadingOptions()
+    )
+
+
+def relocate_source(origin: LocatedSource, format_: str | None, reading: ReadingOptions) -> LocatedSource:
+    """Return the origin with the files that labels are read from by another reading. Raises as `locate_source` does."""
+    return _locate_labels(origin, format_, reading) if origin.paths else origin
+
+
+def _locate_labels(origin: LocatedSource, format_: str | None, reading: ReadingOptions) -> LocatedSource:
+    found = label_files.find(origin.paths, format_, reading)
+    named = origin.paths[0]
+    is_inside = origin.fetched is None and found.path != named and label_files.contains_images(named)
+    return replace(
+        origin,
+        path=found.path,
+        format=found.format,
+        why=found.why,
+        sentences=[*(origin.fetched.sentences if origin.fetched else ()), *found.sentences],
+        folder=named if is_inside else None,
+        other_paths=found.other_paths,
+        interpretations=found.interpretations,
+    )

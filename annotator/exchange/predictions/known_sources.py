@@ -1,0 +1,60 @@
+"""The sources of predictions and the weight that the model gives each, for the command line and the Import page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import project_counts
+from annotator.store.runs import prediction_sources, runs
+from annotator.store.runs.prediction_sources import PredictionSource
+
+MAX_WEIGHTS_SHOWN = 4  # weights that are named
+
+
+@dataclass(frozen=True)
+class KnownSource:
+    """A source of predictions, and its use by the current run.
+
+    Attributes:
+        covered: Share of the images that have a prediction of this source.
+        used: Whether the current run was trained with this source.
+        weights: Class name -> weight that the run learned; {} with too few answers.
+    """
+
+    source: PredictionSource
+    covered: float
+    used: bool
+    weights: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields besides `source` as JSON."""
+        return {"covered": self.covered, "weights": dict(self.weights), "used": self.used}
+
+    def describe_weights(self) -> str:
+        """Return the classes with the largest and the smallest weights, or why no weight was learned."""
+        if not self.used:
+            return "not used yet: after the next training"
+        if not self.weights:
+            return "too few answers: a small one for all"
+        ordered = sorted(self.weights.items(), key=lambda pair: -pair[1])
+        shown = (
+            ordered
+            if len(ordered) <= MAX_WEIGHTS_SHOWN
+            else [*ordered[: MAX_WEIGHTS_SHOWN // 2], *ordered[-MAX_WEIGHTS_SHOWN // 2 :]]
+        )
+        return ", ".join(f"{name} {weight:+.2f}" for name, weight in shown)
+
+
+def load_known_sources(db: Database) -> list[KnownSource]:
+    """Return all sources of predictions that were not removed."""
+    run, images = runs.load_current_run(db), project_counts.count_images_by_stage(db)["all"]
+    names = {class_.id: class_.name for class_ in classes.load_active_classes(db)}
+    weights = runs.load_source_weights(db, run.id) if run else {}
+    known: list[KnownSource] = []
+    for source in prediction_sources.load_sources(db):
+        learned = {names[id_]: round(weight, 3) for id_, weight in weights.get(source.id, {}).items() if id_ in names}
+        covered = source.images / images if images else 0.0
+        known.append(KnownSource(source, covered, source.id in weights, learned))
+    return known

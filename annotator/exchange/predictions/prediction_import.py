@@ -1,0 +1,188 @@
+"""Bringing in predictions of another model: read, checked as a whole, previewed, and stored as one version.
+
+    with prepare(db, file, "yolo-world", Choices(), by="Ann") as plan:
+        print(plan.found)
+        source = plan.apply()
+
+Names of images and classes are matched as in imports. Unknown images are counted and left out, because the images of a
+source are rarely exactly those of the project; an unknown class is an error unless `only_known` is set. If a source
+gives several scores for one cell, the highest counts.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.predictions.score_files import ScoreBlock, read_scores
+from annotator.humanize import format_count
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.imports.staged_scores import ResolvedScores, StagedScores
+from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE, PROBABILITY, PredictionSource
+
+MAX_UNKNOWN_SHOWN = 200  # unknown classes that are named in one sentence
+
+
+@dataclass(frozen=True)
+class PredictionOptions:
+    """The options for bringing in predictions.
+
+    Attributes:
+        format: Name of the format of the file; None: recognised.
+        scale: Probability or score (store/runs/prediction_sources.py).
+        class_map: Name in the file -> class of the project, "" for a name that is left out.
+        images_file, classes_file: Files with the names of the rows and columns of a .npy array.
+        only_known: Classes that the project does not have are left out.
+        replace: Earlier predictions of the source are deleted.
+        match: The loosest kind in which images are found by their names (store/images/name_kinds.py); None: all.
+    """
+
+    format: str | None = None
+    scale: str = PROBABILITY
+    class_map: Mapping[str, str] = field(default_factory=dict)
+    images_file: Path | None = None
+    classes_file: Path | None = None
+    only_known: bool = False
+    replace: bool = False
+    match: str | None = None
+
+
+class PredictionPlan:
+    """Predictions that have been read and can be stored.
+
+    Attributes:
+        format, why, sentences: The format of the file, how it was recognised, and sentences about how it was
+            understood.
+        found: The images and classes of the project that its names stand for.
+    """
+
+    def __init__(
+        self, db: Database, staged: StagedScores, name: str, choices: PredictionOptions, by: str, problems: Problems
+    ):
+        self._db, self._staged, self._name, self._choices, self._by = db, staged, name, choices, by
+        self._problems = problems  # StagedScores adds its problems here too
+        self.format, self.why = "", ""
+        self.sentences: Sequence[str] = ()
+        self.dispensable: Collection[str] = ()
+        self.found: ResolvedScores
+
+    def change_options(self, choices: PredictionOptions) -> None:
+        """Match the names again for another class map, `only_known` or `replace`; the file is not read again.
+
+        Raises AnnotatorError as `prepare` does.
+        """
+        self._choices = choices
+        self._problems.clear()
+        self.found = _check_names(self._db, self._staged, "The file", choices, self._problems, self.dispensable)
+
+    def apply(self, progress: Callable[[int], None] = lambda done: None) -> PredictionSource:
+        """Store the predictions and return their source."""
+        return self._staged.store(self._name, self._by, replace=self._choices.replace, progress=progress)
+
+
+@contextmanager
+def prepare_predictions(
+    db: Database,
+    path: Path,
+    name: str,
+    choices: PredictionOptions,
+    by: str,
+    progress: Callable[[int], None] = lambda images: None,
+) -> Generator[PredictionPlan]:
+    """Read a file of predictions and yield a plan, ready to be applied.
+
+    Args:
+        db: The project's database.
+        path: The file of predictions.
+        name: The name of the source that the scores are added to.
+        choices: How the file is read, and what becomes of the scores.
+        by: The person who adds the scores.
+        progress: Called with the number of images read; an exception raised by it ends the reading.
+
+    Raises:
+        AnnotatorError: The file has problems; lists all.
+    """
+    db.check_writable()
+    _check_source_name(name)
+    problems = Problems()
+    file = read_scores(path, problems, choices.format, choices.images_file, choices.classes_file)
+    with StagedScores(db, choices.scale, problems.add, file.place) as staged:
+        plan = PredictionPlan(db, staged, name, choices, by, problems)
+        plan.format, plan.why, plan.sentences, plan.dispensable = (
+            file.format,
+            file.why,
+            file.sentences,
+            file.dispensable,
+        )
+        read = 0
+        for block in file.blocks:
+            staged.add(block)
+            read += len(block.images)
+            progress(read)
+        plan.found = _check_names(db, staged, str(path), choices, problems, file.dispensable)
+        yield plan
+
+
+def store_scores(
+    db: Database,
+    name: str,
+    blocks: Iterator[ScoreBlock],
+    choices: PredictionOptions,
+    by: str,
+    subject: str = "The request",
+) -> tuple[PredictionSource, ResolvedScores]:
+    """Check and store scores that do not come from a file; `what` names them in errors. Raises AnnotatorError."""
+    _check_source_name(name)
+    problems = Problems()
+    with StagedScores(db, choices.scale, problems.add, "image") as staged:
+        for block in blocks:
+            staged.add(block)
+        found = _check_names(db, staged, subject, choices, problems)
+        return staged.store(name, by, replace=choices.replace), found
+
+
+def _check_source_name(name: str) -> None:
+    if name.strip().casefold() == CLASS_NAMES_SOURCE:
+        raise AnnotatorError(
+            f"{CLASS_NAMES_SOURCE!r} is what this project guesses from names itself. Give these another name."
+        )
+
+
+def _check_names(
+    db: Database,
+    staged: StagedScores,
+    subject: str,
+    choices: PredictionOptions,
+    problems: Problems,
+    dispensable: Collection[str] = (),
+) -> ResolvedScores:
+    """Return the images and classes that the staged names stand for. Raises AnnotatorError with all problems."""
+    found = staged.resolve(choices.class_map, choices.match)
+    unknown = [name for name in found.unknown_classes if name not in dispensable or name in found.unclear]
+    if unknown and not choices.only_known:
+        known = classes.load_classes_by_name(db)
+        for name in unknown:
+            problems.add(found.unclear.get(name) or f"no class is called {name!r}. {did_you_mean(name, known)}")
+        problems.add(_describe_unknown_classes(unknown))
+    if not found.images and found.unknown_images.count:
+        examples = "; ".join(found.unknown_images.examples)
+        problems.add(f"none of its {found.unknown_images.count:,} images is in the project ({examples})")
+    elif not found.images and not problems.count:
+        problems.add("it says nothing of any image")
+    if problems.count:
+        raise problems.error(f"{subject} cannot be used, and nothing was stored:")
+    return found
+
+
+def _describe_unknown_classes(unknown: Sequence[str]) -> str:
+    """Return the sentence that names all unknown classes of a source, and what can be done about them."""
+    names = ", ".join(map(repr, unknown[:MAX_UNKNOWN_SHOWN])) + (
+        " and more" if len(unknown) > MAX_UNKNOWN_SHOWN else ""
+    )
+    return (
+        f"the project lacks {format_count(len(unknown), 'class', 'classes')} of it: {names}. Leave them out with "
+        "--only-known, say which classes they are with --class-map FILE, or add them to the project"
+    )

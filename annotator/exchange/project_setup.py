@@ -1,0 +1,244 @@
+"""Making a project from a folder of images, or adding to one: all checks come before anything is written."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.errors import AnnotatorError, combine_problems
+from annotator.exchange.band_selection import choose_bands
+from annotator.exchange.formats.shared.class_list import is_indented, parse_class_list, read_classes
+from annotator.exchange.imports.image_folders import (
+    check_has_images,
+    describe_skipped_files,
+    list_folders,
+    register_folders,
+)
+from annotator.exchange.imports.import_checks import check_no_open_questions
+from annotator.exchange.imports.import_plan import ImportOptions, ImportPlan, check_project_folder
+from annotator.exchange.imports.label_files import choose_format
+from annotator.exchange.imports.located_source import LocatedSource
+from annotator.exchange.reading.reading_options import ReadingOptions
+from annotator.exchange.sources import fetch_source
+from annotator.exchange.sources.fetch_folder import apply_changed_images
+from annotator.exchange.sources.source import FolderPaths, StepProgress
+from annotator.settings import IMPORT_ANNOTATOR
+from annotator.store.classes import classes, name_lists
+from annotator.store.database.database import Database
+from annotator.store.images import images, name_matching
+from annotator.store.images.address_cache import set_cache_gb
+from annotator.store.images.address_registration import register_address
+from annotator.store.images.registration import RegistrationResult, load_file_states, register_folder
+from annotator.store.imports.project_creation import create_project
+from annotator.store.imports.staged_cells import Tally
+from annotator.store.imports.staged_names import NameRules
+from annotator.store.imports.staging import Staging
+from annotator.store.labels import answer_mode
+from annotator.store.locations.addresses import Address
+from annotator.store.locations.remote_files import to_folder_address
+from annotator.store.networks import configuration
+from annotator.store.pictures.bands import BandTriple
+from annotator.store.pictures.files import escape_path, list_files
+
+
+@dataclass(frozen=True)
+class SetupResult:
+    """The result of `set_up_project`.
+
+    Attributes:
+        labels_known: Number of labels in the label file whose cells had an answer in the project already.
+        labels_skipped: Labels of images that were skipped.
+        sentences: Sentences about files that were unpacked, downloaded, missing or changed.
+    """
+
+    registered: RegistrationResult
+    classes_added: list[str]
+    class_warnings: list[str]
+    labels_added: int
+    labels_known: int
+    labels_skipped: Tally
+    sentences: Sequence[str] = ()
+
+
+def set_up_project(
+    project: Path,
+    *,
+    images_folder: Address | Path | None,
+    class_file: Path | None = None,
+    class_text: str = "",
+    label_file: Path | None = None,
+    method: str | None = None,
+    backbone: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    fetching: StepProgress | None = None,
+    in_place: bool = False,
+    commas: str | None = None,
+    bands: BandTriple | None = None,
+    reading: ReadingOptions | None = None,
+    cache_gb: float | None = None,
+    mode: str | None = None,
+) -> SetupResult:
+    """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
+
+    Args:
+        project: The project folder.
+        images_folder: A folder, or a source that is unpacked or downloaded first: an archive, a table, a list of paths,
+            an address.
+        class_file: A list of classes; None: no classes are added.
+        class_text: The same as text that somebody has typed; "": none.
+        label_file: A file of labels; None: no labels are added.
+        method: The method of the next runs; None: as it is.
+        backbone: The network; None: as it is.
+        progress: Called with (files looked at, files in all).
+        fetching: Called with the progress of unpacking or downloading.
+        in_place: images_folder is an address whose images are read from there; nothing is downloaded.
+        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
+        bands: The bands to show of images that do not name red, green and blue; None: as it is.
+        reading: What the person has said about the meaning of label_file.
+        cache_gb: Disk space for images that were read at addresses; None: as it is.
+        mode: answering.ONE or ALL: how people begin to label; None: as it is.
+
+    A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
+
+    Raises AnnotatorError, before anything is written, for a missing folder, a bad class list or label file, a class
+    that may be several, a label file that can be read in more than one way, an unknown method, or a folder that holds
+    something else. If labels contradict each other on one picture with several names, the error comes after the images
+    are added and before any label is.
+    """
+    exists = (project / "project.db").exists()
+    if not exists:
+        check_project_folder(project)
+    if images_folder is None and not exists:
+        raise AnnotatorError(f"A new project needs images: annotator init {project} --images FOLDER")
+    known_db = Database(project) if exists else None
+    if method is not None:
+        configuration.check_method_needs(method, known_db, backbone)
+    address = _require_address(images_folder) if in_place else None
+    fetched = fetch_source(images_folder, project, fetching) if images_folder and not address else None
+    paths: FolderPaths = fetched.folders if fetched else []
+    if isinstance(images_folder, Path) and not fetched:
+        paths = [(images_folder, None)]
+    listed = read_classes(class_file) if class_file else parse_class_list(class_text) if class_text.strip() else []
+    named = classes.load_classes_by_name(known_db).keys() if known_db else ()
+    listed = name_lists.resolve_lists(listed, named, str(class_file or "the list"), commas)
+    folders = list_folders(known_db, paths, project, images_only=fetched is not None, copies=True)
+    if folders and not exists and not any(folder.listing.list_images() for folder in folders):
+        check_has_images(folders[0].path, folders[0].listing)
+    with ExitStack() as stack:
+        new = address or (folders[0].path if folders else None)
+        db = known_db or (stack.enter_context(create_project(project, new)) if new else Database(project))
+        if bands:
+            choose_bands(db, bands)
+        registered = register_address(db, address, fetching) if address else RegistrationResult()
+        said = [
+            *(fetched.sentences if fetched else ()),
+            *(sentence for folder in folders for sentence in folder.format_sentences()),
+        ]
+        plan = None
+        if label_file:
+            known = {row[0] for row in db.tuples("SELECT path FROM file")}
+            coming = [path for folder in folders for path in folder.listing.paths if path not in known]
+            root = folders[0].path if folders else None
+            plan = stack.enter_context(
+                _plan_label_import(db, label_file, coming, listed, reading or ReadingOptions(), root)
+            )
+        for place in fetched.fetch_folders if fetched else ():
+            apply_changed_images(place)
+        if not address:
+            registered = register_folders(db, folders, progress)
+        if not exists and not registered.added and not registered.known:
+            raise combine_problems(f"No image of {images_folder} can be used:", describe_skipped_files(registered.bad))
+        if plan:
+            plan.update_preview(())
+        if backbone is not None:
+            configuration.set_backbone(db, backbone)
+        if method is not None:
+            configuration.set_method(db, method)
+        if mode is not None:
+            answer_mode.set_project_mode(db, mode)
+        added, warnings = _add_classes(db, listed)
+        if class_file and is_indented(class_file):
+            said.append(
+                f"{class_file} is indented; its lines are classes. If those further in are kinds of those above them, "
+                f"declare it: annotator relations {project} --from {class_file}"
+            )
+        done = SetupResult(registered, added, warnings, 0, 0, Tally(), said)
+        if plan:
+            preview = plan.preview
+            known = preview.answers_known + preview.conflicts_with_people.count + preview.conflicts_with_imports.count
+            imported = plan.apply().imported if preview.has_changes else None
+            added = [*added, *(imported.classes if imported else ())]
+            done = SetupResult(registered, added, warnings, preview.answers_new, known, preview.images_skipped, said)
+        if cache_gb is not None:
+            set_cache_gb(db, cache_gb)
+        return done
+
+
+def _require_address(named: Address | Path | None) -> Address:
+    """Return the address of images that are read in place. Raises AnnotatorError if `named` is not an address."""
+    if not isinstance(named, Address):
+        raise AnnotatorError(
+            f"--in-place is for addresses, such as s3://bucket/birds; {named or 'none'} is none. Images in folders are "
+            "always read where they lie."
+        )
+    return to_folder_address(named)
+
+
+def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Add the listed classes that are new, except archived ones; return the names added, and warnings."""
+    gone = {class_.name for class_ in classes.load_archived_classes(db)} - classes.load_classes_by_name(db).keys()
+    warnings = [f"{name!r} is archived and stays so." for name, _ in listed if name in gone]
+    listed = [pair for pair in listed if pair[0] not in gone]
+    warnings += classes.find_name_warnings((name for name, _ in listed), classes.load_classes_by_name(db))
+    return classes.add_classes(db, listed), warnings
+
+
+@contextmanager
+def _plan_label_import(
+    db: Database,
+    label_file: Path,
+    coming: Sequence[str],
+    listed: Sequence[tuple[str, str]],
+    reading: ReadingOptions,
+    root: Path | None,
+) -> Generator[ImportPlan]:
+    """Yield the import of a label file, planned but not applied.
+
+    Raises AnnotatorError for an image that is neither in the project nor in `coming`, and for a class that is neither
+    in the project nor in `listed`, and for a file that can be read in more than one way.
+    """
+    with Staging(db.paths.project, print) as staging:
+        origin = LocatedSource(str(label_file.resolve()), label_file, *choose_format(label_file, None))
+        rules = NameRules({}, strict=True, listed=[*dict(listed)], origin=name_matching.NameOrigin(root=root))
+        plan = ImportPlan(db, staging, origin, ImportOptions(reading=reading), IMPORT_ANNOTATOR, rules)
+        plan.read_source(coming=coming)
+        check_no_open_questions(
+            f"{label_file} (annotator import takes these options; init a file of them, by --reading)",
+            plan.open_questions,
+        )
+        yield plan
+
+
+def add_folder(
+    db: Database, folder: Address | Path, progress: Callable[[int, int], None] | None = None, threads: int | None = None
+) -> RegistrationResult:
+    """Add the images of a folder to an open project, or update a folder that was added. Repeating it changes nothing.
+
+    Args:
+        db: The project's database.
+        folder: A folder, or the address of one.
+        progress: Called with (files looked at, files in all); an exception raised by it ends the work, and what was
+            committed stays.
+        threads: Files read at a time; None: as many as there are cores.
+
+    Raises AnnotatorError, before anything is written, for a folder that is missing, cannot be read, or is new and holds
+    no image.
+    """
+    if isinstance(folder, Address):
+        return register_address(db, folder, (lambda what, done, of: progress(done, of)) if progress else None)
+    listing = list_files(folder, leave_out=db.paths.project, known=load_file_states(db, folder))
+    if escape_path(str(folder.resolve())) not in {known.path for known in images.load_folders(db)}:
+        check_has_images(folder, listing)
+    done = register_folder(db, folder, listing.paths, progress, listing.kept_out, threads)
+    done.left_out = listing.left_out
+    return done

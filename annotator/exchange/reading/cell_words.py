@@ -1,0 +1,134 @@
+"""The words of cells: which of them mean present, absent, unsure or unknown, and which name no class."""
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from annotator.exchange.reading.reading_options import NONE_VALUE, ReadingOptions
+from annotator.records import ABSENT, PRESENT, STATES, UNSURE
+
+Cell = str | list[str]
+"""A cell as text, or the texts of a list that the source holds."""
+
+_PRESENT_WORDS = ("1", "1.0", "+1", "true", "t", "yes", "y", "x", "✓", "✔", "positive", "pos")
+_ABSENT_WORDS = ("0", "0.0", "false", "f", "no", "n", "negative", "neg")
+_UNSURE_WORDS = ("uncertain", "maybe", "?", "possible", "doubtful")
+UNKNOWN_WORDS = frozenset(
+    ("", "na", "n/a", "#n/a", "nan", "null", "-", "--", ".", "unknown", "missing", "not available", "<na>", "nat")
+)
+"""Words for an empty cell, in small letters: R writes NA, pandas nan, spreadsheets #N/A."""
+EMPTY_WORDS = frozenset(
+    "empty blank none nothing nofinding nofindings noanimal noanimals background noobject noobjects nolabel nolabels "
+    "false trigger falsetrigger misfire nil".split()
+)
+"""Words that may say "looked at, and nothing is here", in small letters without blanks."""
+MINUS_ONE_WORDS = ("-1", "-1.0")
+"""Absent, unsure or unknown: tables of this kind differ."""
+
+STATE_BY_WORD: Mapping[str, int | None] = (
+    dict.fromkeys(UNKNOWN_WORDS)
+    | dict.fromkeys(_PRESENT_WORDS, PRESENT)
+    | dict.fromkeys(_ABSENT_WORDS, ABSENT)
+    | dict.fromkeys(_UNSURE_WORDS, UNSURE)
+    | STATES
+)
+"""Word in small letters -> its state; None: unknown."""
+
+_R_LIST = re.compile(r"c\((.*)\)", re.DOTALL)
+_MAX_LIST_CHARS = 100_000  # letters
+
+
+def build_state_words(reading: ReadingOptions) -> dict[str, int | None]:
+    """Return word in small letters -> state, with the words of a person's reading before those that all know."""
+    words = dict(STATE_BY_WORD)
+    for given, state in (
+        (reading.present, PRESENT),
+        (reading.absent, ABSENT),
+        (reading.unsure, UNSURE),
+        (reading.unknown, None),
+    ):
+        words |= dict.fromkeys((word.strip().lower() for word in given or ()), state)
+    return words
+
+
+def normalize_word(word: str) -> str:
+    """Return a word without case, blanks and signs, by which names of columns and words for nothing are compared."""
+    return re.sub(r"[\W_]+", "", word.casefold()) or word.strip()
+
+
+def to_cell(value: Any) -> Cell:
+    """Return a value of JSON, Parquet or a workbook as a cell: 1.0 as "1", true as "true", null as ""."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value == int(value if abs(value) < 1e15 else 0):
+        return str(int(value))
+    if isinstance(value, list | tuple | set):
+        return [text for one in value if isinstance(text := to_cell(one), str) and text]
+    return str(value)
+
+
+def parse_list(cell: str) -> list[str] | None:
+    """Return the texts of a list that is written in a cell, None for another cell.
+
+    Lists of JSON (["fox", "deer"]), of Python (['fox', 'deer']) and of R (c("fox", "deer")) are known.
+    """
+    text = cell.strip()
+    if match := _R_LIST.fullmatch(text):
+        text = f"[{match[1]}]"
+    if len(text) < 2 or text[0] + text[-1] not in ("[]", "()", "{}") or len(text) > _MAX_LIST_CHARS:
+        return None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            found = parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            continue
+        if isinstance(found, list | tuple | set):
+            cells = to_cell(list(found))
+            return list(cells) if isinstance(cells, list) else None
+    # Written by hand or by NumPy, without quotes: [fox, deer], [fox deer].
+    inner = text[1:-1]
+    if text[0] == "[" and inner and not set("[]{}()") & set(inner):
+        return [part.strip().strip("'\"") for part in inner.split(",") if part.strip()]
+    return [] if text in ("[]", "()", "{}") else None
+
+
+def split_labels(cell: Cell, separator: str) -> list[str]:
+    """Return the labels of a cell, each once: the texts of a list, or what is between separators.
+
+    Args:
+        cell: A text, or a list of texts.
+        separator: "" or NONE: the cell is one label.
+    """
+    if isinstance(cell, str):
+        found = parse_list(cell)
+        if found is None:
+            found = cell.split(separator) if separator and separator != NONE_VALUE else [cell]
+    else:
+        found = cell
+    return list(dict.fromkeys(word for part in found if (word := part.strip())))
+
+
+def is_whole_number(text: str) -> bool:
+    """Return whether a cell is a whole number that is not negative, also as pandas writes it ("2.0")."""
+    return text.removesuffix(".0").isdecimal()
+
+
+def parse_number(text: str) -> float | None:
+    """Return the number that a cell holds; None for another cell. A comma may stand for the point."""
+    try:
+        return float(text.replace(",", ".") if text.count(",") == 1 else text)
+    except ValueError:
+        return None
+
+
+def quote_words(words: Iterable[str], shown: int = 5) -> str:
+    """Return some of the words in quotes, with the number of the others."""
+    listed_words = list(words)
+    text = ", ".join(f"{word[:40]!r}" for word in listed_words[:shown])
+    return text + (f" and {len(listed_words) - shown:,} more" if len(listed_words) > shown else "")

@@ -1,0 +1,449 @@
+"""Decides what the columns of a table mean, from its header and its first rows, and says so.
+
+A person's Reading goes before every rule. Each decision is kept as Decided, with its reason; where another meaning fits
+as well, it is a question.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.reading import column_names
+from annotator.exchange.reading.cell_meanings import decide_labels, decide_states
+from annotator.exchange.reading.cell_words import (
+    EMPTY_WORDS,
+    MINUS_ONE_WORDS,
+    Cell,
+    build_state_words,
+    is_whole_number,
+    normalize_word,
+    parse_number,
+    quote_words,
+)
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
+from annotator.exchange.reading.table_sample import (
+    NUMBERS_AS_COUNTS,
+    NUMBERS_AS_FACTS,
+    NUMBERS_AS_IDS,
+    NUMBERS_AS_PRESENT_COUNTS,
+    ColumnMeanings,
+    TableSample,
+)
+
+MIN_ANSWER_SHARE = 0.5  # share of answers in a column from which its other words are asked about
+MAX_DISTINCT_CODES = 6  # different numbers of a column of answers, codes for what is missing included
+CERTAIN_SHARE = 0.9  # share of cells that makes a rule about them certain
+MAX_COUNT = 1000  # of a count; larger numbers are something else
+
+
+class TableInterpreter(TableSample):
+    """The decisions about one table.
+
+    Args:
+        names: Of the columns.
+        rows: The first rows, cells as `words.as_cell` gives them.
+        what: The source in messages.
+        class_names: Names of the classes by number, where a file beside the table lists them.
+        is_our_class: Whether a column is a class for certain, because a data card says so.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        rows: Sequence[Sequence[Cell]],
+        reading: ReadingOptions,
+        source_name: str,
+        class_names: Sequence[str] = (),
+        is_our_class: Callable[[str], bool] = lambda name: False,
+    ):
+        super().__init__(names, rows, reading, class_names)
+        self.what, self._ours = source_name, is_our_class
+        self.strange: set[str] = set()  # words of cells that have to be asked about
+
+    def interpret_columns(self, image: int | None = None) -> ColumnMeanings:
+        """Return the meaning of all columns.
+
+        Args:
+            image: The column of images, where the source itself says it.
+
+        Raises:
+            AnnotatorError: No column names images, or a column that the person named is not there.
+        """
+        image = self._find_image_column() if image is None else image
+        found = ColumnMeanings(image, states=build_state_words(self.reading))
+        found.folder = self._find_folder_column(image)
+        found.sha256 = next((place for place, name in enumerate(self.names) if name.lower() == "sha256"), None)
+        if self.reading.event_column not in (None, NONE_VALUE):
+            found.event = column_names.lookup(self.reading.event_column or "", self.names, "--event-column")
+        taken = {found.image, found.folder, found.sha256, found.event}
+        free = [place for place in range(len(self.names)) if place not in taken]
+        found.score = self._find_score_column(free)
+        free = [place for place in free if place != found.score]
+        found.labels, found.classes, found.scores, counts = self._find_answer_columns(free)
+        found.counts = frozenset(counts)
+        if found.score is not None and not found.labels:
+            found.score = None
+        used = {*found.labels, *found.classes, *found.scores}
+        found.facts = [
+            place
+            for place in free
+            if place not in used
+            and normalize_word(self.names[place])
+            not in {*column_names.BOX_COLUMN_NAMES, "width", "height", "missing", ""}
+        ]
+        found.states |= dict.fromkeys(self.strange)
+        decide_labels(self, found)
+        decide_states(self, found)
+        self._describe_facts(found)
+        return found
+
+    # Images ----------------------------------------------------------------------------------------------------------
+
+    def _find_image_column(self) -> int:
+        if self.reading.image_column:
+            return column_names.lookup(self.reading.image_column, self.names, "--image-column")
+        known = [
+            place
+            for word in column_names.IMAGE_COLUMN_NAMES
+            for place, name in enumerate(self.names)
+            if normalize_word(name) == word and (self.list_texts(place) or not self.cells[place])
+        ]
+        shares = {place: column_names.compute_image_share(self.cells[place]) for place in range(len(self.names))}
+        like_files = [place for place in known if shares[place] >= CERTAIN_SHARE]
+        like_files = like_files or [
+            place for place, share in shares.items() if share >= CERTAIN_SHARE and place not in known
+        ]
+        candidates = like_files or known
+        if not candidates:
+            raise AnnotatorError(
+                f"{self.what} has the columns {', '.join(self.names)[:300]}.\n    None of them names images, by its "
+                "name or by what is in it. Say which does: --image-column NAME. Labels are in one column a class (1, 0 "
+                "or empty), or in a column with the names of classes."
+            )
+        best = max(
+            candidates, key=lambda place: sum(text.count("/") + text.count("\\") for text in self.list_texts(place))
+        )
+        rivals = [
+            place
+            for place in like_files
+            if place != best and self._list_base_names(place) != self._list_base_names(best)
+        ]
+        first = candidates[0] if rivals or not like_files else best
+        name, share = self.names[first], shares[first]
+        why = f"`{name}` names the images" + (f": {share:.0%} of its cells end as image files do" if share else "")
+        self.add_interpretation("image_column", name, why, not rivals, [self.names[place] for place in rivals])
+        return first
+
+    def _list_base_names(self, place: int) -> list[str]:
+        return [text.replace("\\", "/").rpartition("/")[2] for text in self.list_texts(place)]
+
+    def _find_folder_column(self, image: int) -> int | None:
+        wanted = self.reading.folder_column
+        if wanted == NONE_VALUE:
+            return None
+        if wanted:
+            return column_names.lookup(wanted, self.names, "--folder-column")
+        images = self.list_texts(image)
+        if any("/" in text or "\\" in text for text in images):
+            return None
+        for words, only_if_repeated in (
+            (column_names.FOLDER_COLUMN_NAMES, False),
+            (column_names.SPLIT_COLUMN_NAMES, True),
+        ):
+            for place, name in enumerate(self.names):
+                if normalize_word(name) not in words or place == image:
+                    continue
+                pairs = (
+                    set(zip(self.cells[place], self.cells[image], strict=True)) if self.is_text_column(place) else set()
+                )
+                if only_if_repeated and not len(pairs) > len(set(images)):
+                    continue
+                self.add_interpretation("folder_column", name, f"`{name}` is the folder of the image, before its name")
+                return place
+        return None
+
+    # Scores ----------------------------------------------------------------------------------------------------------
+
+    def _find_score_column(self, free: Sequence[int]) -> int | None:
+        """Return the column with the score of the row's label."""
+        wanted = self.reading.score_column
+        if wanted == NONE_VALUE:
+            return None
+        place = column_names.lookup(wanted, self.names, "--score-column") if wanted else None
+        if (
+            not any(column_names.parse_label_column(self.names[place]) for place in free)
+            and not self.reading.label_columns
+        ):
+            return None
+        if place is not None:
+            return place
+        for place in free:
+            if normalize_word(self.names[place]) not in column_names.SCORE_COLUMN_NAMES or self._ours(
+                self.names[place]
+            ):
+                continue
+            numbers = [found for text in self.list_answer_texts(place) if (found := parse_number(text)) is not None]
+            if not numbers or len(numbers) < CERTAIN_SHARE * len(self.list_answer_texts(place)):
+                continue
+            name = self.names[place]
+            self.add_interpretation(
+                "score_column",
+                name,
+                f"`{name}` holds numbers from {min(numbers):g} to {max(numbers):g}: what a model predicts, not "
+                "answers. They can be added as predictions; if people gave the labels all the same, it is "
+                f"{NONE_VALUE}",
+                False,
+                (NONE_VALUE,),
+            )
+            return place
+        return None
+
+    # Classes ---------------------------------------------------------------------------------------------------------
+
+    def _find_answer_columns(self, free: Sequence[int]) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Return the columns of labels, of classes, of scores of classes, and those of classes that are counts."""
+        reading = self.reading
+        if reading.label_columns is not None or reading.class_columns is not None:
+            labels = [column_names.lookup(name, self.names, "--label-column") for name in reading.label_columns or ()]
+            classes = [column_names.lookup(name, self.names, "--class-columns") for name in reading.class_columns or ()]
+            counts = [place for place in classes if self._classify_cells(place) == "count"]
+            self._ask_counts(counts)
+            return labels, classes, [], classes if counts else []
+        kinds = {place: self._classify_cells(place) for place in free}
+        labels = self._find_label_columns(free, kinds)
+        ours = [place for place in free if self._ours(self.names[place])]
+        if ours:
+            return [], ours, [], []
+        answers = [
+            place
+            for place, kind in kinds.items()
+            if (
+                kind == "answer"
+                or (kind == "empty" and normalize_word(self.names[place]) not in column_names.AMBIGUOUS_COLUMN_NAMES)
+            )
+            and place not in labels
+            and not self._is_fact(place)
+        ]
+        fractions = [
+            place
+            for place, kind in kinds.items()
+            if kind == "fraction" and place not in labels and not self._is_fact(place)
+        ]
+        counts = [
+            place
+            for place, kind in kinds.items()
+            if kind == "count"
+            and place not in labels
+            and not self._is_fact(place)
+            and normalize_word(self.names[place]) not in column_names.AMBIGUOUS_COLUMN_NAMES
+        ]
+        if labels:
+            return self._choose_labels_or_classes(labels, answers)
+        if fractions and len(fractions) >= len(answers):
+            listed = quote_words(self.names[place] for place in fractions)
+            self.add_interpretation(
+                "score_column",
+                self.names[fractions[0]],
+                f"the columns {listed} hold numbers between 0 and 1: what a model predicts, not answers. They can be "
+                f"added as predictions; if they are facts of the images, it is {NONE_VALUE}",
+                False,
+                (NONE_VALUE,),
+            )
+            return [], [], ([] if reading.score_column == NONE_VALUE else [*fractions, *answers]), []
+        if fractions:
+            listed = quote_words(self.names[place] for place in fractions)
+            kept = ",".join(self.names[place] for place in answers)
+            self.add_interpretation(
+                "class_columns",
+                kept,
+                f"the cells of {listed} are numbers between 0 and 1: no answers, and read as facts",
+                False,
+            )
+        if counts and reading.numbers != NUMBERS_AS_FACTS:
+            self._ask_counts(counts)
+            every = sorted([*answers, *counts])
+            return [], every, [], every
+        answers = sorted([*answers, *self._ask_partly(free, kinds)])
+        self._ask_doubtful(answers)
+        if not answers:
+            return self._guess_label_column(free, kinds), [], [], []
+        return [], answers, [], []
+
+    def _is_fact(self, place: int) -> bool:
+        name = self.names[place]
+        return column_names.is_fact_column(name) or (
+            self.reading.score_column == NONE_VALUE and normalize_word(name) in column_names.SCORE_COLUMN_NAMES
+        )
+
+    def _classify_cells(self, place: int) -> str:
+        """Return what the cells of a column are: "answer", "count", "fraction", "partly", "text", "list" or "empty"."""
+        if not self.is_text_column(place):
+            return "list"
+        texts = self.list_answer_texts(place)
+        if not texts:
+            return "empty"
+        states = build_state_words(self.reading)
+        known = [text.lower() in states or text in MINUS_ONE_WORDS for text in texts]
+        if all(known):
+            return "answer"
+        if (
+            any(text.startswith("-") for text in texts)
+            and sum(known) >= MIN_ANSWER_SHARE * len(texts)
+            and len(set(texts)) <= MAX_DISTINCT_CODES
+        ):
+            return "partly"  # such as -9 for what is missing
+        if all(is_whole_number(text) for text in texts):
+            values = [int(text.removesuffix(".0")) for text in texts]
+            return "count" if min(values) <= 1 and max(values) <= MAX_COUNT else "number"
+        numbers = [parse_number(text) for text in texts]
+        if all(one is not None for one in numbers):
+            return "fraction" if all(0 <= (one or 0) <= 1 for one in numbers) else "number"
+        return "partly" if sum(known) >= MIN_ANSWER_SHARE * len(texts) else "text"
+
+    def _ask_counts(self, counts: Sequence[int]) -> None:
+        if counts:
+            listed = quote_words(self.names[place] for place in counts)
+            self.add_interpretation(
+                "numbers",
+                NUMBERS_AS_COUNTS,
+                f"the cells of {listed} are whole numbers, also 2 and more: 1 and more is present, and 0 absent "
+                f"({NUMBERS_AS_COUNTS}) or unknown ({NUMBERS_AS_PRESENT_COUNTS}); or the numbers are facts of the "
+                "images (facts)",
+                False,
+                (NUMBERS_AS_PRESENT_COUNTS, NUMBERS_AS_FACTS),
+            )
+
+    def _ask_doubtful(self, answers: Sequence[int]) -> None:
+        """Ask about columns with the name of a fact and cells like answers."""
+        doubtful = [
+            place for place in answers if normalize_word(self.names[place]) in column_names.AMBIGUOUS_COLUMN_NAMES
+        ]
+        if doubtful:
+            listed = quote_words(self.names[place] for place in doubtful)
+            rest = ",".join(self.names[place] for place in answers if place not in doubtful)
+            every = ",".join(self.names[place] for place in answers)
+            why = f"{listed} hold answers as the columns of classes do, but have the names of facts"
+            self.add_interpretation("class_columns", every, why, False, (rest or NONE_VALUE,))
+
+    def _ask_partly(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
+        """Ask about words in columns that hold answers otherwise, and return these columns."""
+        asked: list[int] = []
+        for place in free:
+            if kinds[place] != "partly" or self._is_fact(place):
+                continue
+            states = build_state_words(self.reading)
+            strange = list(dict.fromkeys(text for text in self.list_answer_texts(place) if text.lower() not in states))
+            why = (
+                f"`{self.names[place]}` is an answer in most rows, and {quote_words(strange)} in the others: say what "
+                "that means, by --present, --absent, --unsure or --unknown"
+            )
+            self.interpretations.append(Interpretation("unknown", ",".join(strange[:20]), why, False))
+            self.strange |= {word.lower() for word in strange}
+            asked.append(place)
+        return asked
+
+    def _find_label_columns(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
+        """Return the columns of labels, by their names."""
+        found: dict[str, list[int]] = {}
+        for place in free:
+            named = column_names.parse_label_column(self.names[place])
+            if named and not self._ours(self.names[place]):
+                found.setdefault(named[0], []).append(place)
+        # A column that is called "label" and has yes or no in it is a class of this name; one with 0 and 1 may be that.
+        for word, places in list(found.items()):
+            if all(kinds[place] == "empty" for place in places) and len(found) > 1:
+                del found[word]
+        if not found:
+            return []
+        textual = [word for word, places in found.items() if any(kinds[place] in ("text", "list") for place in places)]
+        words = textual or list(found)
+        if len(words) > 1:
+            shown = quote_words(self.names[found[word][0]] for word in words)
+            first = self.names[found[words[0]][0]]
+            others = [self.names[found[word][0]] for word in words[1:]]
+            self.add_interpretation("label_columns", first, f"{shown} could each name the classes", False, others)
+        places = found[words[0]]
+        if not textual and self.reading.numbers != NUMBERS_AS_IDS:
+            return self._interpret_numbered_labels(places, kinds)
+        return places
+
+    def _interpret_numbered_labels(self, places: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
+        """Return the columns of labels where the cells are numbers or answers, which has to be asked."""
+        name = self.names[places[0]]
+        texts = [text for place in places for text in self.list_answer_texts(place)]
+        if not texts:
+            return list(places)
+        if all(is_whole_number(text) for text in texts):
+            if self.reading.numbers == NUMBERS_AS_FACTS:
+                return []
+            known = bool(self.class_names) and all(
+                int(text.removesuffix(".0")) < len(self.class_names) for text in texts
+            )
+            if known:
+                why = f"`{name}` holds numbers of classes, whose names are in the list beside the table"
+            else:
+                why = (
+                    f"`{name}` holds numbers: ids of classes, which no list beside the table names ({NUMBERS_AS_IDS}), "
+                    "or facts"
+                )
+            self.add_interpretation("numbers", NUMBERS_AS_IDS, why, known, () if known else (NUMBERS_AS_FACTS,))
+            return list(places)
+        if kinds[places[0]] == "answer":
+            why = f"`{name}` holds answers such as {texts[0]!r}: it is a class of this name, or names classes"
+            self.add_interpretation("class_columns", name, why, False)
+            return []
+        return list(places)
+
+    def _choose_labels_or_classes(
+        self, labels: list[int], answers: list[int]
+    ) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Return columns of labels, or of classes where both are there and say the same."""
+        answers = [
+            place
+            for place in answers
+            if normalize_word(self.names[place]) not in column_names.AMBIGUOUS_COLUMN_NAMES
+            and self.list_answer_texts(place)
+        ]
+        if not answers:
+            return labels, [], [], []
+        named = {normalize_word(text) for place in labels for text in self.list_answer_texts(place)}
+        if named <= {normalize_word(self.names[place]) for place in answers} | EMPTY_WORDS:
+            return [], answers, [], []
+        listed = quote_words(self.names[place] for place in answers)
+        why = f"`{self.names[labels[0]]}` names classes, but {listed} hold answers too; they are left out as facts"
+        self.add_interpretation("label_columns", self.names[labels[0]], why, False, (NONE_VALUE,))
+        return labels, [], [], []
+
+    def _guess_label_column(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
+        """Return a column of text whose cells repeat, as a question; [] without one."""
+        likely = [
+            place
+            for place in free
+            if kinds[place] == "list"
+            or (
+                kinds[place] == "text"
+                and not self._is_fact(place)
+                and column_names.compute_image_share(self.cells[place]) < CERTAIN_SHARE
+            )
+        ]
+        likely = [
+            place for place in likely if normalize_word(self.names[place]) not in column_names.AMBIGUOUS_COLUMN_NAMES
+        ]
+        if not likely:
+            return []
+        shown = quote_words(self.names[place] for place in likely)
+        others = [*(self.names[place] for place in likely[1:]), NONE_VALUE]
+        self.add_interpretation(
+            "label_columns",
+            self.names[likely[0]],
+            f"no column is called label; {shown} may name classes",
+            False,
+            others,
+        )
+        return likely[:1]
+
+    def _describe_facts(self, found: ColumnMeanings) -> None:
+        if kept := [self.names[place] for place in found.facts if self.names[place]]:
+            self.sentences.append(f"columns that are facts of images, not classes: {', '.join(kept[:20])}")
+        boxes = [name for name in self.names if normalize_word(name) in column_names.BOX_COLUMN_NAMES]
+        if boxes:
+            self.sentences.append(f"boxes are not read ({', '.join(boxes[:6])}): a class with a box is present")

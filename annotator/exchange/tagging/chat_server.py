@@ -1,0 +1,189 @@
+"""A server that speaks the OpenAI chat format with images: one request, and what can go wrong with it.
+
+Every request has a time limit and its answer a size limit; redirects are not followed, proxies of the environment are
+not used. The key is sent to the server and to nobody else: it is neither stored nor printed.
+"""
+
+import http.client
+import ipaddress
+import json
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from annotator.errors import AnnotatorError
+
+MAX_ANSWER_BYTES = 4_000_000
+MAX_MESSAGE_CHARS = 300  # characters of what a server says that are shown
+BUSY_STATUSES = (408, 409, 425, 429, 500, 502, 503, 504)  # the same request may be answered later
+
+
+class ServerBusyError(Exception):
+    """A request that may be answered later; `after` is the number of seconds that the server asks for, or 0."""
+
+    def __init__(self, why: str, after: float = 0.0):
+        super().__init__(why)
+        self.after = after
+
+
+class RequestRefusedError(Exception):
+    """A request that the server refuses, however often it is sent; `status` is that of HTTP."""
+
+    def __init__(self, status: int, why: str):
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class ChatServer:
+    """A server, and how it is asked.
+
+    Attributes:
+        url: Its address, up to and with /v1.
+        key: Sent as a bearer token; "" for none.
+        timeout: Seconds until a request is given up.
+    """
+
+    url: str
+    key: str = field(default="", repr=False)
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        """Raise AnnotatorError for an address that is none."""
+        parts = urlsplit(self.url)
+        try:
+            is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:  # a port that is no number
+            is_whole = False
+        if not is_whole or parts.username or parts.query or parts.fragment:
+            raise AnnotatorError(
+                f"{self.display_url} is no address of a server. Give one such as http://127.0.0.1:11434/v1; a key "
+                "belongs into the environment."
+            )
+
+    @property
+    def display_url(self) -> str:
+        """Return the address without a password."""
+        parts = urlsplit(self.url)
+        return self.url.replace(f"{parts.netloc}", parts.netloc.rpartition("@")[2]) if "@" in parts.netloc else self.url
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether the server is on this machine, so that images do not leave it."""
+        host = urlsplit(self.url).hostname or ""
+        if host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return False
+
+    def list_models(self) -> list[str]:
+        """Return the names of its models; [] where it does not say.
+
+        Raises:
+            ServerBusyError, Refused: As `ask`.
+        """
+        found = self._request_json("GET", "/models", None)
+        listed = found.get("data")
+        return (
+            [str(one["id"]) for one in listed if isinstance(one, dict) and "id" in one]
+            if isinstance(listed, list)
+            else []
+        )
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a chat completion, and return the message with its log probabilities: {"text", "tokens"}.
+
+        Raises:
+            ServerBusyError: It may be answered later.
+            Refused: The server refuses it, or its answer is no chat completion.
+        """
+        found = self._request_json("POST", "/chat/completions", request)
+        try:
+            choice = found["choices"][0]
+            text = choice["message"]["content"]
+        except (KeyError, IndexError, TypeError):
+            raise RequestRefusedError(200, f"its answer is no chat completion: {_shorten(json.dumps(found))}") from None
+        if not isinstance(text, str):
+            text = ""
+        logprobs = choice.get("logprobs")
+        tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+        is_list = isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens)
+        return {"text": text, "tokens": tokens if is_list else []}
+
+    def _request_json(self, method: str, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        status, headers, content = self._send(method, path, body)
+        said = _shorten(_parse_error_message(content))
+        if status in BUSY_STATUSES:
+            raise ServerBusyError(f"it answers {status}: {said}", _parse_retry_after(headers.get("retry-after", "")))
+        if status != 200:
+            raise RequestRefusedError(status, f"it answers {status}: {said}")
+        try:
+            found = json.loads(content)
+        except (ValueError, RecursionError):
+            raise RequestRefusedError(status, f"its answer is not JSON: {said}") from None
+        if not isinstance(found, dict):
+            raise RequestRefusedError(status, f"its answer is no JSON object: {said}")
+        return found
+
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> tuple[int, dict[str, str], bytes]:
+        parts = urlsplit(self.url)
+        host, port = parts.hostname or "", parts.port
+        if parts.scheme == "https":
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                host, port, timeout=self.timeout, context=ssl.create_default_context()
+            )
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=self.timeout)
+        headers = {"Accept": "application/json", "Connection": "close"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        content = None if body is None else json.dumps(body).encode()
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            connection.request(method, parts.path.rstrip("/") + path, content, headers)
+            answer = connection.getresponse()
+            read = answer.read(MAX_ANSWER_BYTES + 1)
+        except TimeoutError:
+            raise ServerBusyError(f"it did not answer within {self.timeout:g} s") from None
+        except ssl.SSLError as error:
+            raise RequestRefusedError(0, f"its certificate is not accepted ({_shorten(str(error))})") from None
+        except socket.gaierror:
+            raise ServerBusyError(f"no machine is called {host}") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerBusyError(f"the connection failed ({_shorten(str(error) or type(error).__name__)})") from None
+        finally:
+            connection.close()
+        if len(read) > MAX_ANSWER_BYTES:
+            raise RequestRefusedError(answer.status, f"its answer has over {MAX_ANSWER_BYTES:,} bytes")
+        if answer.length:  # of the announced bytes so many are missing
+            raise ServerBusyError("the connection was cut in the middle of an answer")
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, read
+
+
+def _parse_error_message(content: bytes) -> str:
+    """Return what a server says in an error, as far as it can be read."""
+    text = content[:20_000].decode("utf-8", "replace")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    error = found.get("error", found) if isinstance(found, dict) else found
+    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+
+
+def _shorten(text: str) -> str:
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(plain.split())[:MAX_MESSAGE_CHARS] or "nothing"
+
+
+def _parse_retry_after(text: str) -> float:
+    try:
+        return min(max(float(text), 0.0), 60.0)
+    except ValueError:  # a date, or nonsense
+        return 0.0

@@ -1,0 +1,304 @@
+"""Audits: cells drawn at random, whose answers say how complete and how correct all labels are.
+
+The people who answer them see neither the model's predictions nor previous answers.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.indexing import CellIndex
+from annotator.quality import event_audit
+from annotator.records import ABSENT, PRESENT
+from annotator.snapshot.run_predictions import AlignedRows, Predictions, read_predictions
+from annotator.store.classes import classes
+from annotator.store.database.database import Database, get_newest_decision_id
+from annotator.store.labels import audits
+from annotator.store.labels.audits import OPEN, Audit, AuditCells
+from models.rows import Rows
+from models.statistics.stratified_sampling import (
+    ACCEPTED_ABSENT,
+    ACCEPTED_PRESENT,
+    LOOK_ABSENT,
+    LOOK_PRESENT,
+    NO_STRATUM,
+    UNKNOWN_CELL,
+    allocate,
+    draw_sample,
+    find_usable_cells,
+)
+
+# default size of an audit: so many cells of each class, and at least so many in all
+CELLS_PER_CLASS, MIN_CELLS = (30, 200)
+RELABEL_SHARE = 0.1  # share of an audit that are relabels: cells that people have decided, half of them "present"
+DECIDED_CELL = -1
+COLUMNS_PER_READ = 8  # of all probabilities: reading one column of them takes as long as reading eight
+MAX_PEOPLE_PER_CELL = 9  # people who may answer the same cell
+
+
+@dataclass(frozen=True)
+class OpenAuditCell:
+    """An audit cell without an answer.
+
+    Attributes:
+        score: The model's probability when the cell was drawn, None without a model. It is logged with the answer,
+            never shown.
+    """
+
+    audit_id: int
+    class_id: int
+    image_id: int
+    run_id: int | None
+    score: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSample:
+    """The audit sample of one class, as far as it has been answered.
+
+    Attributes:
+        image_ids, strata, scores: (N,) of all cells of the class when the sample was drawn (Population).
+        rows: (n,) int64, the sampled cells whose answers count; within each stratum in their random order.
+        states: (n,) int64, the answers: 1, -1, or 0 for unsure.
+    """
+
+    audit: Audit
+    class_id: int
+    image_ids: np.ndarray
+    strata: np.ndarray
+    scores: np.ndarray
+    rows: np.ndarray
+    states: np.ndarray
+
+
+def get_default_size(db: Database) -> int:
+    """Return the number of cells of an audit for which no size was given."""
+    return max(MIN_CELLS, CELLS_PER_CLASS * len(classes.load_active_classes(db)))
+
+
+def estimate_size(db: Database, present: int, absent: int, undecided: int) -> int:
+    """Return the number of cells of an audit of the default size, where so many cells have each state."""
+    each = _count_relabels_per_state(get_default_size(db), undecided)
+    relabels = min(each, present) + min(each, absent)
+    return relabels + min(get_default_size(db) - relabels, undecided)
+
+
+def draw_audit(
+    db: Database,
+    size: int | None = None,
+    seed: int | None = None,
+    class_ids: Sequence[int] | None = None,
+    people: int = 1,
+    *,
+    by_event: bool = False,
+) -> Audit:
+    """Draw an audit from the labels as they stand.
+
+    Undecided cells are sampled by strata of the current run's probabilities; auto-accepted cells are strata of their
+    own (models/statistics/stratified_sampling.py). Relabels are a simple random sample of the cells that people have
+    decided, of either state; where all are decided, the audit consists of relabels.
+
+    Args:
+        db: The project's database.
+        size: Cells in all, relabels included; fewer where there are not as many. None: `get_default_size`.
+        seed: None: a different audit every time.
+        class_ids: Only these classes; None: all. Each class gets the same number of cells.
+        people: How many people answer each cell, blind to each other: 1 to MAX_PEOPLE_PER_CELL.
+        by_event: Draw `size` events instead, whose images are all asked (event_audit.py); without relabels.
+
+    Raises:
+        AnnotatorError: When there is nothing to draw from, for a size below 1, and for another number of people.
+        DiskFull: When the audit cannot be written.
+    """
+    size = get_default_size(db) if size is None else size
+    if size < 1:
+        raise AnnotatorError(f"An audit needs 1 or more image-class pairs, such as {get_default_size(db)}, not {size}.")
+    if not 1 <= people <= MAX_PEOPLE_PER_CELL:
+        raise AnnotatorError(f"Each pair of an audit is answered by 1 to {MAX_PEOPLE_PER_CELL} people, not {people}.")
+    with db.reading():  # labels are read class by class, as of one moment
+        rng = np.random.default_rng(seed)
+        if by_event:
+            drawn = event_audit.draw_cells(db, size, rng, None if class_ids is None else list(class_ids))
+        else:
+            drawn = _draw_cells(db, size, rng, class_ids)
+    audit_id = audits.publish(db, *drawn, people=people, by_event=by_event)
+    return next(audit for audit in audits.load_audits(db) if audit.id == audit_id)
+
+
+def _draw_cells(
+    db: Database, size: int, rng: np.random.Generator, chosen_ids: Sequence[int] | None
+) -> tuple[CellIndex, np.ndarray, Rows, list[tuple[int, int, int, int]], int | None, int]:
+    """Draw the cells and return the arguments of `audits.publish`.
+
+    These are the population, strata (N, C), scores, cells (class id, image id, stratum, place), the run's id (None
+    without a run), and the newest decision.
+    """
+    newest = get_newest_decision_id(db.sql)
+    all_ids = np.array([class_.id for class_ in classes.load_active_classes(db)], np.int64)
+    chosen = np.ones(len(all_ids), bool) if chosen_ids is None else np.isin(all_ids, list(chosen_ids))
+    image_ids = audits.load_readable_image_ids(db)
+    if not len(image_ids) or not chosen.any():
+        what = (
+            "images" if not len(image_ids) else "classes" if not len(all_ids) else f"classes {list(chosen_ids or ())}"
+        )
+        raise AnnotatorError(f"There are no {what} to audit in {db.paths.project}.")
+    predictions = read_predictions(db)
+    scores = AlignedRows(predictions, image_ids, all_ids)
+    # written, and read, class by class
+    strata = np.full((len(image_ids), len(all_ids)), NO_STRATUM, np.uint8, order="F")
+    counts = np.zeros((2, len(all_ids)), np.int64)  # cells that are present, and absent
+    for column in np.flatnonzero(chosen).tolist():
+        states = audits.load_class_labels(db, int(all_ids[column]), image_ids)
+        strata[states == PRESENT, column], strata[states == ABSENT, column] = LOOK_PRESENT, LOOK_ABSENT
+        counts[:, column] = (states == PRESENT).sum(), (states == ABSENT).sum()
+    open_counts = np.where(chosen, len(image_ids) - counts.sum(0), 0)
+    relabels = _draw_relabels(strata, counts, _count_relabels_per_state(size, int(open_counts.sum())), rng)
+    sizes = allocate(min(size - len(relabels), int(open_counts.sum())), open_counts > 0, open_counts)
+    cells: list[tuple[int, int, int, int]] = []
+    for column, class_id in enumerate(all_ids.tolist()):
+        if column % COLUMNS_PER_READ == 0:
+            some = get_probabilities(predictions, image_ids, all_ids[column : column + COLUMNS_PER_READ])
+        of_class = relabels[relabels[:, 1] == column, 0]
+        if chosen[column]:
+            is_decided = strata[:, column] != NO_STRATUM
+            kinds = np.where(is_decided, DECIDED_CELL, _load_cell_kinds(db, class_id, image_ids))
+            drawn = draw_sample(kinds, some[:, column % COLUMNS_PER_READ], int(sizes[column]), rng)
+            strata[:, column] = np.where(is_decided, strata[:, column], drawn.strata)
+            of_class = np.concatenate([drawn.rows, of_class])
+        rows = rng.permutation(of_class)
+        ids_and_strata = zip(image_ids[rows].tolist(), strata[rows, column].tolist(), strict=True)
+        cells += [(class_id, image_id, stratum, place) for place, (image_id, stratum) in enumerate(ids_and_strata)]
+    if not cells:
+        raise AnnotatorError(f"There is nothing to audit: {db.paths.project} has no image-class pair to ask about.")
+    run_id = predictions.run.id if predictions else None
+    return CellIndex(image_ids, all_ids), strata, scores, cells, run_id, newest
+
+
+def load_open_cells(db: Database, class_id: int | None = None) -> list[OpenAuditCell]:
+    """Return the audit cells without an answer, the newest audit first, by class, in the order to ask them in.
+
+    This order is random. An answer counts once all cells before it in its class and stratum are answered. Images that
+    cannot be shown any more are left out; a cell that several audits ask about appears once.
+    """
+    open_: dict[tuple[int, int], OpenAuditCell] = {}
+    for audit in audits.load_audits(db):
+        cells, population = audits.load_cells(db, audit), audits.load_population(db, audit.id)
+        keep = (cells.state == OPEN) & cells.shown
+        if class_id is not None:
+            keep &= cells.class_id == class_id
+        rows, columns, _ = population.find_cells(cells.image_id[keep], cells.class_id[keep])
+        scores = population.scores[rows, columns].astype(float).tolist()
+        ids = zip(cells.class_id[keep].tolist(), cells.image_id[keep].tolist(), strict=True)
+        for (cell_class, image_id), score in zip(ids, scores, strict=True):
+            logged = None if np.isnan(score) else score
+            open_.setdefault(
+                (cell_class, image_id), OpenAuditCell(audit.id, cell_class, image_id, audit.run_id, logged)
+            )
+    return list(open_.values())
+
+
+def load_open_cells_for(db: Database, annotator: str) -> list[OpenAuditCell]:
+    """Return the audit cells to ask this person; none that they have answered in an audit.
+
+    First come the cells without an answer, then those that fewer people have answered than their audit wants.
+    """
+    unanswered = load_open_cells(db)
+    return unanswered + load_cells_to_repeat(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
+
+
+def load_cells_to_repeat(
+    db: Database, annotator: str | None, excluded: Collection[tuple[int, int]] = ()
+) -> list[OpenAuditCell]:
+    """Return the answered audit cells that more people are to answer, in the order to ask them in.
+
+    Args:
+        db: The project's database.
+        annotator: Only cells that this person has not answered; None: all.
+        excluded: Cells (class id, image id) to leave out.
+    """
+    wanted: dict[tuple[int, int], OpenAuditCell] = {}
+    for audit in audits.load_audits(db):
+        if audit.people == 1:
+            continue
+        people, cells = audits.load_annotators_by_cell(db, audit), audits.load_cells(db, audit)
+        for class_id, image_id, shown in zip(
+            cells.class_id.tolist(), cells.image_id.tolist(), cells.shown, strict=True
+        ):
+            cell = class_id, image_id
+            had = people.get(cell, set())
+            if shown and had and len(had) < audit.people and annotator not in had and cell not in excluded:
+                # The model's probability is logged with the first answer only, so that a cell tests it once.
+                wanted.setdefault(cell, OpenAuditCell(audit.id, class_id, image_id, audit.run_id, None))
+    return list(wanted.values())
+
+
+def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSample]:
+    """Return the samples of an audit, class by class; [] when its arrays are gone.
+
+    In each stratum only the answers count that `models.statistics.stratified_sampling.usable` allows. Images that
+    cannot be shown any more are taken out, sampled or not: the rest of the sample is a random sample of the rest.
+    """
+    try:
+        population = audits.load_population(db, audit.id)
+    except FileNotFoundError:
+        return []
+    samples = []
+    for column, class_id in enumerate(population.class_ids.tolist()):
+        of_class = np.flatnonzero((cells.class_id == class_id) & cells.shown)
+        counts = np.zeros(len(of_class), bool)
+        for stratum in np.unique(cells.stratum[of_class]):
+            places = np.flatnonzero(cells.stratum[of_class] == stratum)
+            drawn = of_class[places]
+            counts[places] = find_usable_cells(cells.place[drawn], cells.state[drawn] != OPEN, cells.in_audit[drawn])
+        counted = of_class[counts]
+        rows, _ = population.find_rows(cells.image_id[counted])
+        strata, scores = population.strata[:, column], population.scores[:, column]
+        samples.append(ClassSample(audit, class_id, population.image_ids, strata, scores, rows, cells.state[counted]))
+    return samples
+
+
+def get_probabilities(predictions: Predictions | None, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
+    """Return the current run's probabilities of these images and classes: (N, C) float16, nan without a model."""
+    if predictions is None:
+        return np.full((len(image_ids), len(class_ids)), np.nan, np.float16)
+    return predictions.align(predictions.probabilities, image_ids, class_ids)
+
+
+def _load_cell_kinds(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+    """Return each cell's kind for `draw_sample`, (N,) int8: ACCEPTED_PRESENT, ACCEPTED_ABSENT or UNKNOWN.
+
+    Cells that people have decided are not looked at here; the caller marks them.
+    """
+    accepted = audits.load_class_accepted(db, class_id, image_ids)
+    kinds = np.full(len(accepted), UNKNOWN_CELL, np.int8)
+    kinds[accepted == PRESENT], kinds[accepted == ABSENT] = ACCEPTED_PRESENT, ACCEPTED_ABSENT
+    return kinds
+
+
+def _count_relabels_per_state(size: int, undecided: int) -> int:
+    """Return how many relabels of either state an audit has: all of it where people have decided every cell."""
+    return round((RELABEL_SHARE if undecided else 1.0) * size / 2)
+
+
+def _draw_relabels(strata: np.ndarray, counts: np.ndarray, per_state: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw relabels from the cells that people have decided: (n, 2) rows and columns.
+
+    Args:
+        strata: (N, C) with LOOK_PRESENT and LOOK_ABSENT where decided cells are.
+        counts: (2, C) how many cells of each class are decided present, and absent.
+        per_state: How many cells of either state are drawn; fewer where there are not as many.
+        rng: Decides which cells are drawn.
+    """
+    drawn = [np.zeros((0, 2), np.int64)]
+    for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):
+        cells, ends = int(of_classes.sum()), np.cumsum(of_classes)
+        # Cells are numbered class by class. Their rows are looked up only for the classes that are drawn from.
+        numbers = rng.choice(cells, min(per_state, cells), replace=False)
+        columns = np.searchsorted(ends, numbers, "right")
+        for column in np.unique(columns).tolist():
+            places = numbers[columns == column] - (ends[column] - of_classes[column])
+            rows = np.flatnonzero(strata[:, column] == stratum)[places]
+            drawn.append(np.stack([rows, np.full(len(rows), column)], 1))
+    return np.concatenate(drawn)

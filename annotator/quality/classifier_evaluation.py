@@ -1,0 +1,182 @@
+"""How good a classifier is, by the answers of audits: what its thresholds find, and how far it can be off.
+
+An audit draws pairs of images and classes at random from strata (stratified_sampling.py). The thresholds cut each
+stratum in two: pairs that are called present, and others. In each part x of n answered pairs are present, and how many
+of all N are is bounded as in the certificate: the exact limits of a share are quantiles of Beta(x, n - x + 1) and
+Beta(x + 1, n - x) (Clopper & Pearson, Biometrika 1934), and limits of sums and ratios are quantiles of draws from these
+(Fay, Proschan & Brittain, Biometrics 2015). Of the calibration error only an upper end is given: few answers make it
+look larger than it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.quality.audit_sampling import load_samples
+from annotator.records import PRESENT
+from annotator.store.database.database import Database
+from annotator.store.labels import audits
+from models.statistics.agreement_coefficients import Estimate
+
+MIN_ANSWERS = 30  # answers, from which on figures are stated
+DRAW_COUNT = 2000
+BIN_COUNT = 15  # of the expected calibration error, as in models.statistics.metrics
+NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan)
+
+
+@dataclass(frozen=True)
+class ClassifierEvaluation:
+    """A classifier, held against the newest audit that has answers.
+
+    Attributes:
+        answers: The number of answers; below MIN_ANSWERS all figures are nan.
+        learned_from: The training may have included these answers, so the figures flatter.
+        recall: Share of the present pairs that the thresholds call present.
+        precision: Share of the pairs called present that are.
+        calibration_error: Upper end, with 95 % confidence, of the expected calibration error in [0, 1] (Guo et al.,
+            ICML 2017, eq. 3).
+    """
+
+    answers: int
+    learned_from: bool
+    recall: Estimate = NO_ESTIMATE
+    precision: Estimate = NO_ESTIMATE
+    calibration_error: float = np.nan
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedPairs:
+    """The pairs that an audit was drawn from, (N,) each, and the answers among them.
+
+    Attributes:
+        chances: float, the classifier's probabilities.
+        parts: int64, the part of a stratum that each belongs to.
+        called: bool, the threshold of its class calls it present.
+        answered: (n,) int64, places of the pairs that were answered.
+        present: (n,) bool, the answers.
+    """
+
+    chances: np.ndarray
+    parts: np.ndarray
+    called: np.ndarray
+    answered: np.ndarray
+    present: np.ndarray
+
+
+def evaluate_classifier(
+    db: Database,
+    class_ids: np.ndarray,
+    probabilities: Callable[[np.ndarray], np.ndarray],
+    present_from: np.ndarray,
+    trained_decision: int,
+) -> ClassifierEvaluation:
+    """Return what the newest audit with answers says of a classifier.
+
+    Args:
+        db: The project's database.
+        class_ids: (C,) int64.
+        probabilities: Image ids (n,) -> (n, C) of the classifier, nan for an image of which it cannot say any.
+        present_from: (C,) thresholds, nan where a class has none.
+        trained_decision: The newest decision that the training included.
+    """
+    for audit in audits.load_audits(db):
+        found: list[AuditedPairs] = []
+        for sample in load_samples(db, audit, audits.load_cells(db, audit)):
+            sure = sample.states != 0
+            if sample.class_id in class_ids and sure.any():
+                column = int(np.flatnonzero(class_ids == sample.class_id)[0])
+                chances = probabilities(sample.image_ids)[:, column]
+                is_drawn_from = np.isin(sample.strata, sample.strata[sample.rows]) & ~np.isnan(chances)
+                answers = sample.rows[sure], sample.states[sure] == PRESENT
+                found.append(
+                    _select_pairs(column, chances, sample.strata, present_from[column], is_drawn_from, *answers)
+                )
+        pairs = _concatenate_pairs(found)
+        if len(pairs.answered):
+            return evaluate_pairs(pairs, learned_from=audit.last_decision_id < trained_decision)
+    return ClassifierEvaluation(0, False)
+
+
+def evaluate_pairs(pairs: AuditedPairs, *, learned_from: bool) -> ClassifierEvaluation:
+    """Return the figures of the pairs that an audit was drawn from."""
+    if len(pairs.answered) < MIN_ANSWERS:
+        return ClassifierEvaluation(len(pairs.answered), learned_from)
+    rng = np.random.default_rng(0)
+    parts, places = np.unique(pairs.parts, return_inverse=True)
+    sizes = np.bincount(places, minlength=len(parts))
+    called = np.bincount(places, pairs.called, len(parts)) > 0
+    of_answered = places[pairs.answered]
+    n = np.bincount(of_answered, minlength=len(parts))
+    x = np.bincount(of_answered, pairs.present, len(parts))
+    low, high = (sizes[:, None] * _draw_shares(rng, n, x, end) for end in ("low", "high"))
+    with np.errstate(all="ignore"):
+        estimate = sizes * x / n
+        estimate[n == 0] = np.nan if called[n == 0].any() else 0.0
+        total, of_called = np.nansum(estimate), np.nansum(estimate[called])
+        recalls = [
+            low[called].sum(0) / (low[called].sum(0) + high[~called].sum(0)),
+            high[called].sum(0) / (high[called].sum(0) + low[~called].sum(0)),
+        ]
+        precisions = [end[called].sum(0) / sizes[called].sum() for end in (low, high)]
+        recall = _make_estimate(of_called / total, *recalls)
+        precision = _make_estimate(of_called / sizes[called].sum(), *precisions) if called.any() else NO_ESTIMATE
+    return ClassifierEvaluation(
+        len(pairs.answered), learned_from, recall, precision, _bound_calibration_error(pairs, places, n, rng)
+    )
+
+
+def _select_pairs(column, chances, strata, threshold, is_drawn_from, rows, present) -> AuditedPairs:
+    """Return the pairs of one class in the strata that have answers."""
+    chosen = np.flatnonzero(is_drawn_from)
+    place = np.full(len(chances), -1)
+    place[chosen] = np.arange(len(chosen))
+    kept = place[rows] >= 0
+    called = chances[chosen] >= threshold
+    parts = (column * 256 + strata[chosen].astype(np.int64)) * 2 + called
+    return AuditedPairs(chances[chosen], parts, called, place[rows[kept]], present[kept])
+
+
+def _concatenate_pairs(found: list[AuditedPairs]) -> AuditedPairs:
+    if not found:
+        none = np.zeros(0)
+        return AuditedPairs(none, none.astype(int), none.astype(bool), none.astype(int), none.astype(bool))
+    starts = np.cumsum([0, *(len(one.chances) for one in found)])
+    answered = [one.answered + start for one, start in zip(found, starts, strict=False)]
+
+    def whole(name: str) -> np.ndarray:
+        return np.concatenate([getattr(one, name) for one in found])
+
+    return AuditedPairs(whole("chances"), whole("parts"), whole("called"), np.concatenate(answered), whole("present"))
+
+
+def _draw_shares(rng: np.random.Generator, n: np.ndarray, x: np.ndarray, end: str) -> np.ndarray:
+    """Return (parts, DRAW_COUNT) draws of the present share; their quantiles are the exact limits at one end."""
+    first, second = (x, n - x + 1) if end == "low" else (x + 1, n - x)
+    draws = np.full((len(n), DRAW_COUNT), 0.0 if end == "low" else 1.0)
+    for part in np.flatnonzero((first > 0) & (second > 0)):
+        draws[part] = rng.beta(first[part], second[part], DRAW_COUNT)
+    return draws
+
+
+def _make_estimate(value: float, lows: np.ndarray, highs: np.ndarray) -> Estimate:
+    if not np.isfinite(value):
+        return NO_ESTIMATE
+    low, high = float(np.nanpercentile(lows, 2.5)), float(np.nanpercentile(highs, 97.5))
+    return Estimate(float(np.clip(value, low, high)), low, high)
+
+
+def _bound_calibration_error(pairs: AuditedPairs, places: np.ndarray, n: np.ndarray, rng: np.random.Generator) -> float:
+    """Return the upper end of the expected calibration error, by a bootstrap within the parts that have answers."""
+    sizes = np.bincount(places, minlength=len(n))
+    of_answered = places[pairs.answered]
+    weights = (sizes / np.maximum(n, 1))[of_answered]
+    order = np.argsort(of_answered, kind="stable")
+    starts = np.repeat(np.cumsum(n) - n, n)
+    bins = np.minimum((pairs.chances[pairs.answered] * BIN_COUNT).astype(int), BIN_COUNT - 1)
+    gaps = weights * (pairs.chances[pairs.answered] - pairs.present)
+    errors = []
+    for _ in range(DRAW_COUNT // 4):
+        drawn = order[starts + rng.integers(0, np.repeat(n, n))]
+        errors.append(np.abs(np.bincount(bins[drawn], gaps[drawn], BIN_COUNT)).sum() / weights[drawn].sum())
+    return float(np.percentile(errors, 95))

@@ -1,0 +1,214 @@
+"""The words of the Autopilot page: one line for each action, and why there is none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from annotator.humanize import format_count, format_duration
+from annotator.quality import rule_out
+from annotator.queues.autopilot.account import Account
+from annotator.queues.autopilot.acquisition import Candidate
+from annotator.queues.autopilot.complete_project import CompleteProject, PairOffer
+from annotator.queues.image_queue import COMING_BACK_MESSAGE, describe_open_elsewhere
+from annotator.records import Run, WantedActions
+from annotator.snapshot import suggestions
+from annotator.store.database.database import Database
+from annotator.store.labels import image_overlap
+from annotator.store.people import assignment, leases
+
+MIN_KNOWN_TILES = 12  # tiles of a class that were answered, from which on the next grid says how many it brings
+MIN_BARREN_TILES = 48  # tiles of a class in a row without a positive that the line speaks of
+BEST_VALUE_REASON = "It adds the most correct labels for your time."
+BLIND_REASON = "Others are asked about it, too. Nobody sees what others answer."
+REASON_TEXTS = {
+    "exploration": "It has no label yet. The model learns from it.",
+    "leftover": "It is one of the last incomplete images.",
+    "random": "It was drawn at random, not chosen by the model.",
+}
+
+
+@dataclass(frozen=True)
+class CandidateEvidence:
+    """What the words about a candidate rest on.
+
+    Attributes:
+        names: Class id -> name.
+        account: What was promised and found.
+        random_absent: Class id -> random images on which a class without an example was answered absent.
+        unusual_absent: The same of unusual images.
+    """
+
+    names: Mapping[int, str]
+    account: Account
+    random_absent: Mapping[int, int]
+    unusual_absent: Mapping[int, int]
+
+
+def format_candidate_line(candidate: Candidate, evidence: CandidateEvidence, image: str = "this image") -> str:
+    """Return one line on what a candidate asks, what it brings and how long it takes.
+
+    How many positives a grid brings is said only of a class of which a grid was answered before.
+
+    Args:
+        candidate: The candidate.
+        evidence: What the words rest on.
+        image: What an image is called: another one than that on screen is not "this image".
+    """
+    time = _format_seconds(candidate.seconds)
+    if candidate.kind == "grid":
+        return _format_grid_line(candidate, evidence)
+    if candidate.kind == "search":
+        which = "random" if candidate.reason == "random" else "unusual"
+        return f"Does any show {evidence.names[candidate.class_id]}? {len(candidate.cells)} {which} images ({time})"
+    if candidate.kind == "relabel":
+        name, state = evidence.names[candidate.class_id], "present" if candidate.start_present else "absent"
+        return f"Check {format_count(len(candidate.cells), 'answer')} again: {name} marked {state} ({time})"
+    if candidate.kind == "click":
+        return f"Label one class on {image} ({time})"
+    if candidate.reason:
+        return _format_mark_everything(image, time)
+    missing = _format_few(candidate.expected_positives)
+    if others := sum(len(behind) for behind in candidate.event_images.values()):
+        image = f"{image} and {format_count(others, 'other')} of its event"
+    return f"Mark everything on {image}: probably {missing} {'label' if missing == '1' else 'labels'} missing ({time})"
+
+
+def format_candidate_reason(candidate: Candidate, evidence: CandidateEvidence) -> str:
+    """Return why a candidate comes next, in one or two sentences, with what is known of it."""
+    if candidate.kind == "search":
+        return _format_search_reason(candidate, evidence)
+    return REASON_TEXTS.get(candidate.reason, BEST_VALUE_REASON)
+
+
+def _format_grid_line(candidate: Candidate, evidence: CandidateEvidence) -> str:
+    name, tiles, time = (
+        evidence.names[candidate.class_id],
+        str(len(candidate.cells)),
+        _format_seconds(candidate.seconds),
+    )
+    if candidate.event_images:
+        tiles = f"{format_count(candidate.decided_cells, 'image')} on {format_count(len(candidate.cells), 'tile')}"
+    if evidence.account.answered_tiles.get(candidate.class_id, 0) < MIN_KNOWN_TILES:
+        most = (
+            "probably most of" if candidate.expected_positives >= candidate.decided_cells / 2 else "the first grid of"
+        )
+        return f"Which show {name}? {most.capitalize()} {tiles} ({time})"
+    barren = evidence.account.tiles_without_positive.get(candidate.class_id, 0)
+    since = f". The last {barren} tiles showed none." if barren >= MIN_BARREN_TILES else ""
+    return f"Which show {name}? Probably {_format_few(candidate.expected_positives)} of {tiles} ({time}){since}"
+
+
+def _format_search_reason(candidate: Candidate, evidence: CandidateEvidence) -> str:
+    absent, searched = (
+        evidence.random_absent.get(candidate.class_id, 0),
+        evidence.unusual_absent.get(candidate.class_id, 0),
+    )
+    sentences = ["No image is known to show it yet."]
+    if searched:
+        sentences.append(f"None of {format_count(searched, 'unusual image')} did so far.")
+    if absent >= MIN_KNOWN_TILES:
+        sentences.append(f"None of {format_count(absent, 'random image')} did, so {format_max_share(absent)}.")
+    return " ".join(sentences)
+
+
+def format_max_share(absent: int) -> str:
+    """Return how many images show a class of which so many random images showed none, in words."""
+    return f"at most {100 * rule_out.compute_max_share(absent):.1f} % of all do (95 %)"
+
+
+def format_reading_line(seconds: float) -> str:
+    """Return the line of an image that several people answer blind."""
+    return _format_mark_everything("this image", _format_seconds(seconds))
+
+
+def format_audit_line(tiles: int, name: str, seconds: float) -> str:
+    """Return the line of an audit grid of this many tiles of one class."""
+    return f"Audit: which of {tiles} random images show {name}? ({_format_seconds(seconds)})"
+
+
+def explain_empty(
+    db: Database, wanted: WantedActions, counts: Mapping[str, int], has_classes: bool, run: Run | None
+) -> str:
+    """Return why there is no action.
+
+    Args:
+        db: The project's database.
+        wanted: The request of the page.
+        counts: Images by stage (store/labels/project_counts.py).
+        has_classes: Whether the project has classes.
+        run: The current run; None before the first.
+    """
+    if not counts["all"]:
+        return "No images yet. Add a folder on the Images page."
+    if not has_classes:
+        return "No classes yet. Add some on the Classes page."
+    if assignment.has_assigned_classes(db, wanted.annotator):
+        return "Nothing left to ask about your classes. The Grid page shows the rest."
+    if image_overlap.load_overlap(db) and (others := image_overlap.load_progress(db).waiting):
+        wait = format_count(others, "image waits", "images wait")
+        return f"Nothing left to do here: {wait} for the blind answers of other people."
+    if open_elsewhere := leases.count_held_by_others(db, wanted.holder):
+        return f"Nothing left to do here: {describe_open_elsewhere(open_elsewhere)}. {COMING_BACK_MESSAGE}"
+    if run is None:
+        missing = suggestions.count_labels_until_first_run(db, counts)
+        if missing:
+            return f"Nothing left to show. The model starts after {format_count(missing, 'more labeled image')}."
+    if counts["complete"] < counts["all"]:
+        return "Nothing left to ask. The Progress page says what is unanswered."
+    return "Every class of every image has an answer. The Certificate page says how sure that is."
+
+
+def format_complete_line(complete: CompleteProject) -> str:
+    """Return what a project without an open pair holds, in one line."""
+    progress, labels = complete.progress, sum(images for _, images in complete.labels)
+    held = f"{format_count(progress.images, 'image')}, {format_count(labels, 'label')}"
+    if progress.share == 1:
+        return f"Every class of every image has an answer: {held}."
+    # Those of images that cannot be read, and answers that are hidden from this person.
+    parts = {
+        "answered": progress.pairs_answered,
+        "accepted by the model": progress.pairs_accepted,
+        "ruled out after a sample": progress.pairs_ruled_out,
+        "implied by answers": progress.pairs_implied,
+        "not shown": progress.pairs_open,
+    }
+    settled = ", ".join(f"{pairs:,} {how}" for how, pairs in parts.items() if pairs)
+    return f"Nothing is left to answer: {held}. Of {format_count(progress.pairs, 'pair')}: {settled}."
+
+
+def format_doubted_line(doubted: PairOffer | None) -> str:
+    """Return what checking the answers that the model contradicts would ask."""
+    if doubted is None:
+        return "There is no model to compare the answers with."
+    if not doubted.pairs:
+        return "The model contradicts no answer that is not checked yet."
+    return (
+        f"{format_count(doubted.pairs, 'answer')} may be wrong: the model says otherwise. "
+        f"{_format_about_time(doubted.seconds)}."
+    )
+
+
+def format_audit_offer_line(complete: CompleteProject) -> str:
+    """Return what an audit asks, how long that takes and what it tells."""
+    offer = complete.open_audit
+    if offer.pairs:
+        pairs = format_count(offer.pairs, "pair of an audit is", "pairs of an audit are")
+        return f"{pairs} unanswered. {_format_about_time(offer.seconds)}."
+    finds = "how many labels are missing" if complete.audit_finds == "missing" else "how many answers are wrong"
+    offer = complete.new_audit
+    return f"An audit of {format_count(offer.pairs, 'random pair')} tells {finds}. {_format_about_time(offer.seconds)}."
+
+
+def _format_about_time(seconds: float) -> str:
+    return f"About {format_duration(seconds)}"
+
+
+def _format_mark_everything(image: str, time: str) -> str:
+    return f"Mark everything on {image} ({time})"
+
+
+def _format_few(number: float) -> str:
+    return f"{number:.0f}" if number >= 1.5 else "1" if number >= 0.75 else "0 or 1"
+
+
+def _format_seconds(seconds: float) -> str:
+    return f"about {seconds:.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"

@@ -1,0 +1,39 @@
+"""The images that a person has decided on.
+
+All decisions are read once, then only new ones, so that a filter by person is quick.
+"""
+
+import threading
+
+import numpy as np
+
+from annotator.store.database.database import Database
+from annotator.store.database.versions import get_class_version
+from annotator.store.labels import label_cells
+
+MAX_CACHED_PEOPLE = 16
+
+
+class _DecidedImages:
+    """The images that one person decided on, up to the decision `newest`: (n,) bool by image id."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.newest = 0
+        self.images = np.zeros(0, bool)
+
+
+def get_decided_mask(db: Database, annotator: str) -> np.ndarray:
+    """Return (n,) bool by image id, up to the largest id this person has decided on: True where they decided.
+
+    A decision that was taken back counts: they have seen the image.
+    """
+    key = annotator, get_class_version(db)  # which also changes when a person is renamed
+    decided = db.caches.get("images of people", key, _DecidedImages, MAX_CACHED_PEOPLE)
+    with decided.lock:
+        image_ids, decided.newest = label_cells.load_decided_image_ids(db, annotator, decided.newest)
+        largest = int(image_ids.max(initial=-1))
+        if largest >= len(decided.images):
+            decided.images = np.concatenate([decided.images, np.zeros(largest + 1 - len(decided.images), bool)])
+        decided.images[image_ids] = True
+        return decided.images

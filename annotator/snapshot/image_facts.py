@@ -1,0 +1,258 @@
+"""The facts of images, each declared once: FACTS is the table.
+
+A line of it makes a filter (filters.py) and an order (sorts.py) of the Gallery, with their part of a request, of the
+page and of the address, bars of its chart (fact_groups.py), and colours of the Map (fact_colors.py). Imported columns
+are facts without a line. Values are columns in memory, read as they are: nothing here looks at decisions.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.store.database.database import Database
+from annotator.store.gallery import attribute_columns, capture_columns
+from annotator.store.gallery.image_columns import ImageColumns
+from annotator.store.gallery.values import NO_TEXT, CategoryColumn
+from annotator.store.images import attributes
+
+COLUMN_PREFIX = "column:"  # before the name of an imported column, where one may be called like a fact of the table
+MAX_OFFERED_COLUMNS = 50  # imported columns that pages offer
+
+FactValues = CategoryColumn | np.ndarray
+FactReader = Callable[[Database, ImageColumns], FactValues]
+
+
+class FactKind(StrEnum):
+    """The kind of values that a fact has."""
+
+    CHOICE = "choice"  # texts
+    NUMBER = "number"
+    TIME = "time"  # seconds since 1970
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact of images.
+
+    Attributes:
+        name: In requests and addresses.
+        label: What pages call it.
+        kind: The kind of its values.
+        read_values: Return the values of all images: Choices, or (N,) floats with nan where not known.
+        format_value: A number as pages show it.
+        scale: A number is given and shown times this.
+        unit: The unit in which a number is given.
+        edges: Where its bands begin but the first one, as numbers are given; (): at the quartiles.
+        step: The least width of a band of a histogram, as numbers are given; 0: any.
+        reveals_labels: It tells what is known of images. True unless it follows from files alone, or from when they
+            were taken: people who are still to answer images blind do not find, count or see these by it.
+        imported: It changes with imports.
+        by_worker: The worker finds it out after images are registered.
+    """
+
+    name: str
+    label: str
+    kind: FactKind
+    read_values: FactReader
+    format_value: Callable[[float], str] = str
+    scale: float = 1.0
+    unit: str = ""
+    edges: tuple[float, ...] = ()
+    step: float = 0.0
+    reveals_labels: bool = True
+    imported: bool = False
+    by_worker: bool = False
+
+    def read_numbers(self, db: Database, columns: ImageColumns) -> np.ndarray:
+        """Return the values of a fact that is no choice, (N,) floats; nan: not known."""
+        values = self.read_values(db, columns)
+        assert isinstance(values, np.ndarray), f"{self.name} is a choice"
+        return values
+
+    def read_choices(self, db: Database, columns: ImageColumns) -> CategoryColumn:
+        """Return the values of a fact that is a choice."""
+        values = self.read_values(db, columns)
+        assert isinstance(values, CategoryColumn), f"{self.name} is a number"
+        return values
+
+    def compute_range_mask(self, values: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
+        """Return (N,) bool: which values are at least `low` and below `high`, as numbers are given; None: no bound."""
+        return compute_range_mask(values, *(None if end is None else end / self.scale for end in (low, high)))
+
+
+def compute_range_mask(values: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
+    """Return (N,) bool: which values are at least `low` and below `high`; None: no bound. nan never is."""
+    result = ~np.isnan(values)
+    # As float64: otherwise numpy would round the bounds to the half precision of some columns.
+    if low is not None:
+        result &= values >= np.float64(low)
+    if high is not None:
+        result &= values < np.float64(high)
+    return result
+
+
+def format_percent(share: float) -> str:
+    """Return a share in words."""
+    return f"{share:.0%}"
+
+
+def format_whole_number(number: float) -> str:
+    """Return a number without a fraction."""
+    return f"{number:,.0f}"
+
+
+def format_pixels(number: float) -> str:
+    """Return a number of pixels in words."""
+    return f"{number:.0f} px"
+
+
+def format_number(number: float) -> str:
+    """Return a number with six digits at most."""
+    return f"{number:,.6g}"
+
+
+def format_clock(hour: float) -> str:
+    """Return an hour with its fraction as a time of day."""
+    return "{}:{:02}".format(*divmod(round(hour * 60), 60))
+
+
+def format_minute(seconds: float) -> str:
+    """Return a time as day, hour and minute."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+
+
+def format_day(seconds: float) -> str:
+    """Return the day of a time."""
+    return format_minute(seconds)[:10]
+
+
+def make_text_reader(name: str) -> FactReader:
+    """Return the reader of a text that files say (store/pictures/exif.py)."""
+    return lambda db, columns: columns.get_texts(name).to_categories()
+
+
+def make_measure_reader(name: str) -> FactReader:
+    """Return the reader of a number that the worker measures (store/gallery/appearance_columns.py)."""
+    return lambda db, columns: columns.looks.get_numbers(name)
+
+
+FACTS = (
+    # It may be of an import, whose columns can say anything.
+    Fact("place", "Place", FactKind.CHOICE, capture_columns.load_places, imported=True),
+    Fact("camera", "Camera", FactKind.CHOICE, make_text_reader("camera"), reveals_labels=False),
+    Fact(
+        "captured",
+        "Capture time",
+        FactKind.TIME,
+        capture_columns.load_times,
+        format_minute,
+        reveals_labels=False,
+        imported=True,
+    ),
+    Fact(
+        "hour",
+        "Hour of day",
+        FactKind.NUMBER,
+        capture_columns.load_hours,
+        format_clock,
+        unit="h",
+        edges=(6, 12, 18),
+        step=1,
+        reveals_labels=False,
+        imported=True,
+    ),
+    Fact(
+        "size",
+        "Shorter side",
+        FactKind.NUMBER,
+        make_measure_reader("shorter_side"),
+        format_pixels,
+        unit="px",
+        edges=(500, 1000, 2000),
+        reveals_labels=False,
+        by_worker=True,
+    ),
+    Fact(
+        "brightness",
+        "Brightness",
+        FactKind.NUMBER,
+        make_measure_reader("brightness"),
+        format_percent,
+        scale=100,
+        unit="%",
+        edges=(20, 40, 60),
+        reveals_labels=False,
+        by_worker=True,
+    ),
+    Fact(
+        "sharpness",
+        "Sharpness",
+        FactKind.NUMBER,
+        make_measure_reader("sharpness"),
+        format_whole_number,
+        edges=(30, 100, 300, 1000),
+        reveals_labels=False,
+        by_worker=True,
+    ),
+)
+FACTS_BY_NAME = {one.name: one for one in FACTS}
+
+
+def find(db: Database, columns: ImageColumns, name: str) -> Fact:
+    """Return the fact of this name, or the imported column of this name, with or without COLUMN_PREFIX before it.
+
+    Raises:
+        AnnotatorError: There is none, or its values are too many different texts.
+    """
+    if name in FACTS_BY_NAME:
+        return FACTS_BY_NAME[name]
+    names = attributes.load_names(db)
+    column = name.removeprefix(COLUMN_PREFIX)
+    if column not in names:
+        imported = f" Imported columns: {', '.join(names)}." if names else ""
+        raise AnnotatorError(f"There is no fact {name!r}. There is: {', '.join(FACTS_BY_NAME)}.{imported}")
+    return _build_column_fact(column, attribute_columns.load_column(db, columns, column))
+
+
+def _build_column_fact(name: str, column: attribute_columns.AttributeColumn) -> Fact:
+    if column.numbers is None and not len(column.choices.names):
+        raise AnnotatorError(
+            f"{name!r} has more than {attribute_columns.MAX_DISTINCT_TEXTS:,} different texts, so there is no order, "
+            "plot or color by it. Filter by one of its values instead."
+        )
+
+    def read(db: Database, columns: ImageColumns) -> FactValues:
+        values = attribute_columns.load_column(db, columns, name)
+        return values.choices if values.numbers is None else values.numbers
+
+    kind = FactKind.CHOICE if column.numbers is None else FactKind.NUMBER
+    return Fact(f"{COLUMN_PREFIX}{name}", name, kind, read, format_number, imported=True)
+
+
+def list_offered(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
+    """Return facts with a known value as (name, label), then at most MAX_OFFERED_COLUMNS imported columns."""
+    known = [(one.name, one.label) for one in FACTS if get_known_mask(one.read_values(db, columns)).any()]
+    return known + [(f"{COLUMN_PREFIX}{name}", name) for name in attributes.load_names(db)[:MAX_OFFERED_COLUMNS]]
+
+
+def get_known_mask(values: FactValues) -> np.ndarray:
+    """Return (N,) bool: which images have a value."""
+    return values.codes != NO_TEXT if isinstance(values, CategoryColumn) else ~np.isnan(values)
+
+
+def select_rows(values: FactValues, rows: np.ndarray) -> FactValues:
+    """Return the values of some rows, (n,) int."""
+    return CategoryColumn(values.codes[rows], values.names) if isinstance(values, CategoryColumn) else values[rows]
+
+
+def format_rows(fact: Fact, values: FactValues, rows: np.ndarray) -> list[str]:
+    """Return the values of some rows in words, "" where not known."""
+    if isinstance(values, CategoryColumn):
+        codes: list[int] = values.codes[rows].tolist()
+        return ["" if code == NO_TEXT else values.names[code] for code in codes]
+    numbers: list[float] = values[rows].tolist()
+    return ["" if number != number else fact.format_value(number) for number in numbers]

@@ -1,0 +1,108 @@
+"""The table of networks that a project can choose from: source, size, speed, and whether they are installed."""
+
+from dataclasses import dataclass
+
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.networks import adapted_networks, configuration, machine_settings
+from models.backbones import hub, licenses
+from models.backbones.curated import CURATED_NETWORKS, find_curated, get_install_command, is_packaged, reads_text
+from models.backbones.packaged import find_plugin_backbones
+from models.plugins import describe_package
+
+ADAPTED_SOURCE, PLUG_IN_SOURCE, NAMED_SOURCE = "adapted in this project", "plug-in", "named for this project"
+
+
+@dataclass(frozen=True)
+class NetworkRow:
+    """A row of the table.
+
+    Attributes:
+        source: "installed", a repository on the hub, a package, "adapted in this project".
+        licence: As the library names it; binds: it has to be accepted; is_accepted: it was, on this machine.
+        parameters, input_size: 0 where not known without loading the network.
+        reads_text: It reads texts, too.
+        is_here: It needs no download; None: not known.
+        images_a_second: On this machine; None: not measured.
+        lacking: The command that installs what its library lacks; "" for nothing.
+        hours: Time for all images of the project; None: not measured, or no project.
+        is_used, is_next: The project uses it now; will use it once its features are computed.
+    """
+
+    name: str
+    about: str
+    source: str
+    licence: str
+    licence_title: str
+    licence_url: str
+    binds: bool
+    is_accepted: bool
+    parameters: int
+    input_size: int
+    pooling: str
+    reads_text: bool
+    is_here: bool | None
+    lacking: str
+    images_a_second: float | None
+    hours: float | None
+    is_used: bool
+    is_next: bool
+
+
+def load_network_table(db: Database | None = None) -> list[NetworkRow]:
+    """Return the curated networks, those of plug-ins and, with a project, its adapted ones and the one in use."""
+    speeds, accepted = machine_settings.load_speeds(), machine_settings.load_accepted_licenses()
+    used = configuration.get_backbone(db) if db else ""
+    following = adapted_networks.get_next_backbone(db) if db else ""
+    count = images.count_images(db) if db else 0
+
+    def build_row(name: str, about: str, source: str, licence: str = "", is_here: bool | None = True) -> NetworkRow:
+        facts, speed = find_curated(name), speeds.get(name)
+        terms = licenses.get_license(licence)
+        return NetworkRow(
+            name=name,
+            about=about,
+            source=source,
+            licence=licence,
+            licence_title=terms.title,
+            licence_url=terms.url,
+            binds=licenses.must_be_accepted(licence),
+            is_accepted=licence in accepted,
+            parameters=facts.parameters if facts else 0,
+            input_size=facts.input_size if facts else 0,
+            pooling=facts.pooling if facts else "",
+            reads_text=reads_text(name),
+            is_here=is_here,
+            lacking=get_install_command(name),
+            images_a_second=speed.images_a_second if speed else None,
+            hours=count / speed.images_a_second / 3600 if db and speed and speed.images_a_second > 0 else None,
+            is_used=name == used,
+            is_next=name == following,
+        )
+
+    rows = [
+        build_row(
+            network.name,
+            network.about,
+            "installed" if is_packaged(network.name) else network.repository,
+            network.licence,
+            is_packaged(network.name) or hub.find_cached(network.repository, network.file) is not None,
+        )
+        for network in CURATED_NETWORKS
+    ]
+    rows += [
+        build_row(name, "", f"{PLUG_IN_SOURCE}: {describe_package(entry)}")
+        for name, entry in find_plugin_backbones().items()
+    ]
+    if db:
+        rows += [
+            build_row(own.name, f"{own.parent}, adapted.", ADAPTED_SOURCE, own.licence)
+            for own in adapted_networks.load_networks(db)
+        ]
+        known = {network.name for network in rows}
+        rows += [
+            build_row(name, "", NAMED_SOURCE, is_here=None)
+            for name in dict.fromkeys((used, following))
+            if name not in known | {""}
+        ]
+    return rows

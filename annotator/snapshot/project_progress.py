@@ -1,0 +1,133 @@
+"""The progress of a project: the one measure of it, and its words, for every page, command and program.
+
+A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer. What the
+model has accepted is no answer, nor is a pair of a class that a person has ruled out, nor what answers imply by the
+relations of classes: each is counted separately.
+Archived classes have no pairs. Images whose files are gone have pairs, and their answers count: a project with such
+images is finished when these pairs are answered, too. Images that people set aside have none.
+All counts are tallies (store/labels/project_counts.py), so a million images cost no more than a thousand.
+"""
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from annotator.humanize import format_count, format_duration, format_percent
+from annotator.snapshot.time_model import fit_time_model, load_timed_answers
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import excluded_images
+from annotator.store.labels import auto_accepted, implied_cells, project_counts
+
+GRID_TILES, CHANGED_TILES = 24, 2  # of the grid that the stated times are computed from
+PACE_CACHE_SECONDS = 60.0  # for which a pace is kept, so that it is not fitted again at every answer
+MAX_CACHED_PACES = 32  # people whose pace is kept
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a project: counts of what is done, and the time that is left.
+
+    Attributes:
+        pairs_answered: Pairs of image and class answered by people, unsure included.
+        pairs: Images times classes, archived classes left out.
+        pairs_accepted: Pairs that the model answers by itself (auto-accept) and people have not; not in the others.
+        images_complete: Every class answered by people.
+        images_labeled: With an answer: a stage on the way, never the progress itself.
+        seconds_left: For `pairs_open` in grids of 24, at this person's pace; None while no time of anybody is known.
+        pairs_ruled_out: Pairs of classes that a person has ruled out after a random sample; not in the others.
+        pairs_implied: Pairs that answers imply by the relations of classes; not in the others.
+    """
+
+    pairs_answered: int
+    pairs: int
+    pairs_accepted: int
+    images_complete: int
+    images_labeled: int
+    images: int
+    seconds_left: float | None
+    pairs_ruled_out: int = 0
+    pairs_implied: int = 0
+
+    @property
+    def pairs_open(self) -> int:
+        """Return the pairs that are still to be answered: those that were accepted, ruled out or implied are not."""
+        settled = self.pairs_answered + self.pairs_accepted + self.pairs_ruled_out + self.pairs_implied
+        return max(0, self.pairs - settled)
+
+    @property
+    def share(self) -> float:
+        """Return the fraction of pairs that are answered: 1.0 only when all are, 0.0 without pairs."""
+        return self.pairs_answered / self.pairs if self.pairs else 0.0
+
+    def sentence(self) -> str:
+        """Return the progress in words, as all places show it; no full stop at the end."""
+        return self.template().format(
+            pairs_answered=f"{self.pairs_answered:,}", images_complete=f"{self.images_complete:,}"
+        )
+
+    def template(self) -> str:
+        """Return the sentence with {pairs_answered} and {images_complete} left open, for a page that counts on."""
+        pairs = f"{{pairs_answered}} of {self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'} answered"
+        images = f"{{images_complete}} of {self.images:,} {'image' if self.images == 1 else 'images'} complete"
+        parts = [pairs, images]
+        if self.pairs_accepted:
+            parts.append(f"{self.pairs_accepted:,} accepted by the model")
+        if self.pairs_ruled_out:
+            parts.append(f"{self.pairs_ruled_out:,} ruled out after a sample")
+        if self.pairs_implied:
+            parts.append(f"{self.pairs_implied:,} implied by answers")
+        if self.seconds_left is not None and self.pairs_open:
+            grids = format_count(math.ceil(self.pairs_open / GRID_TILES), "grid")
+            parts.append(f"{grids} to go, about {format_duration(self.seconds_left)}")
+        return " · ".join(parts)
+
+    def percent(self) -> str:
+        """Return the share in words: "100 %" only when every pair is answered."""
+        return format_percent(self.pairs_answered, self.pairs)
+
+
+def load_progress(db: Database, annotator: str = "", counts: Mapping[str, int] | None = None) -> Progress:
+    """Return the progress of a project.
+
+    Args:
+        db: The project's database.
+        annotator: Whose pace counts; "": everybody's.
+        counts: Of overview.image_counts, where they are read already.
+    """
+    with db.reading():
+        counts = project_counts.count_images_by_stage(db) if counts is None else counts
+        pairs = counts["all"] * classes.count_classes(db)
+        answered = sum(project_counts.count_labels_by_state(db).values())
+        accepted, ruled_out = sum(auto_accepted.count_accepted(db).values()), auto_accepted.count_ruled_out(db)
+        follow = sum(implied_cells.count_by_state(db).values())
+        aside = excluded_images.count_settled_cells(db)
+    progress = Progress(
+        pairs_answered=max(0, answered - aside[0]),
+        pairs=pairs,
+        pairs_accepted=max(0, accepted - aside[1]),
+        images_complete=counts["complete"],
+        images_labeled=counts["all"] - counts["without_decision"],
+        images=counts["all"],
+        seconds_left=None,
+        pairs_ruled_out=max(0, ruled_out - aside[2]),
+        pairs_implied=max(0, follow - aside[3]),
+    )
+    seconds = _estimate_seconds_per_pair(db, annotator)
+    return progress if seconds is None else replace(progress, seconds_left=progress.pairs_open * seconds)
+
+
+def _estimate_seconds_per_pair(db: Database, annotator: str) -> float | None:
+    """Return the seconds of one pair in a grid, by the times of this person, or else of everybody.
+
+    None while no time of anybody is known.
+    """
+
+    def fit() -> float | None:
+        answers = load_timed_answers(db, annotator) or load_timed_answers(db, "")
+        return (
+            fit_time_model(answers).estimate_grid_seconds(GRID_TILES, CHANGED_TILES) / GRID_TILES if answers else None
+        )
+
+    return db.caches.get("pace", (annotator, int(time.monotonic() / PACE_CACHE_SECONDS)), fit, MAX_CACHED_PACES)

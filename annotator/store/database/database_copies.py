@@ -1,0 +1,107 @@
+"""Complete copies of project.db, made by SQLite's online backup while others go on writing.
+
+The copy is one file without a write-ahead log: https://www.sqlite.org/backup.html. Copies from before a change are in
+`copies/` of the project, the newest few of each reason.
+"""
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+
+from annotator.errors import DiskFull
+from annotator.settings import Paths
+from annotator.store.database import read_only
+from annotator.store.database.arrays import remove_unfinished_files, replace_file_atomically
+
+Progress = Callable[[int, int], None]
+PAGES_PER_STEP = 4096  # copied between two calls of the progress
+COPIES_PER_REASON = 3  # copies of one reason
+NANOSECOND_DIGITS = 9  # the digits of the nanoseconds in the name of a copy
+RESERVED_BYTES = 100_000_000  # bytes that stay free
+COPIES_FOLDER = "copies"
+
+
+def copy_database(source: Path, target: Path, progress: Progress | None = None) -> None:
+    """Write a consistent copy of a database to `target`, synced. Raises DiskFull, sqlite3.DatabaseError.
+
+    Args:
+        source: The database.
+        target: The file to write.
+        progress: Called with (pages done, pages in all); an exception from it ends the copying.
+    """
+    with (
+        closing(_open_source(source.resolve())) as opened,
+        closing(sqlite3.connect(target)) as written,
+    ):
+        # One read transaction: without it, a write of another process makes the backup begin again, and beside people
+        # who decide every second that of a large file would never end.
+        opened.execute("BEGIN")
+        opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        opened.backup(
+            written, pages=PAGES_PER_STEP, progress=lambda _, left, of: progress(of - left, of) if progress else None
+        )
+        written.execute("PRAGMA journal_mode = DELETE")
+
+
+def create_next_stamp(before: Iterable[str]) -> str:
+    """Return a name made of the time that sorts after all of these.
+
+    Clocks can jump back; then the name is made from the last of these, so that the newest copy is always the last by
+    name.
+    """
+    stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns() % 10**9:09}"
+    newest = max(before, default="")
+    if stamp > newest:
+        return stamp
+    head, _, number = newest.rpartition("-")
+    has_room = len(number) == NANOSECOND_DIGITS and number.isdecimal() and set(number) != {"9"}
+    return f"{head}-{int(number) + 1:0{NANOSECOND_DIGITS}}" if has_room else f"{newest}0"
+
+
+def _open_source(source: Path) -> sqlite3.Connection:
+    paths = Paths(source.parent, source.name)
+    if read_only.is_read_only(paths):  # beside which SQLite cannot make the files that it wants even to read
+        return read_only.connect(paths)
+    return sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)
+
+
+def check_free_space(folder: Path, size: int, purpose: str) -> None:
+    """Raise DiskFull where `size` bytes do not fit in a folder besides the RESERVED_BYTES.
+
+    Args:
+        folder: The folder to write to.
+        size: The bytes that are needed.
+        purpose: Names in the message the thing that needs the bytes.
+    """
+    free = shutil.disk_usage(folder).free
+    if size + RESERVED_BYTES > free:
+        raise DiskFull(
+            f"{purpose} needs {size:,} bytes in {folder} besides the {RESERVED_BYTES:,} that stay free; {free:,} are "
+            "free. Nothing was changed.\n    Free some space and try again."
+        )
+
+
+def keep_copy(database: Path, reason: str, progress: Progress | None = None) -> Path:
+    """Write a copy to `copies/` before a change, named by the reason and the time, and return its path.
+
+    Only the COPIES_PER_REASON newest copies of a reason stay.
+
+    Raises:
+        DiskFull: There is no room; nothing is written.
+    """
+    log = database.with_name(f"{database.name}-wal")
+    size = database.stat().st_size + (log.stat().st_size if log.exists() else 0)
+    check_free_space(database.parent, size, f"A copy of {database.name} before the {reason}")
+    folder = database.parent / COPIES_FOLDER
+    remove_unfinished_files(folder, ".*")
+    before = [path.stem.removeprefix(f"{reason}-") for path in folder.glob(f"{reason}-*.db")]
+    kept = folder / f"{reason}-{create_next_stamp(before)}.db"
+    with replace_file_atomically(kept) as temporary:
+        temporary.touch(0o600)
+        copy_database(database, temporary, progress)
+    for old in sorted(folder.glob(f"{reason}-*.db"))[:-COPIES_PER_REASON]:
+        old.unlink(missing_ok=True)
+    return kept

@@ -1,0 +1,104 @@
+"""Answers to an event as a whole: what a person said of the image in front is said of other images of the event, too.
+
+Each is a decision of that person with the source "event", and the table `event_answer` names the decision that it
+repeats. Pages say which cells are meant; what was answered meanwhile, or is no longer of the event, is left out here,
+in the transaction that stores the rest.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import sqlite_utils
+
+from annotator.records import Batch, Decision
+from annotator.store.images.stages import EXCLUDED
+
+EVENT_SOURCE = "event"
+
+
+@dataclass(frozen=True)
+class EventAnswer(Decision):
+    """An answer to one cell that repeats an answer to another image of the event.
+
+    Attributes:
+        front_id: The image in front, whose answer it repeats.
+    """
+
+    front_id: int = 0
+
+
+@dataclass(frozen=True)
+class EventBatch(Batch):
+    """A batch that also answers other images of an event than those of its cells, which may be none.
+
+    Attributes:
+        copies: (image id, class id, state, image in front): stored after `cells`, with the source "event". Those of
+            cells that are answered by then are left out.
+        away: Images of `copies` that are left out, because they are other people's.
+    """
+
+    copies: Sequence[tuple[int, int, int, int]] = ()
+    away: Collection[int] = ()
+
+
+def build_copy_decisions(batch: Batch) -> list[EventAnswer]:
+    """Return one decision for each of a batch's answers to other images of an event."""
+    copies = batch.copies if isinstance(batch, EventBatch) else ()
+    return [
+        EventAnswer(
+            uuid=f"{batch.uuid}:{number}",
+            action="label",
+            annotator=batch.annotator,
+            source=EVENT_SOURCE,
+            image_id=image_id,
+            class_id=class_id,
+            state=state,
+            batch=batch.uuid,
+            front_id=front_id,
+        )
+        for number, (image_id, class_id, state, front_id) in enumerate(copies, start=len(batch.cells))
+    ]
+
+
+def extract_copies(decisions: Sequence[Decision]) -> list[tuple[int, int, int, int]]:
+    """Return EventBatch.copies of the decisions of a batch."""
+    return [
+        (decision.image_id or 0, decision.class_id or 0, decision.state or 0, decision.front_id)
+        for decision in decisions
+        if isinstance(decision, EventAnswer)
+    ]
+
+
+def find_problem(decision: Decision) -> str | None:
+    """Return why a decision cannot be stored by what it says of an image in front; None when it can."""
+    if decision.action != "label" or (decision.source == EVENT_SOURCE) == isinstance(decision, EventAnswer):
+        return None
+    return f"only an answer of the source {EVENT_SOURCE!r} names an image in front, and each of them does"
+
+
+def find_original(sql: sqlite_utils.Database, answer: EventAnswer) -> int | None:
+    """Return the decision on the image in front that this answer repeats; None where the answer is left out.
+
+    The person has answered the class on the image in front; both images are of one event; nobody has answered the cell,
+    no import has a label for it, and its image neither waits for blind answers nor is set aside.
+    """
+    row = sql.execute(
+        f"""SELECT d.id FROM image_event f JOIN image_event o ON o.event_id = f.event_id
+        JOIN label l ON l.image_id = f.image_id JOIN decision d ON d.id = l.decision_id
+        WHERE f.image_id = :front AND o.image_id = :image AND l.class_id = :class AND d.annotator = :annotator
+        AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = :image AND class_id = :class)
+        AND NOT EXISTS (SELECT 1 FROM reading WHERE image_id = :image AND due > 0)
+        AND NOT EXISTS (SELECT 1 FROM image WHERE id = :image AND stage = {EXCLUDED})""",
+        {
+            "front": answer.front_id,
+            "image": answer.image_id,
+            "class": answer.class_id,
+            "annotator": answer.annotator,
+        },
+    ).fetchone()
+    return row[0] if row else None
+
+
+def record_original(sql: sqlite_utils.Database, decision_id: int, from_id: int) -> None:
+    """Store which decision this one repeats."""
+    sql.execute("INSERT INTO event_answer (decision_id, from_id) VALUES (?, ?)", [decision_id, from_id])

@@ -1,0 +1,123 @@
+"""The events as they are stored, read for a few images at once: what pages and exports ask."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.store.database.database import Database
+from annotator.store.images.stages import COMPLETE, EXCLUDED
+
+IDS_PER_QUERY = 10_000  # ids in one SELECT
+
+
+@dataclass(frozen=True)
+class StoredEvent:
+    """The event of an image, or the part of a long one around it.
+
+    Attributes:
+        id: The smallest id of its images.
+        images: The number of its images.
+        first: The frame of the first of `image_ids`, from 0.
+        image_ids: In the order of the event.
+    """
+
+    id: int
+    images: int
+    first: int
+    image_ids: tuple[int, ...]
+
+
+def format_event_name(event_id: int) -> str:
+    """Return what exports call an event."""
+    return f"event-{event_id}"
+
+
+def has_multi_image_events(db: Database) -> bool:
+    """Return whether any event of more than one image is stored; looked up again when events were found anew."""
+    found = db.get_setting("events_found")
+    statement = "SELECT EXISTS (SELECT 1 FROM image_event WHERE frame = 1)"
+    return found is not None and bool(db.caches.get("events of several", tuple(found), lambda: db.value(statement), 1))
+
+
+def load_event(db: Database, image_id: int, max_images: int) -> StoredEvent | None:
+    """Return the event of an image, of a longer one `most` images around it; None where no event was found."""
+    with db.reading() as sql:
+        row = sql.execute(
+            """SELECT e.event_id, e.frame, (SELECT max(frame) + 1 FROM image_event WHERE event_id = e.event_id)
+            FROM image_event e WHERE e.image_id = ?""",
+            [image_id],
+        ).fetchone()
+        if row is None:
+            return None
+        event_id, frame, images = row
+        first = max(0, min(frame - max_images // 2, images - max_images))
+        rows = sql.execute(
+            "SELECT image_id FROM image_event WHERE event_id = ? AND frame >= ? ORDER BY frame LIMIT ?",
+            [event_id, first, max_images],
+        ).fetchall()
+    return StoredEvent(event_id, images, first, tuple(image_id for (image_id,) in rows))
+
+
+def find_open_images(db: Database, image_ids: Sequence[int], class_id: int, max_images: int) -> dict[int, list[int]]:
+    """Return the images of the events of these images for which a class is open: event -> image ids, in its order.
+
+    An open cell has no label and is neither auto-accepted nor implied. Left out are events of one image, those of more
+    than `most`, and images that cannot be shown or are set aside.
+    """
+    found: dict[int, list[int]] = {}
+    for event_id, image_id in db.tuples(
+        f"""SELECT e.event_id, e.image_id FROM image_event e JOIN image i ON i.id = e.image_id
+            AND i.problem = '' AND i.stage != {EXCLUDED}
+        WHERE e.event_id IN (SELECT event_id FROM image_event WHERE image_id IN ({",".join("?" * len(image_ids))}))
+        AND EXISTS (SELECT 1 FROM image_event o WHERE o.event_id = e.event_id AND o.frame = 1)
+        AND NOT EXISTS (SELECT 1 FROM image_event o WHERE o.event_id = e.event_id AND o.frame = ?)
+        AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = e.image_id AND class_id = ?)
+        AND NOT EXISTS (SELECT 1 FROM accepted WHERE image_id = e.image_id AND class_id = ?)
+        ORDER BY e.event_id, e.frame""",
+        [*image_ids, max_images, class_id, class_id],
+    ):
+        found.setdefault(event_id, []).append(image_id)
+    return found
+
+
+def find_open_siblings(db: Database, image_ids: Sequence[int], max_images: int) -> dict[int, list[int]]:
+    """Return for each image the others of its event that have an open class, in its order; images without are left out.
+
+    Left out are events of more than `most` images, and images that cannot be shown or are set aside.
+    """
+    members = db.tuples(
+        f"""SELECT e.event_id, e.image_id FROM image_event e JOIN image i ON i.id = e.image_id
+            AND i.problem = '' AND i.stage < {COMPLETE}
+        WHERE e.event_id IN (SELECT event_id FROM image_event WHERE image_id IN ({",".join("?" * len(image_ids))}))
+        AND NOT EXISTS (SELECT 1 FROM image_event o WHERE o.event_id = e.event_id AND o.frame = ?)
+        ORDER BY e.event_id, e.frame""",
+        [*image_ids, max_images],
+    )
+    event_of, images_of = {image_id: event_id for event_id, image_id in members}, dict[int, list[int]]()
+    for event_id, image_id in members:
+        images_of.setdefault(event_id, []).append(image_id)
+    found = {
+        image_id: [other for other in images_of[event_of[image_id]] if other != image_id]
+        for image_id in image_ids
+        if image_id in event_of
+    }
+    return {image_id: others for image_id, others in found.items() if others}
+
+
+def load_event_rows(db: Database, image_ids: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Return (n, 3) int64: the event of each image, its frame from 0, and the number of images; 0, 0, 0 without one."""
+    ids = np.asarray(image_ids, np.int64)
+    rows = np.zeros((len(ids), 3), np.int64)
+    for start in range(0, len(ids), IDS_PER_QUERY):
+        part = ids[start : start + IDS_PER_QUERY]
+        found = db.integer_rows(
+            f"""SELECT image_id, event_id, frame, (SELECT max(frame) + 1 FROM image_event WHERE event_id = e.event_id)
+            FROM image_event e WHERE image_id IN ({",".join("?" * len(part))}) ORDER BY image_id""",
+            part.tolist(),
+        )
+        if len(found):
+            places = np.minimum(np.searchsorted(found[:, 0], part), len(found) - 1)
+            is_known = found[places, 0] == part
+            rows[start : start + IDS_PER_QUERY][is_known] = found[places[is_known], 1:]
+    return rows

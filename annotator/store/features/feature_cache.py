@@ -1,0 +1,325 @@
+"""FeatureCache: the features of one backbone as one list of images, whatever shards they lie in."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from annotator.humanize import format_count
+from annotator.store.database.caches import Caches
+from annotator.store.database.database import Database
+from annotator.store.features.project_contents import HASH_BYTES, ImageContents, ProjectContents, compare_contents
+from annotator.store.features.sharded_rows import ShardedRows, ShardPart
+from annotator.store.features.shards import (
+    DamagedShard,
+    Shard,
+    list_shards,
+    locate_arrays,
+    read_ids,
+    read_shard,
+)
+from annotator.store.features.stored_basis import StoredBasis, delete_basis, read_basis, read_basis_name
+
+OTHER_IMAGES_REASON = (
+    "their features were made of other images than have these ids now, because they are of another project or an older "
+    "project.db was put back. They are not used, and stay where they are; images without others are embedded again"
+)
+
+
+class FeatureCache:
+    """All features of one backbone; image ids are in memory, everything else stays on the disk (sharded_rows.py).
+
+    Attributes:
+        image_ids: (N,) int64, in the order of the rows, which keep their places when more come.
+        features: Rows (N, D) float16.
+        regions: Rows (N, R, D) float16; an image that has codes has none.
+        codes: Rows (N, R, K) int8; an image that has regions has none.
+        lengths: Rows (N, R) float16, the lengths of the codes.
+        basis: The basis of the codes; None while no axes are settled.
+        left_out: The shards and images that were left out, one sentence each.
+
+    `refresh` replaces these objects: a caller that keeps an old one keeps the images of that moment.
+
+    An image in two shards is taken from the one that was read first: with contents before those without, codes before
+    regions, then by name. Shards without regions, of older versions, and those coded along other axes stay on the disk
+    and are not counted: their images have yet to be embedded. Images whose features are not finite are not counted
+    either, nor are rows that were made of another content than their image id stands for in this project
+    (project_contents.py). Rows of ids that no image has count as soon as an image of that content gets the id. Their
+    files stay.
+    """
+
+    def __init__(self, folder: Path, contents: ImageContents):
+        """Make an empty cache; `refresh` fills it.
+
+        Args:
+            folder: The folder of the shards.
+            contents: The contents of the project's images.
+        """
+        self.folder, self.contents = folder, contents
+        self._seen: set[str] = set()
+        self._parts: list[ShardPart] = []
+        self._unused: list[Path] = []  # shards with regions whose images were all read from others
+        self._others: dict[Path, int] = {}  # shards with rows that are not used, and how many are of other images
+        self._waiting: dict[Path, int] = {}  # shards with rows of ids that a new image will get, and the lowest
+        self._size: tuple[int, int] = (0, 0)
+        self._changes = contents.count_changes()
+        self.image_ids = np.zeros(0, np.int64)
+        self.basis: StoredBasis | None = None
+        self.left_out: list[str] = []
+        self._build_rows()
+
+    def __len__(self) -> int:
+        return len(self.image_ids)
+
+    def refresh(self, own: Path | None = None) -> None:
+        """Read the new shards, and forget those that another process has deleted.
+
+        A damaged shard is deleted: its images are then embedded again. A shard whose features have another size than
+        those of most images stays on the disk, and is not counted.
+
+        Args:
+            own: The shard that this process has just written, with the network in use: where its features have another
+                size than those before, the older ones are of an older network and are deleted.
+        """
+        paths = list_shards(self.folder)  # before the basis, which is there before the first shard that names it
+        gone = {part.path for part in self._parts} - set(paths)
+        changes = self.contents.count_changes()
+        again = bool(gone) or changes != self._changes
+        self._changes = changes
+        if again:
+            self._reset()
+        self._requeue_waiting_shards()
+        if self.basis is None:
+            self.basis = read_basis(self.folder)
+        new: list[Shard] = []
+        for path in paths:
+            if path.name in self._seen:
+                continue
+            try:
+                shard = read_shard(path)
+            except DamagedShard as error:
+                self._delete(path, str(error))
+                continue
+            except OSError:  # gone since, or a disk in trouble: nothing that deleting would mend
+                continue
+            self._seen.add(path.name)
+            if shard is not None and self._is_readable(shard):
+                new.append(shard)
+        if new and (new := self._filter_by_content(new)) and (new := self._filter_by_size(new, own)):
+            self._add_shards(sorted(new, key=lambda shard: (shard.contents is None, shard.basis is None)))
+        if again or new or self._codes_of != self.basis:
+            self._build_rows()
+
+    def refresh_if_changed(self) -> None:
+        """Read the shards again if the contents of images have changed since (another choice of bands)."""
+        if self.contents.count_changes() != self._changes:
+            self.refresh()
+
+    def list_uncoded_parts(self) -> list[ShardPart]:
+        """Return the parts that have regions, which may be coded."""
+        return [part for part in self._parts if part.has_array("regions")]
+
+    def get_part_arrays(self, part: ShardPart) -> tuple[np.ndarray, np.ndarray | None, ShardedRows, ShardedRows]:
+        """Return the image ids (n,), contents (n, 8) or None, features (n, D) and regions (n, R, D) of one part."""
+        start = sum(len(before) for before in self._parts[: self._parts.index(part)])
+        features = ShardedRows("features", [part], self._size[1:], np.float16)
+        regions = ShardedRows("regions", [part], self._size, np.float16)
+        contents = ShardedRows("contents", [part], (HASH_BYTES,), np.uint8)[:] if part.has_array("contents") else None
+        return self.image_ids[start : start + len(part)], contents, features, regions
+
+    def replace(self, part: ShardPart, path: Path) -> None:
+        """Read a part from another shard from now on, and delete the old file unless other images use it.
+
+        The new shard must hold the same number of images, in the same order. Raises DamagedShard when it does not,
+        OSError.
+        """
+        shard = read_shard(path)
+        if shard is None or len(shard.rows) != len(part):
+            raise DamagedShard(f"{path} does not hold the {len(part)} images of {part.path}")
+        old = part.path
+        self._seen.add(path.name)
+        part.move(path, shard.arrays, shard.rows)
+        if old != path and old not in self._others:
+            old.unlink(missing_ok=True)
+
+    def delete_unused_regions(self) -> None:
+        """Delete shards with regions that a killed process has left behind, once all images have codes."""
+        if not self.list_uncoded_parts():
+            for path in self._unused:
+                path.unlink(missing_ok=True)
+            self._unused.clear()
+
+    def _is_readable(self, shard: Shard) -> bool:
+        """Return whether the regions of a shard can be used; otherwise add the reason to `left_out`."""
+        if not len(shard.rows):
+            return False
+        if shard.basis is None:
+            return True
+        if self.basis is not None and shard.basis == self.basis.name:
+            axes = shard.size[1], shard.arrays["codes"].shape[2]
+            if axes == self.basis.axes.shape:
+                return True
+            self._delete(shard.path, f"its features and codes are {axes}, its axes {self.basis.axes.shape}")
+            return False
+        self.left_out.append(f"{shard.path}: it was coded along other axes. Its images are embedded again")
+        return False
+
+    def _requeue_waiting_shards(self) -> None:
+        """Let shards be read again that have rows of image ids which have been given to images since."""
+        newest = self.contents.get_newest_id() if self._waiting else 0
+        for path in [path for path, lowest in self._waiting.items() if lowest <= newest]:
+            self._seen.discard(path.name)
+            del self._waiting[path]
+
+    def _filter_by_content(self, shards: list[Shard]) -> list[Shard]:
+        """Return the shards with only the rows that were made of the images that have their ids in this project."""
+        usable: list[Shard] = []
+        checked = compare_contents([(shard.image_ids, shard.contents) for shard in shards], self.contents)
+        for shard, found in zip(shards, checked, strict=True):
+            if found.right.all():
+                usable.append(shard)
+                continue
+            self._others[shard.path] = found.others
+            if found.lowest is not None:
+                self._waiting[shard.path] = found.lowest
+            if found.right.any():
+                usable.append(replace(shard, image_ids=shard.image_ids[found.right], rows=shard.rows[found.right]))
+        self._update_left_out()
+        return usable
+
+    def _update_left_out(self) -> None:
+        """Update the sentence in `left_out` about rows made of other images."""
+        self.left_out = [sentence for sentence in self.left_out if not sentence.endswith(OTHER_IMAGES_REASON)]
+        if images := sum(self._others.values()):
+            files = format_count(sum(others > 0 for others in self._others.values()), "file")
+            self.left_out.append(f"{format_count(images, 'image')} in {files} of {self.folder}: {OTHER_IMAGES_REASON}")
+
+    def _filter_by_size(self, new: list[Shard], own: Path | None) -> list[Shard]:
+        """Return the new shards whose features have the size of the network in use, as far as that is known.
+
+        It is the size in this process's own shard, else in the shards that were read before, else that of most images.
+        """
+        sizes: Counter[tuple[int, int]] = Counter()
+        for shard in new:
+            sizes[shard.size] += len(shard.image_ids)
+        size = self._size if len(self.image_ids) else sizes.most_common(1)[0][0]
+        size = next((shard.size for shard in new if shard.path == own), size)
+        for shard in new:
+            if shard.size != size:
+                # Not deleted: one stray file must not cost the work of days, whichever of them is the stray one.
+                self.left_out.append(f"{shard.path}: its features are {shard.size}, those of others {size}")
+        if len(self.image_ids) and self._size != size:
+            for path in {part.path for part in self._parts}:
+                self._delete(path, f"its features are {self._size}, those of the network {size}")
+            self.image_ids, self._parts = self.image_ids[:0], []
+        if self.basis is not None and len(self.basis.centre) != size[1]:
+            if own is not None:
+                delete_basis(self.folder)
+            self.basis = None
+        self._size = size
+        return [shard for shard in new if shard.size == size]
+
+    def _reset(self) -> None:
+        """Forget all shards, so that each is read again."""
+        self._seen.clear()
+        self._parts, self._unused = [], []
+        self._others.clear()
+        self._waiting.clear()
+        self.image_ids = self.image_ids[:0]
+
+    def _add_shards(self, shards: list[Shard]) -> None:
+        ids = np.concatenate([shard.image_ids for shard in shards])
+        first = np.zeros(len(ids), bool)
+        first[np.unique(ids, return_index=True)[1]] = True
+        fresh = first & ~np.isin(ids, self.image_ids)
+        start = 0
+        for shard in shards:
+            of_shard = fresh[start : start + len(shard.image_ids)]
+            start += len(shard.image_ids)
+            if of_shard.any():
+                self._parts.append(ShardPart(shard.path, shard.arrays, shard.rows[of_shard]))
+            elif shard.basis is None and shard.path not in self._others:
+                self._unused.append(shard.path)
+        self.image_ids = np.concatenate([self.image_ids, ids[fresh]])
+        odd = sum(shard.not_finite for shard in shards)
+        if odd:
+            self.left_out.append(f"{odd:,} images whose features in {self.folder} are not finite: embedded again")
+
+    def _build_rows(self) -> None:
+        regions, dimensions = self._size
+        axes = 0 if self.basis is None else self.basis.axes.shape[1]
+        self._codes_of = self.basis
+        self.features = ShardedRows("features", self._parts, (dimensions,), np.float16)
+        self.regions = ShardedRows("regions", self._parts, self._size, np.float16)
+        self.codes = ShardedRows("codes", self._parts, (regions, axes), np.int8)
+        self.lengths = ShardedRows("lengths", self._parts, (regions,), np.float16)
+
+    def _delete(self, path: Path, reason: str) -> None:
+        path.unlink(missing_ok=True)
+        self.left_out.append(f"{path}: {reason}. It was deleted; its images are embedded again")
+
+
+def open_features(db: Database, backbone: str) -> FeatureCache:
+    """Return the features that a project has so far of a network."""
+    cache = FeatureCache(db.paths.features(backbone), ProjectContents(db))
+    cache.refresh()
+    return cache
+
+
+@dataclass(frozen=True, eq=False)
+class _ShardFacts:
+    """The facts of one shard that counting needs.
+
+    Attributes:
+        image_ids: The images of this project that the shard has features of.
+        basis: The name of its basis; None: it has regions.
+        lowest: As in Checked.
+    """
+
+    image_ids: np.ndarray
+    basis: str | None
+    lowest: int | None
+
+
+def count_features(folder: Path, caches: Caches, contents: ImageContents) -> int:
+    """Return the number of images with features and regions, without reading the features themselves.
+
+    Args:
+        folder: The folder of the features.
+        caches: The project's caches: a shard never changes once it is written, so each is read once.
+        contents: The contents of the project's images.
+    """
+    shards, newest = tuple(list_shards(folder)), contents.get_newest_id()
+    key = shards, read_basis_name(folder), newest, contents.count_changes()
+    return caches.get("images with features", key, lambda: _count_images(folder, shards, caches, contents, newest), 4)
+
+
+def _count_images(folder: Path, shards: tuple[Path, ...], caches: Caches, contents: ImageContents, newest: int) -> int:
+    known, there = _get_known_facts(folder, caches, contents), set(shards)
+    for path, found in list(known.items()):
+        if path not in there or (found.lowest is not None and found.lowest <= newest):
+            known.pop(path, None)
+    known |= _read_shard_facts([path for path in shards if path not in known], contents)
+    basis = read_basis_name(folder)
+    ids = [found.image_ids for found in list(known.values()) if found.basis in (None, basis)]
+    return len(np.unique(np.concatenate([np.zeros(0, np.int64), *ids])))
+
+
+def _get_known_facts(folder: Path, caches: Caches, contents: ImageContents) -> dict[Path, _ShardFacts]:
+    return caches.get("image ids of shards", (folder, contents.count_changes()), dict[Path, _ShardFacts], 4)
+
+
+def _read_shard_facts(shards: list[Path], contents: ImageContents) -> dict[Path, _ShardFacts]:
+    """Return the facts of these shards for counting; those that cannot be read are left out."""
+    read: dict[Path, tuple[np.ndarray, np.ndarray | None]] = {}
+    bases: dict[Path, str | None] = {}
+    for path in shards:
+        try:
+            arrays, bases[path] = locate_arrays(path)
+            has_regions = "regions" in arrays or "codes" in arrays
+            read[path] = read_ids(path, arrays) if has_regions else (np.zeros(0, np.int64), None)
+        except (DamagedShard, OSError):
+            continue
+    checked = zip(read, compare_contents(list(read.values()), contents), strict=True)
+    return {path: _ShardFacts(read[path][0][found.right], bases[path], found.lowest) for path, found in checked}

@@ -1,0 +1,156 @@
+"""The content that each image id stands for, so that features are only used for the image that they were made of.
+
+An id names an image within one project.db alone: in another project, or after an older project.db was put back, the
+same id is another image's. Shards therefore carry the beginning of the sha256 of each image beside its id; of an image
+of many bands, that of the sha256 together with the bands that are shown.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from annotator.store.database.database import Database
+
+CHANGES_SETTING = "pixels_changed"  # setting: how often another choice of bands has changed the pixels of images
+HASH_BYTES = 8  # of a sha256: in one case of 2**64, two images have the same ones
+IDS_PER_QUERY = 50_000  # ids that are looked up at once
+HASH_DIGITS = 2 * HASH_BYTES
+DENSE_RANGE_FACTOR = 4  # with one wanted id in so many or more, a whole range of images is read: five times as fast
+
+
+class ImageContents(Protocol):
+    """The ids and contents of a project's images, as far as shards need them."""
+
+    def get_newest_id(self) -> int:
+        """Return the highest image id, 0 without images. Ids grow, and none is given a second time."""
+        ...
+
+    def count_changes(self) -> int:
+        """Return how often the contents of known images have changed."""
+        ...
+
+    def load_hashes(self, image_ids: np.ndarray) -> np.ndarray:
+        """Return (n, HASH_BYTES) uint8: the first bytes of the sha256 of images (n,), zeros for an unknown id."""
+        ...
+
+
+class ProjectContents:
+    """The Contents of a project's images, read from its database at each call."""
+
+    def __init__(self, db: Database):
+        self._db = db
+
+    def get_newest_id(self) -> int:
+        """Return the highest id of an image, 0 without any."""
+        return self._db.value("SELECT coalesce(max(id), 0) FROM image")
+
+    def count_changes(self) -> int:
+        """Return how often the contents of known images have changed."""
+        return self._db.get_setting(CHANGES_SETTING, 0)
+
+    def load_hashes(self, image_ids: np.ndarray) -> np.ndarray:
+        """Return the beginnings of the hashes of images, as in Contents."""
+        wanted, places = np.unique(np.asarray(image_ids, np.int64), return_inverse=True)
+        found = np.zeros((len(wanted), HASH_BYTES), np.uint8)
+        for start in range(0, len(wanted), IDS_PER_QUERY):
+            block = wanted[start : start + IDS_PER_QUERY]
+            ids, contents = self._load_block(block)
+            if len(ids):
+                rows = np.minimum(np.searchsorted(block, ids), len(block) - 1)
+                asked = block[rows] == ids
+                found[start : start + IDS_PER_QUERY][rows[asked]] = contents[asked]
+        return found[places.reshape(-1)]
+
+    def _load_block(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ids (m,) of images, among them the given ids (n,) ascending, and their contents (m, HASH_BYTES)."""
+        first, last = int(ids[0]), int(ids[-1])
+        if last - first < DENSE_RANGE_FACTOR * len(ids):
+            of_these, parameters = "id BETWEEN ? AND ?", [first, last]
+        else:
+            of_these, parameters = "id IN (SELECT value FROM json_each(?))", [json.dumps(ids.tolist())]
+        # Two texts instead of a row for each image: a third of the time.
+        query = (
+            f"SELECT group_concat(id), group_concat(substr(sha256, 1, {HASH_DIGITS}), '') FROM image WHERE {of_these}"
+        )
+        numbers, digits = self._db.tuples(query, parameters)[0]
+        found = np.fromstring(numbers or "", np.int64, sep=",")
+        content = _parse_hex(digits or "")
+        if len(content) != HASH_BYTES * len(found):
+            rows = self._db.tuples(f"SELECT id, sha256 FROM image WHERE {of_these}", parameters)
+            found, content = (
+                np.array([row[0] for row in rows], np.int64),
+                b"".join(_compute_prefix(row[1]) for row in rows),
+            )
+        contents = np.frombuffer(content, np.uint8).reshape(len(found), HASH_BYTES)
+        # Of an image of many bands, what is shown belongs to what features were made of.
+        many = self._db.tuples(
+            f"SELECT id, sha256, bands FROM image WHERE bands != '' AND {of_these} ORDER BY id", parameters
+        )
+        if many:
+            contents, place_of = contents.copy(), dict(zip(found.tolist(), range(len(found)), strict=True))
+            for image_id, sha256, bands in many:
+                contents[place_of[image_id]] = np.frombuffer(_compute_prefix(f"{sha256} {bands}"), np.uint8)
+        return found, contents
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """The rows of a shard, compared with the images that have their ids in this project.
+
+    Attributes:
+        right: (n,) bool, whether a row was made of the image that has its id.
+        others: The number of rows made of another image than the one that has their id now.
+        lowest: The lowest of the ids in the shard that a new image will get; None without one.
+    """
+
+    right: np.ndarray
+    others: int = 0
+    lowest: int | None = None
+
+
+def compare_contents(
+    shards: Sequence[tuple[np.ndarray, np.ndarray | None]], project: ImageContents
+) -> list[CheckedRows]:
+    """Compare the image ids (n,) and contents (n, HASH_BYTES) of shards with the project's images.
+
+    In a shard without contents every row is taken for right.
+    """
+    # read before the contents: images registered in between are then found, or checked again
+    newest = project.get_newest_id()
+    asked = [ids for ids, made_of in shards if made_of is not None]
+    known = project.load_hashes(np.concatenate([np.zeros(0, np.int64), *asked]))
+    checked: list[CheckedRows] = []
+    start = 0
+    for ids, made_of in shards:
+        if made_of is None:
+            checked.append(CheckedRows(np.ones(len(ids), bool)))
+            continue
+        now = known[start : start + len(ids)]
+        start += len(ids)
+        is_image = now.any(1)
+        right = is_image & (now == made_of).all(1)
+        free = ids[~is_image & (ids > newest)]
+        checked.append(CheckedRows(right, int((is_image & ~right).sum()), int(free.min()) if len(free) else None))
+    return checked
+
+
+def _compute_prefix(digest: str) -> bytes:
+    """Return the first HASH_BYTES of a sha256 in hexadecimal; for any other text, those of its own sha256."""
+    content = _parse_hex(digest[:HASH_DIGITS]) if " " not in digest else b""
+    return (
+        content
+        if len(content) == HASH_BYTES
+        else hashlib.sha256(digest.encode(errors="surrogatepass")).digest()[:HASH_BYTES]
+    )
+
+
+def _parse_hex(digits: str) -> bytes:
+    """Return the bytes of hexadecimal digits; b"" when these are not all hexadecimal digits."""
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        return b""

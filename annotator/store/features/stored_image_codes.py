@@ -1,0 +1,153 @@
+"""The codes of whole images, one int8 vector each, with which a worker corrects a run as decisions arrive.
+
+They are stored beside the features, so that a worker that starts does not make them anew.
+
+    image-codes/<sha256>.npy         (N, K) int8
+    image-codes/index.safetensors    the basis, the images and their shards, and which of those files it is
+
+The index is written last, so a kill leaves the previous one. It records the shard from which each image was read, whose
+name is that of its content: codes of other features are not used. The codes are a cache and may be deleted any time.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from annotator.indexing import find_positions
+from annotator.store.database.arrays import replace_file_atomically, save_rows
+from annotator.store.features.sharded_rows import ShardedRows, ShardPart
+from annotator.store.features.shards import DamagedShard, locate_arrays, read_ids
+from annotator.store.features.stored_basis import StoredBasis
+from models.rows import Rows
+
+CODES_FOLDER, INDEX_FILE = "image-codes", "index.safetensors"
+HASH_CHUNK_BYTES = 1 << 24  # bytes at once
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCodes:
+    """The stored codes of images, and what they were made of.
+
+    Attributes:
+        basis: The basis of the codes.
+        image_ids: (N,) int64.
+        shards: The names of the files that the images were read from.
+        shard_of: (N,) int32, the index in `shards` of each image's file.
+        codes: (N, K) int8, mapped.
+    """
+
+    basis: StoredBasis
+    image_ids: np.ndarray
+    shards: list[str]
+    shard_of: np.ndarray
+    codes: np.ndarray
+
+    def find_rows(self, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray) -> np.ndarray:
+        """Return the row of each of some images (n,), int64; -1 where the stored code is of another file.
+
+        Args:
+            image_ids: (n,).
+            shards: Names of files.
+            shard_of: (n,), the index in `shards` of the file that holds each image now.
+        """
+        rows, known = find_positions(image_ids, self.image_ids, np.argsort(self.image_ids, kind="stable"))
+        numbers = {name: number for number, name in enumerate(self.shards)}
+        same = np.array([numbers.get(name, -1) for name in shards], np.int64)
+        if not known.any():
+            return np.full(len(image_ids), -1)
+        return np.where(known & (self.shard_of[rows] == same[shard_of]), rows, -1)
+
+
+def save_codes(
+    folder: Path, basis: StoredBasis, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray, codes: Rows
+) -> None:
+    """Store the codes (N, K) of images in a folder of features, instead of those stored before. Raises DiskFull."""
+    place = folder / CODES_FOLDER
+    name = f"{_digest(codes)}.npy"
+    save_rows(place / name, codes, np.int8, sync=False)
+    arrays = {
+        "centre": np.ascontiguousarray(basis.centre, np.float32),
+        "axes": np.ascontiguousarray(basis.axes, np.float32),
+        "scales": np.ascontiguousarray(basis.scales, np.float32),
+        "image_ids": np.ascontiguousarray(image_ids, np.int64),
+        "shard_of": np.ascontiguousarray(shard_of, np.int32),
+    }
+    metadata = {"codes": name, "basis": basis.name, "shards": json.dumps(list(shards))}
+    with replace_file_atomically(place / INDEX_FILE) as temporary:
+        temporary.write_bytes(save(arrays, metadata))
+    for old in place.glob("*.npy"):
+        if old.name != name:
+            with suppress(OSError):  # mapped, on a system that then keeps it
+                old.unlink()
+
+
+def read_codes(folder: Path) -> StoredCodes | None:
+    """Return the codes stored in a folder of features; None where there are none, or they are damaged.
+
+    All codes are read once, to check them.
+    """
+    place = folder / CODES_FOLDER
+    try:
+        file: Any = safe_open(place / INDEX_FILE, framework="numpy")  # not typed
+        with file as opened:
+            metadata: dict[str, str] = opened.metadata() or {}
+            arrays: dict[str, np.ndarray] = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        basis = StoredBasis(arrays["centre"], arrays["axes"], arrays["scales"])
+        image_ids, shard_of = arrays["image_ids"], arrays["shard_of"]
+        shards, name = json.loads(metadata["shards"]), metadata["codes"]
+        # Mapped as if it could be written, which torch wants.
+        codes = np.asarray(np.load(place / Path(name).name, mmap_mode="c", allow_pickle=False))
+        fits = codes.dtype == np.int8 and codes.shape == (len(image_ids), basis.axes.shape[1])
+        fits = fits and shard_of.shape == image_ids.shape and int(shard_of.max(initial=-1)) < len(shards)
+        if not fits or basis.name != metadata["basis"] or name != f"{_digest(codes)}.npy":
+            return None
+        return StoredCodes(basis, image_ids, shards, shard_of, codes)
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, EOFError):
+        return None
+
+
+def read_features(folder: Path, kept: StoredCodes) -> tuple[ShardedRows, np.ndarray]:
+    """Return the features from which codes were made, read by rows, and the row in them of each image of the codes.
+
+    Args:
+        folder: The folder of features.
+        kept: Its codes.
+
+    Returns:
+        (n, D) float16 on the disk, and (N,) int64; -1 for an image whose shard is gone.
+    """
+    parts: list[ShardPart] = []
+    places, begin = np.full(len(kept.image_ids), -1, np.int64), 0
+    by_shard = np.argsort(kept.shard_of, kind="stable")
+    ends = np.searchsorted(kept.shard_of[by_shard], np.arange(len(kept.shards) + 1))
+    for number, name in enumerate(kept.shards):
+        images = by_shard[ends[number] : ends[number + 1]]
+        path = folder / Path(name).name
+        try:
+            arrays, _ = locate_arrays(path)
+            ids, _ = read_ids(path, arrays)
+        except (OSError, DamagedShard):
+            continue
+        rows, known = find_positions(kept.image_ids[images], ids, np.argsort(ids, kind="stable"))
+        kept_rows, of_images = np.unique(rows[known], return_inverse=True)
+        if len(kept_rows):
+            parts.append(ShardPart(path, arrays, kept_rows))
+            places[images[known]] = begin + of_images
+            begin += len(kept_rows)
+    return ShardedRows("features", parts, parts[0].shape("features") if parts else (0,), np.float16), places
+
+
+def _digest(codes: Rows) -> str:
+    digest = hashlib.sha256(repr(codes.shape).encode())
+    rows = max(HASH_CHUNK_BYTES // max(codes.shape[1], 1), 1)
+    for start in range(0, len(codes), rows):
+        digest.update(np.ascontiguousarray(codes[start : start + rows]).data)
+    return digest.hexdigest()

@@ -1,0 +1,68 @@
+"""Imports into an existing project that did not end: what they leave behind when they are stopped or killed.
+
+Images are registered in batches before the labels are stored at once. When an import does not end, nobody is asked
+about the images that came with it, as if it had been taken back; when it is repeated, their files are not read again.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from annotator.store.database.database import Database
+from annotator.store.imports.past_imports import UNDONE_PROBLEM
+from annotator.store.imports.staging import remove_stale_files
+from annotator.store.pictures.files import escape_path
+
+# setting: the folders whose images are being registered, and what was known of them before
+_BEGUN_SETTING = "import_begun"
+_IN_FOLDERS_SQL = """id IN (SELECT image_id FROM file f JOIN folder d ON d.id = f.folder_id
+    WHERE d.path IN (SELECT value FROM json_each(:folders)))"""
+_NEW_IMAGES_SQL = f"""problem = '' AND {_IN_FOLDERS_SQL} AND (id > :last OR id IN (SELECT CAST(key AS INTEGER) FROM
+    json_each(:problems)))
+    AND NOT EXISTS (SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo'
+        AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))"""
+"""Of images that have come with an import, and that nobody has decided anything about."""
+
+
+def begin(db: Database, folders: Sequence[Path]) -> None:
+    """Record that images of these folders are being registered from now on."""
+    places = json.dumps([escape_path(str(folder.resolve())) for folder in folders])
+    last = db.value("SELECT coalesce(max(id), 0) FROM image")
+    query = f"SELECT id, problem FROM image WHERE problem LIKE '{UNDONE_PROBLEM}%' AND {_IN_FOLDERS_SQL}"
+    problems = json.dumps(dict(db.tuples(query, {"folders": places})))
+    db.set_setting(_BEGUN_SETTING, {"last": last, "folders": places, "problems": problems})
+
+
+def end(db: Database) -> None:
+    """Record that the import is stored."""
+    db.set_setting(_BEGUN_SETTING, None)
+
+
+def load_new_image_ids(db: Database) -> list[int]:
+    """Return the images registered since `begin`, including those of an import taken back that are in use again."""
+    return [
+        row[0]
+        for row in db.tuples(
+            f"SELECT id FROM image WHERE {_NEW_IMAGES_SQL} ORDER BY id", db.get_setting(_BEGUN_SETTING)
+        )
+    ]
+
+
+def withdraw(db: Database) -> None:
+    """Withdraw the images of an import that did not end: nobody is asked about them."""
+    begun = db.get_setting(_BEGUN_SETTING)
+    if begun is None:
+        return
+    with db.writing() as sql:
+        sql.execute(
+            f"""UPDATE image SET problem = coalesce((SELECT value FROM json_each(:problems)
+            WHERE CAST(key AS INTEGER) = image.id), :reason) WHERE {_NEW_IMAGES_SQL}""",
+            begun | {"reason": f"{UNDONE_PROBLEM} that was not finished"},
+        )
+        end(db)
+
+
+def recover(db: Database) -> None:
+    """Remove what killed imports have left; does nothing while an import is running."""
+    if not remove_stale_files(db.paths.project):
+        withdraw(db)

@@ -1,0 +1,49 @@
+"""What a class does that is pressed: with MODE_ONE it labels the image and goes on, with MODE_ALL it is marked and
+    Enter goes on.
+
+The project's way is chosen when it is made. Each person can take the other one, on Annotate and Autopilot alike; it is
+kept for the person and this project, and holds on both pages and in every browser.
+"""
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.roles import Right
+from annotator.store.database.database import Database
+
+MODE_ONE, MODE_ALL = "one", "all"
+MODES = (MODE_ONE, MODE_ALL)
+_SETTING_KEY = "labels_an_image"
+
+
+def get_project_mode(db: Database) -> str:
+    """Return the project's way, MODE_ONE or MODE_ALL; MODE_ONE in a project that never chose."""
+    return _mode_or_default(db.get_setting(_SETTING_KEY, MODE_ONE), MODE_ONE)
+
+
+def set_project_mode(db: Database, mode: str) -> None:
+    """Store the project's way. Raises AnnotatorError for another word."""
+    _check_mode(mode)
+    db.set_setting(_SETTING_KEY, mode)
+
+
+def get_annotator_mode(db: Database, annotator: str) -> str:
+    """Return this person's way, MODE_ONE or MODE_ALL; the project's where they never chose."""
+    return _mode_or_default(db.get_setting(_build_setting_key(annotator)), get_project_mode(db))
+
+
+def set_annotator_mode(db: Database, annotator: str, mode: str) -> None:
+    """Store this person's way. Raises AnnotatorError for another word."""
+    _check_mode(mode)
+    db.set_setting(_build_setting_key(annotator), mode, Right.ANSWER)
+
+
+def _build_setting_key(annotator: str) -> str:
+    return f"{_SETTING_KEY}/{annotator}"
+
+
+def _mode_or_default(mode: object, usual: str) -> str:
+    return mode if isinstance(mode, str) and mode in MODES else usual
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in MODES:
+        raise AnnotatorError(f"There is no way to answer called {mode!r}. {did_you_mean(mode, MODES)}")

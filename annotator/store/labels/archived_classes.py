@@ -1,0 +1,85 @@
+"""The class that a decision about an archived class counts for: none, or the class it was merged into since.
+
+Decisions keep the class that they were made about. Pages that were open while classes were merged still send answers
+to the former class; those newer than the merging count for the class that it became.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import sqlite_utils
+
+from annotator.records import ABSENT, PRESENT
+
+COUNT_ACTIVE_CLASSES_SQL = "SELECT (SELECT count(*) FROM class) - (SELECT count(*) FROM class WHERE archived = 1)"
+IS_ACTIVE_CLASS_SQL = "id NOT IN (SELECT id FROM class WHERE archived = 1)"
+"""Condition of classes that are not archived; both sides are read from an index."""
+
+
+@dataclass(frozen=True)
+class DecisionTarget:
+    """The class that a decision counts for.
+
+    Attributes:
+        is_other: The decision was made about another class, which was merged into this one.
+        same: Both class names mean the same thing, so absent of the one means absent of the other.
+    """
+
+    class_id: int
+    is_other: bool = False
+    same: bool = True
+
+    def compute_effect(self, state: int | None, is_open: bool, is_merged: bool) -> tuple[bool, int | None]:
+        """Return whether the decision changes the cell of this class, and the cell's new state (None: cleared).
+
+        Args:
+            state: The state that the decision gives; None where it clears the cell.
+            is_open: The cell has no answer.
+            is_merged: The cell's answer came from a merged class.
+        """
+        if self.is_other and state == ABSENT and not self.same:
+            state = None  # "no sparrow" says nothing about birds
+        if not self.is_other or state == PRESENT:
+            return True, state
+        return (is_merged or (is_open and state is not None)), state
+
+
+class ClassArchive:
+    """The archived classes at one moment: class id -> (archived since, merged into, same meaning)."""
+
+    def __init__(self, sql: sqlite_utils.Database):
+        rows = sql.execute("SELECT id, archived_since, merged_into, merged_same FROM class WHERE archived = 1")
+        self._classes = {class_id: (since, into, bool(same)) for class_id, since, into, same in rows.fetchall()}
+
+    def __contains__(self, class_id: int) -> bool:
+        return class_id in self._classes
+
+    def find_target(self, class_id: int, decision_id: int) -> DecisionTarget | None:
+        """Return the class that a decision about `class_id` counts for; None where it counts for no class."""
+        target = DecisionTarget(class_id)
+        for _ in range(len(self._classes) + 1):
+            if target.class_id not in self._classes:
+                return target
+            since, into, same = self._classes[target.class_id]
+            if into is None or decision_id <= since:
+                return None
+            target = DecisionTarget(into, True, target.same and same)
+        return None
+
+    def find_merged_sources(self, class_ids: Collection[int]) -> list[tuple[int, int]]:
+        """Return the merged classes whose decisions depend on any of these classes, as (class id, decision id).
+
+        A merged class depends on every class in its chain of mergings. Its decisions count for the last class of the
+        chain only if they are newer than the decision id.
+        """
+        return [
+            (class_id, since)
+            for class_id, (since, into, _) in self._classes.items()
+            if into is not None and not set(class_ids).isdisjoint(self._follow_merges(class_id))
+        ]
+
+    def _follow_merges(self, class_id: int) -> list[int]:
+        chain = [class_id]
+        while (step := self._classes.get(chain[-1])) and step[1] is not None and step[1] not in chain:
+            chain.append(step[1])
+        return chain

@@ -1,0 +1,68 @@
+"""Tallies without the images that are answered blind, for members who may not see blind answers.
+
+The difference of a count before and after another person's blind answer would reveal that answer. So for members
+without the right to review, counts leave out images that wait for blind answers (they count as untouched) and labels of
+images with known answers, whether or not the member has answered them. Triggers maintain the numbers to subtract.
+"""
+
+from collections.abc import Collection
+
+import sqlite_utils
+
+from annotator.roles import Right
+from annotator.store.database import authorization
+from annotator.store.database.database import Database
+
+HIDDEN_IMAGES_SQL = "SELECT image_id FROM kept_apart"  # SQL: the images that are left out
+IS_VISIBLE_IMAGE_SQL = """NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = d.image_id AND r.due > 0)
+    AND NOT EXISTS (SELECT 1 FROM known_answer k WHERE k.image_id = d.image_id)"""
+"""Of a row d with an image_id, in SQL: it is about none of them."""
+HIDDEN_TALLIES_SQL = f"""SELECT 'apart' AS kind, class_id AS one, state AS two, count(*) AS n FROM label
+    WHERE image_id IN ({HIDDEN_IMAGES_SQL}) GROUP BY class_id, state
+    UNION ALL SELECT 'apart stage', stage, '', count(*) FROM image
+    WHERE id IN (SELECT image_id FROM reading WHERE due > 0) GROUP BY stage"""
+"""What the triggers count, in SQL."""
+TALLY_TRIGGERS = ("apart_label_added", "apart_label_changed", "apart_label_removed", "apart_image_moved")
+
+
+def can_see_all(db: Database) -> bool:
+    """Return whether the current member (database/authorization.py) may see what others have answered blind."""
+    return authorization.explain_denial(db.sql, Right.REVIEW) is None
+
+
+def build_visible_condition(db: Database) -> str:
+    """Return an SQL condition on rows `d` with an image_id: true where the current member may see facts of the image.
+
+    Lists and counts that show what is known of images apply it.
+    """
+    return "1" if can_see_all(db) else IS_VISIBLE_IMAGE_SQL
+
+
+def find_hidden_images(db: Database, image_ids: Collection[int]) -> set[int]:
+    """Return those `image_ids` that are left out of counts for the current member."""
+    if can_see_all(db):
+        return set()
+    marks = ",".join("?" * len(image_ids))
+    statement = (
+        f"SELECT image_id FROM (SELECT id AS image_id FROM image WHERE id IN ({marks})) d WHERE NOT "
+        f"({IS_VISIBLE_IMAGE_SQL})"
+    )
+    rows = db.tuples(statement, list(image_ids))
+    return {image_id for (image_id,) in rows}
+
+
+def load_hidden_label_counts(db: Database) -> dict[tuple[int, int], int]:
+    """Return the number of labels to subtract from counts: (class id, state) -> number."""
+    rows = db.tuples("SELECT one, two, n FROM tally WHERE kind = 'apart'")
+    return {(class_id, state): n for class_id, state, n in rows}
+
+
+def load_hidden_stage_counts(db: Database) -> dict[int, int]:
+    """Return the number of waiting images in each stage: stage -> number."""
+    return dict(db.tuples("SELECT one, n FROM tally WHERE kind = 'apart stage'"))
+
+
+def recount_hidden(sql: sqlite_utils.Database) -> None:
+    """Recount the tallies, after labels and stages were written without triggers."""
+    sql.execute("DELETE FROM tally WHERE kind IN ('apart', 'apart stage')")
+    sql.execute(f"INSERT INTO tally (kind, one, two, n) {HIDDEN_TALLIES_SQL}")

@@ -1,0 +1,224 @@
+"""Bulk reads of everything that is known of given images, as arrays: the blocks of an export.
+
+All functions must be called inside one `Database.reading()`, so that the blocks of one export show one moment.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotator.records import SOURCES
+from annotator.store.database.database import Database
+from annotator.store.database.invalid_rows import VALID_ACCEPTED_STATES_SQL, VALID_LABEL_STATES_SQL
+from annotator.store.images.stages import COMPLETE
+from annotator.store.pictures.files import FileState
+
+_WANTED_IDS_SQL = "json_each(?) w"
+# CROSS JOIN fixes the join order: wanted images first, then their rows by key.
+_NOT_UNDONE_SQL = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+
+
+@dataclass(frozen=True, eq=False)
+class AnsweredCells:
+    """Answered cells, (n,) each, ordered by image as requested and then by class.
+
+    Attributes:
+        image_ids, class_ids, states: int64; states are 1, -1, or 0 for unsure.
+        decision_ids: int64, the decision that each label comes from.
+    """
+
+    image_ids: np.ndarray
+    class_ids: np.ndarray
+    states: np.ndarray
+    decision_ids: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class AcceptedCells:
+    """Auto-accepted cells, (n,) each: int64 arrays, and float64 scores."""
+
+    image_ids: np.ndarray
+    class_ids: np.ndarray
+    states: np.ndarray
+    acceptance_ids: np.ndarray
+    scores: np.ndarray
+
+
+def load_image_ids(db: Database) -> np.ndarray:
+    """Return the ids of all images: (N,) int64, ascending."""
+    ids = db.value("SELECT group_concat(id) FROM image")
+    return np.sort(_parse_ids(ids))
+
+
+def load_image_rows(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, int, int, str]]:
+    """Return (id, name, sha256, width, height, problem) of each image, in the order of `ids`."""
+    return db.tuples(
+        f"""SELECT i.id, i.name, i.sha256, i.width, i.height, i.problem FROM {_WANTED_IDS_SQL}
+        CROSS JOIN image i ON i.id = w.value""",
+        [_to_json(ids)],
+    )
+
+
+def load_image_files(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, FileState]]:
+    """Return (image id, folder, path, state at registration) of the first file of each image.
+
+    Paths are escaped. Images without a file are left out.
+    """
+    rows = db.tuples(
+        f"""SELECT f.image_id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, min(f.id) FROM {_WANTED_IDS_SQL}
+        CROSS JOIN file f ON f.image_id = w.value JOIN folder d ON d.id = f.folder_id GROUP BY f.image_id""",
+        [_to_json(ids)],
+    )
+    return [(row[0], row[1], row[2], FileState(*row[3:6])) for row in rows]
+
+
+def load_complete_image_ids(db: Database) -> np.ndarray:
+    """Return the ids of the images on which every class is answered: (n,) int64, ascending."""
+    return np.sort(_parse_ids(db.value("SELECT group_concat(id) FROM image WHERE stage = ?", [COMPLETE])))
+
+
+def load_cells(db: Database, ids: np.ndarray) -> AnsweredCells:
+    """Return the labels of these images."""
+    # Four texts: fetching 80,000 rows would take several times as long.
+    row = db.tuples(
+        f"""SELECT group_concat(l.image_id), group_concat(l.class_id), group_concat(l.state),
+        group_concat(l.decision_id) FROM {_WANTED_IDS_SQL} CROSS JOIN label l ON l.image_id = w.value
+        WHERE l.state {VALID_LABEL_STATES_SQL}""",
+        [_to_json(ids)],
+    )[0]
+    return AnsweredCells(_parse_ids(row[0]), _parse_ids(row[1]), _parse_ids(row[2]), _parse_ids(row[3]))
+
+
+def load_accepted_cells(db: Database, ids: np.ndarray) -> AcceptedCells:
+    """Return the auto-accepted cells of these images, without implied ones."""
+    rows = db.tuples(
+        f"""SELECT a.image_id, a.class_id, a.state, a.acceptance_id, a.score FROM {_WANTED_IDS_SQL}
+        CROSS JOIN accepted a ON a.image_id = w.value WHERE a.state {VALID_ACCEPTED_STATES_SQL} AND a.decision_id IS
+        NULL""",
+        [_to_json(ids)],
+    )
+    whole = np.array([row[:4] for row in rows], np.int64).reshape(-1, 4).T
+    return AcceptedCells(whole[0], whole[1], whole[2], whole[3], np.array([row[4] for row in rows], np.float64))
+
+
+def load_implied_cells(db: Database, ids: np.ndarray) -> AnsweredCells:
+    """Return the cells of these images that answers imply, with the decision that each follows from."""
+    found = db.integer_rows(
+        f"""SELECT a.image_id, a.class_id, a.state, a.decision_id FROM {_WANTED_IDS_SQL}
+        CROSS JOIN accepted a ON a.image_id = w.value WHERE a.state {VALID_ACCEPTED_STATES_SQL} AND a.decision_id NOT
+        NULL""",
+        [_to_json(ids)],
+    )
+    return AnsweredCells(*found.T)
+
+
+def load_decisions(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, float, int | None]]:
+    """Return (id, source, annotator, decided_at, milliseconds) of each of these decisions."""
+    return db.tuples(
+        f"""SELECT d.id, d.source, d.annotator, d.decided_at, d.milliseconds FROM {_WANTED_IDS_SQL}
+        CROSS JOIN decision d ON d.id = w.value""",
+        [_to_json(ids)],
+    )
+
+
+def load_origins(db: Database, ids: np.ndarray) -> dict[int, tuple[str, str, float | None]]:
+    """Return where imported answers come from: decision id -> (source, annotator, decided_at).
+
+    Decisions without a recorded origin are left out.
+    """
+    rows = db.tuples(
+        f"""SELECT o.decision_id, o.source, o.annotator, o.decided_at FROM {_WANTED_IDS_SQL}
+        CROSS JOIN origin o ON o.decision_id = w.value""",
+        [_to_json(ids)],
+    )
+    return {row[0]: row[1:] for row in rows}
+
+
+def load_notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, float]]:
+    """Return (image id, "flag" or "comment", text, annotator, unix seconds) of these images, the oldest first.
+
+    Imported notes have the name and the time of their origin, where the origin states them.
+    """
+    who = """coalesce(nullif(o.annotator, ''), d.annotator), coalesce(o.decided_at, d.decided_at)"""
+    origin = "LEFT JOIN origin o ON o.decision_id = d.id"
+    flags = db.tuples(
+        f"""SELECT d.image_id, 'flag', d.note, {who}, d.id FROM {_WANTED_IDS_SQL}
+        CROSS JOIN decision d INDEXED BY decision_flag ON d.image_id = w.value AND d.action = 'flag'
+        {origin} WHERE {_NOT_UNDONE_SQL} ORDER BY d.id""",
+        [_to_json(ids)],
+    )
+    newest = {row[0]: row for row in flags}  # an empty note removes the flag
+    comments = db.tuples(
+        f"""SELECT d.image_id, 'comment', d.note, {who}, d.id FROM {_WANTED_IDS_SQL}
+        CROSS JOIN decision d INDEXED BY decision_comment ON d.image_id = w.value AND d.action = 'comment'
+        {origin} WHERE {_NOT_UNDONE_SQL}""",
+        [_to_json(ids)],
+    )
+    rows = [*(row for row in newest.values() if row[2]), *comments]
+    return [row[:5] for row in sorted(rows, key=lambda row: (row[4], row[5]))]
+
+
+def load_attributes(db: Database, ids: np.ndarray | Sequence[int]) -> list[tuple[int, str, str]]:
+    """Return (image id, name, value) of each fact of these images."""
+    return db.tuples(
+        f"""SELECT a.image_id, a.name, a.value FROM {_WANTED_IDS_SQL} CROSS JOIN attribute a ON a.image_id = w.value
+        ORDER BY a.image_id, a.name""",
+        [_to_json(ids)],
+    )
+
+
+def find_unknown_sources(db: Database) -> list[str]:
+    """Return the sources in use that records.SOURCES does not name: a sign of a database edited by hand."""
+    known = {*SOURCES, "skip", "flag", "clear", "comment"}
+    rows = db.tuples("SELECT one FROM tally WHERE kind = 'source' ORDER BY one")
+    return [row[0] for row in rows if row[0] not in known]
+
+
+def load_attribute_names(db: Database) -> list[str]:
+    """Return the names of the attributes that at least one image has."""
+    return [row[0] for row in db.tuples(_build_skip_scan("attribute", "name"))]
+
+
+def load_annotators(db: Database) -> list[str]:
+    """Return the names of everybody who has made a decision, including decisions taken back since."""
+    return [row[0] for row in db.tuples(_build_skip_scan("decision", "annotator"))]
+
+
+def has_rows(db: Database, table: str) -> bool:
+    """Return whether a table has a row: "origin", "attribute" or "accepted"; "note" for flags and comments."""
+    if table == "note":
+        counts = [
+            db.value(f"SELECT 1 FROM decision INDEXED BY decision_{action} WHERE action = '{action}' LIMIT 1")
+            for action in ("flag", "comment")
+        ]
+        return any(counts)
+    return bool(db.value(f"SELECT 1 FROM {table} LIMIT 1"))
+
+
+def load_folder_names(db: Database, ids: np.ndarray) -> list[str]:
+    """Return the folder part of each image's name, "" for none."""
+    return [name.rpartition("/")[0] for _, name, *_ in load_image_rows(db, ids)]
+
+
+def load_attribute_values(db: Database, name: str) -> tuple[np.ndarray, list[str]]:
+    """Return the values of one fact: ids of the images that have it, (n,) int64 ascending, and a list of values."""
+    rows = db.tuples("SELECT image_id, value FROM attribute WHERE name = ? ORDER BY image_id", [name])
+    return np.array([row[0] for row in rows], np.int64), [row[1] for row in rows]
+
+
+def _build_skip_scan(table: str, column: str) -> str:
+    """Return a SELECT of the distinct values of an index's first column that skips the rows between them."""
+    return f"""WITH RECURSIVE found (value) AS (SELECT min({column}) FROM {table} UNION ALL
+        SELECT (SELECT min({column}) FROM {table} WHERE {column} > found.value) FROM found WHERE found.value NOT NULL)
+        SELECT value FROM found WHERE value NOT NULL"""
+
+
+def _to_json(ids: np.ndarray | Sequence[int]) -> str:
+    return json.dumps(np.asarray(ids).tolist())
+
+
+def _parse_ids(text: Any) -> np.ndarray:
+    return np.fromstring(text, np.int64, sep=",") if text else np.zeros(0, np.int64)

@@ -1,0 +1,201 @@
+"""Overlap: images that several people answer in every class, blind to each other.
+
+Only images without any answer are chosen. While a chosen image waits for answers, no other queue gives it to anybody.
+No person gets a chosen image twice, or one on which they have answered anything elsewhere (in the Gallery, say),
+whether or not they took that answer back: they have been shown the image's answers (answer_exposure.py), so their
+answer would not be blind. Answers of the second and later people are stored as ordinary decisions and never change a
+label that
+another person gave: where they differ, the cell is a disagreement.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sqlite_utils
+
+from annotator.errors import AnnotatorError
+from annotator.store.database.database import Database
+from annotator.store.labels import answer_exposure
+
+OVERLAP_SOURCE = "reading"  # source of overlap decisions
+MAX_PEOPLE_PER_IMAGE = 20
+_HASH_RANGE = 16**8
+_IMAGES_PER_QUERY = 2000  # images whose answers are read at once
+_COUNT_PEOPLE_SQL = f"""count(DISTINCT annotator) AS n,
+    count(DISTINCT iif({answer_exposure.IS_BLIND_DECISION_SQL}, annotator, NULL)) AS blind"""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The owner's choice: number of people who answer each chosen image, and the share of images chosen at random."""
+
+    people: int
+    share: float
+
+
+@dataclass(frozen=True)
+class OverlapProgress:
+    """The progress of the overlap.
+
+    Attributes:
+        images: Number of chosen images.
+        waiting: Number of chosen images that somebody is still to answer.
+        answers: Number of people who answered blind, summed over the chosen images.
+    """
+
+    images: int
+    waiting: int
+    answers: int
+
+
+def load_overlap(db: Database) -> Overlap | None:
+    """Return the owner's choice; None where every image is answered by one person."""
+    rows = db.tuples("SELECT people, below FROM overlap")
+    return Overlap(rows[0][0], limit_to_share(rows[0][1])) if rows else None
+
+
+def set_overlap(db: Database, people: int, share: float) -> None:
+    """Have this share of the images without an answer, present or added later, answered by `people` people each.
+
+    Images that somebody has begun outside of the overlap are not chosen: once all people have begun one, it would wait
+    for ever.
+
+    Args:
+        db: The project's database.
+        people: The number of people.
+        share: 0 to 1; 0 or one person ends the overlap. Which images are chosen depends on their content alone, so a
+            larger share keeps those of a smaller one.
+
+    Raises:
+        AnnotatorError: For numbers out of bounds.
+    """
+    if not 1 <= people <= MAX_PEOPLE_PER_IMAGE:
+        raise AnnotatorError(f"Images can be answered by 1 to {MAX_PEOPLE_PER_IMAGE} people each, not {people}.")
+    if not 0 <= share <= 1:
+        raise AnnotatorError(f"The share of the images must lie between 0 and 1 (100 %), not at {share}.")
+    with db.writing() as sql:
+        begun: list[tuple[int]] = sql.execute(
+            """SELECT image_id FROM reading WHERE EXISTS (
+            SELECT 1 FROM decision d WHERE d.image_id = reading.image_id AND action IN ('label', 'clear', 'done')
+            AND source != 'import')"""
+        ).fetchall()
+        sql.execute("DELETE FROM overlap")
+        sql.execute("DELETE FROM reading")
+        sql.execute("UPDATE reading_version SET n = n + 1")
+        if people < 2 or share == 0:
+            answer_exposure.record_for_everybody(sql, [image_id for (image_id,) in begun])
+            return
+        below = "g" if share == 1 else f"{round(share * _HASH_RANGE):08x}"  # "g" sorts after every digit
+        sql.execute("INSERT INTO overlap (one, people, below) VALUES (1, ?, ?)", [people, below])
+        sql.execute(
+            f"""INSERT INTO reading (image_id, had, due)
+            SELECT id, coalesce(blind, 0), CASE WHEN EXISTS (
+                SELECT 1 FROM revealed WHERE image_id = id AND annotator = ?
+            ) THEN 0 ELSE max(0, ? - coalesce(n, 0)) END FROM image LEFT JOIN (
+                SELECT image_id, {_COUNT_PEOPLE_SQL} FROM decision d WHERE source = ? AND action = 'label'
+                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) GROUP BY image_id
+            ) ON image_id = id WHERE substr(sha256, 9, 8) < ? AND (n > 0 OR NOT EXISTS (
+                SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action IN ('label', 'done')
+                AND d.source != 'import' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)))""",
+            [answer_exposure.EVERYBODY, people, OVERLAP_SOURCE, below],
+        )
+        chosen = "SELECT image_id FROM reading"
+        answer_exposure.record_earlier_answers(sql, chosen)
+        still = set(sql.execute(chosen).fetchall()) if begun else ()
+        answer_exposure.record_for_everybody(sql, [row[0] for row in begun if row not in still])
+
+
+def limit_to_share(below: str) -> float:
+    """Return the share of images that a limit in the table `overlap` stands for."""
+    return 1.0 if below == "g" else int(below, 16) / _HASH_RANGE
+
+
+def update_answer_count(sql: sqlite_utils.Database, image_id: int) -> None:
+    """Update the number of people who have answered a chosen image; does nothing for other images.
+
+    An answer of somebody who has been shown those of others before, as they took their own back, ends the waiting and
+    counts for nothing else: nobody else need be asked, who may not exist.
+    """
+    sql.execute(
+        f"""UPDATE reading SET had = blind, due = CASE WHEN EXISTS (
+            SELECT 1 FROM revealed v WHERE v.image_id = reading.image_id AND v.annotator = ?
+        ) THEN 0 ELSE max(0, people - n) END FROM overlap, (
+            SELECT {_COUNT_PEOPLE_SQL} FROM decision d WHERE image_id = ? AND source = ?
+            AND action = 'label' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        ) WHERE image_id = ?""",
+        [answer_exposure.EVERYBODY, image_id, OVERLAP_SOURCE, image_id],
+    )
+
+
+def find_next_images(db: Database, annotator: str, excluded: Collection[int], limit: int) -> list[int]:
+    """Return chosen images that this person can answer, except `but`; images that others have answered come first."""
+    rows = db.tuples(
+        """SELECT r.image_id FROM reading r CROSS JOIN image i ON i.id = r.image_id
+        WHERE r.due > 0 AND i.problem = '' AND i.stage < 4 -- 4: set aside
+        AND NOT EXISTS (SELECT 1 FROM revealed v WHERE v.image_id = r.image_id AND v.annotator IN (?, ?))
+        ORDER BY r.had DESC, r.image_id DESC LIMIT ?""",
+        [annotator, answer_exposure.EVERYBODY, limit + len(excluded)],
+    )
+    return [image_id for (image_id,) in rows if image_id not in excluded][:limit]
+
+
+def load_waiting_image_ids(db: Database) -> np.ndarray:
+    """Return the images that wait for overlap answers, (n,) int64; no other queue uses them. Reads all of them."""
+    return db.integer_rows("SELECT image_id FROM reading WHERE due > 0")[:, 0]
+
+
+def leaves_untouched_images(db: Database) -> bool:
+    """Return whether any showable image without an answer waits for no blind answers. Scans all images for none."""
+    statement = """SELECT EXISTS (SELECT 1 FROM image i WHERE stage < 2 AND problem = ''
+        AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = i.id AND r.due > 0))"""
+    return bool(db.value(statement))
+
+
+def find_waiting_images(db: Database, image_ids: Collection[int]) -> set[int]:
+    """Return those `image_ids` that wait for overlap answers."""
+    marks = ",".join("?" * len(image_ids))
+    rows = db.tuples(f"SELECT image_id FROM reading WHERE due > 0 AND image_id IN ({marks})", list(image_ids))
+    return {image_id for (image_id,) in rows}
+
+
+def find_chosen_images(db: Database, image_ids: Collection[int]) -> set[int]:
+    """Return those `image_ids` that the overlap has chosen, waiting or answered."""
+    marks = ",".join("?" * len(image_ids))
+    return {row[0] for row in db.tuples(f"SELECT image_id FROM reading WHERE image_id IN ({marks})", list(image_ids))}
+
+
+def load_progress(db: Database) -> OverlapProgress:
+    """Return the progress of the overlap."""
+    rows = db.tuples("SELECT count(*), coalesce(sum(due > 0), 0), coalesce(sum(had), 0) FROM reading")
+    return OverlapProgress(*rows[0])
+
+
+def iterate_first_answers(db: Database, people: Sequence[str]) -> Iterator[np.ndarray]:
+    """Yield the first blind answers of `people` on images chosen now or before, a few thousand images at a time.
+
+    Yields:
+        (n, 6) int64: image id, class id, index of the person in `people`, their first answer (1 or -1), the present
+        label (0: none, or unsure), and 1 where people disagree on the cell and nobody has settled it.
+    """
+    found = db.integer_rows(
+        "SELECT DISTINCT image_id FROM decision WHERE source = ? ORDER BY image_id", [OVERLAP_SOURCE]
+    )[:, 0]
+    names = ", ".join(["(?, ?)"] * len(people))
+    numbered = [value for number, name in enumerate(people) for value in (name, number)]
+    for first in range(0, len(found) if people else 0, _IMAGES_PER_QUERY):
+        some = found[first : first + _IMAGES_PER_QUERY]
+        # Of rows with the same min(id), SQLite takes the other columns from that row.
+        yield db.integer_rows(
+            f"""WITH person (name, number) AS (VALUES {names})
+            SELECT d.image_id, d.class_id, p.number, d.state, coalesce(l.state, 0), c.image_id IS NOT NULL FROM (
+                SELECT image_id, class_id, annotator, state, min(id) FROM decision d
+                WHERE image_id BETWEEN ? AND ? AND source = ? AND action = 'label' AND state != 0
+                AND {answer_exposure.IS_BLIND_DECISION_SQL}
+                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+                GROUP BY image_id, class_id, annotator
+            ) d JOIN person p ON p.name = d.annotator
+            LEFT JOIN label l ON l.image_id = d.image_id AND l.class_id = d.class_id
+            LEFT JOIN contradiction c ON c.image_id = d.image_id AND c.class_id = d.class_id""",
+            [*numbered, int(some[0]), int(some[-1]), OVERLAP_SOURCE],
+        )

@@ -1,0 +1,108 @@
+"""What people answered to cells that a model chose, beside the probabilities that had promised it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotator.store.database.database import Database
+from annotator.store.labels.sources import format_source_list
+
+MAX_ANSWERS = 20_000  # answers that are read at most
+MAX_DECISIONS_SEARCHED = 200_000  # newest decisions searched for answers
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredAnswers:
+    """Answers to cells that the model chose, (n,) each, oldest first.
+
+    Attributes:
+        class_id: The class of each cell, int64.
+        score: The probability that was shown for it, float64 in [0, 1].
+        present: Whether the answer was "present"; absent and unsure are not.
+        in_grid: Whether it was asked in a grid of one class; else with the other classes of its image.
+    """
+
+    class_id: np.ndarray
+    score: np.ndarray
+    present: np.ndarray
+    in_grid: np.ndarray
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> "ScoredAnswers":
+        """Return the answers of rows (class id, score, present, in a grid)."""
+        columns = np.array(rows, np.float64).reshape(-1, 4).T
+        return cls(columns[0].astype(np.int64), columns[1], columns[2] > 0, columns[3] > 0)
+
+    def extend_with(self, later: "ScoredAnswers") -> "ScoredAnswers":
+        """Return these answers and later ones, at most MAX_ANSWERS."""
+        mine, theirs = vars(self), vars(later)
+        return ScoredAnswers(**{name: np.concatenate([mine[name], theirs[name]])[-MAX_ANSWERS:] for name in mine})
+
+
+@dataclass(frozen=True)
+class OutcomesSince:
+    """What happened after a decision.
+
+    Attributes:
+        newest: The newest decision now.
+        answers: The answers to cells that the model chose.
+        relabels: State before -> (answers that were asked again, those of them that changed).
+        taken_back: Whether any decision was taken back.
+    """
+
+    newest: int
+    answers: ScoredAnswers
+    relabels: dict[int, tuple[int, int]]
+    taken_back: bool = False
+
+
+def load_since(db: Database, newest: int) -> OutcomesSince:
+    """Return what happened after a decision, among the newest MAX_DECISIONS_SEARCHED.
+
+    Args:
+        db: The project's database.
+        newest: The last decision that is known already; 0 for none.
+    """
+    with db.reading():
+        last = db.value("SELECT coalesce(max(id), 0) FROM decision")
+        if last <= newest:
+            return OutcomesSince(last, ScoredAnswers.from_rows([]), {})
+        after = max(newest, last - MAX_DECISIONS_SEARCHED)
+        taken_back = bool(db.value("SELECT count(*) FROM decision WHERE id > ? AND action = 'undo'", [after]))
+        rows = db.tuples(
+            f"""SELECT class_id, score, state = 1, source IN {format_source_list(timed="grid")} FROM decision d
+            WHERE id > ? AND action = 'label' AND source IN {format_source_list(scored=True, chosen_by="model")}
+                AND score BETWEEN 0 AND 1 AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+            ORDER BY id DESC LIMIT ?""",
+            [after, MAX_ANSWERS],
+        )
+        relabels = db.tuples(
+            """SELECT before, count(*), sum(state != before) FROM (
+                SELECT d.state, (SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
+                    AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) AS before
+                FROM decision d WHERE d.id > ? AND d.action = 'label' AND d.source = 'relabel'
+                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))
+            WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY before""",
+            [after],
+        )
+    again = {state: (asked, changed) for state, asked, changed in relabels}
+    return OutcomesSince(last, ScoredAnswers.from_rows(rows[::-1]), again, taken_back)
+
+
+def count_absent_by_source(db: Database, class_ids: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
+    """Return on how many images each class was answered absent: of unusual images, and of images drawn at random.
+
+    Args:
+        db: The project's database.
+        class_ids: Classes without a known positive: so few of their cells have answers that all of them are read.
+    """
+    rows = db.tuples(
+        f"""SELECT l.class_id, sum(d.source = 'search'), sum(d.source IN
+            {format_source_list(chosen_by="chance", is_vote=False)})
+        FROM label l JOIN decision d ON d.id = l.decision_id
+        WHERE l.class_id IN ({",".join("?" * len(class_ids))}) AND l.state = -1 GROUP BY 1""",
+        class_ids,
+    )
+    return {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}

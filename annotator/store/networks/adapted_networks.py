@@ -1,0 +1,147 @@
+"""The adapted networks of a project: folders in `adapted`, each with a network in timm's form, a model card, and facts.
+
+    adapted/NAME/config.json, model.safetensors     the network (models/backbones/local_dir.py)
+    adapted/NAME/README.md                          its model card
+    adapted/NAME/facts.json, seen.npy               Adapted, and the ids of the images that it was fitted to
+
+A network whose features are being computed while people go on with another is the setting `next_backbone`.
+"""
+
+import json
+import shutil
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.store.database import new_folders
+from annotator.store.database.arrays import open_array
+from annotator.store.database.database import Database
+from annotator.store.networks.network_judgement import NetworkJudgement
+
+FACTS_FILE, FITTED_IMAGES_FILE = "facts.json", "seen.npy"
+NEXT_BACKBONE_SETTING = "next_backbone"
+
+
+@dataclass(frozen=True)
+class AdaptedNetwork(NetworkJudgement):
+    """The origin of an adapted network, and its comparison with its parent on held-out answers.
+
+    Attributes:
+        name: The name of the backbone.
+        parent: The backbone whose last stages were trained.
+        what: The stages that were trained, in words.
+        licence: The licence of the parent's weights, as far as timm says.
+        created_at: Unix seconds.
+        images, answers: The numbers that it was fitted to.
+        newest_decision: The newest among these answers.
+        held_out_images, held_out_answers, judged_classes: The numbers that they were compared on.
+        known_answers: The project's answers when it began, present and absent; 0: not stored.
+    """
+
+    name: str
+    parent: str
+    what: str
+    licence: str
+    created_at: float
+    epochs: int
+    seconds: float
+    images: int
+    answers: int
+    newest_decision: int
+    held_out_images: int
+    held_out_answers: int
+    judged_classes: int
+    classes: int
+    known_answers: int = 0
+
+
+def find_folder(db: Database, name: str) -> Path | None:
+    """Return the folder of an adapted network; None when the project has none of that name."""
+    place = db.paths.adapted_network(name)
+    return place if (place / FACTS_FILE).is_file() else None
+
+
+def load_networks(db: Database) -> list[AdaptedNetwork]:
+    """Return all adapted networks, the oldest first; those whose facts cannot be read are left out."""
+    found: list[AdaptedNetwork] = []
+    for path in sorted(db.paths.adapted_network("").glob(f"*/{FACTS_FILE}")):
+        try:
+            facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            facts.setdefault("known_answers", 0)  # of a version that did not note it
+            found.append(AdaptedNetwork(**{field.name: facts[field.name] for field in fields(AdaptedNetwork)}))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return sorted(found, key=lambda network: network.created_at)
+
+
+def find_free_name(db: Database, parent: str) -> str:
+    """Return a name for the next adapted network of a parent: efficientnet_lite2.adapted1, then ...2."""
+    root = parent.rsplit("/", 1)[-1].rsplit(":", 1)[-1].split(".adapted")[0]
+    number = 1
+    while db.paths.adapted_network(f"{root}.adapted{number}").exists():
+        number += 1
+    return f"{root}.adapted{number}"
+
+
+def write_facts(place: Path, facts: AdaptedNetwork) -> None:
+    """Write the facts into a folder that is being made."""
+    (place / FACTS_FILE).write_text(json.dumps(asdict(facts), indent=1), encoding="utf-8")
+
+
+def load_fitted_image_ids(db: Database, name: str) -> np.ndarray:
+    """Return the ids of the images that a backbone or one of its parents was fitted to: (n,) int64.
+
+    Empty for a network that was not adapted in this project.
+    """
+    ids = [np.zeros(0, np.int64)]
+    known: set[str] = set()
+    by_name = {network.name: network for network in load_networks(db)}
+    while name in by_name and name not in known:
+        known.add(name)
+        with suppress(OSError, ValueError):
+            ids.append(np.asarray(open_array(db.paths.adapted_network(name) / FITTED_IMAGES_FILE, None, 1), np.int64))
+        name = by_name[name].parent
+    return np.unique(np.concatenate(ids))
+
+
+def find_first_parent(db: Database, name: str) -> str:
+    """Return the network that a backbone was first adapted from; a backbone that was not adapted is returned itself."""
+    by_name = {network.name: network.parent for network in load_networks(db)}
+    known: set[str] = set()
+    while name in by_name and name not in known:
+        known.add(name)
+        name = by_name[name]
+    return name
+
+
+def export(db: Database, name: str, target: Path) -> None:
+    """Copy a network with its model card to a new folder, which appears whole.
+
+    Raises AnnotatorError for an unknown name, or a target that exists; DiskFull.
+    """
+    source = find_folder(db, name)
+    if source is None:
+        names = [network.name for network in load_networks(db)]
+        raise AnnotatorError(
+            f"No adapted network is called {name!r}. {did_you_mean(name, names, max_listed=len(names))}"
+        )
+    if target.exists():
+        raise AnnotatorError(f"{target} exists already. Name a new folder.")
+    new_folders.remove_unfinished_folders(target.parent, target.name)
+    with new_folders.replace_folder_atomically(target) as part:
+        shutil.copytree(source, part, ignore=shutil.ignore_patterns(FACTS_FILE, FITTED_IMAGES_FILE), dirs_exist_ok=True)
+
+
+def get_next_backbone(db: Database) -> str:
+    """Return the backbone whose features are being computed, to be used when all images have them; "" for none."""
+    name = db.get_setting(NEXT_BACKBONE_SETTING, "")
+    return name if isinstance(name, str) else ""
+
+
+def set_next_backbone(db: Database, name: str) -> None:
+    """Set the backbone whose features are to be computed, and which is used when all images have them; "": none."""
+    db.set_setting(NEXT_BACKBONE_SETTING, name)

@@ -1,0 +1,84 @@
+"""The project that this process serves: set once by the server, read by every page and route."""
+
+import os
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.project import Project
+from annotator.store.database.database import Database
+from annotator.store.pictures.files import escape_path
+from annotator.ui.access.serving_modes import LOCAL, Access
+from annotator.ui.access.sessions import Sessions, enforce_roles
+from annotator.ui.access.tokens import Tokens
+
+_open_project: list[tuple[Project, Tokens]] = []
+_configured_access: list[tuple[Access, Sessions | None]] = []
+
+
+def open_project(path: Path) -> None:
+    """Serve this project from now on. Raises AnnotatorError when there is none, or it may not be written."""
+    project = Project(path)
+    project.db.check_writable()
+    # threads may still use the one before: it is not closed
+    _open_project[:] = [(project, Tokens(project.db.paths.secret))]
+
+
+def configure_access(access: Access) -> Sessions | None:
+    """Serve the open project in this way from now on. Return the sessions of its members; None without members."""
+    project, _ = _get_current()
+    _open_project[:] = [(project, Tokens(project.db.paths.secret, of_members=access.is_team))]
+    sessions = Sessions(db(), access, tokens()) if access.is_team else None
+    _configured_access[:] = [(access, sessions)]
+    if sessions is not None:
+        enforce_roles(sessions)
+    return sessions
+
+
+def sessions() -> Sessions | None:
+    """Return the sessions of the members; None where the project is served to this computer only."""
+    return _configured_access[0][1] if _configured_access else None
+
+
+def public_url() -> str:
+    """Return the address that people open, without a slash at the end; "" where only this computer is served."""
+    return _configured_access[0][0].address if _configured_access and _configured_access[0][0].is_team else ""
+
+
+def serving_mode() -> str:
+    """Return how people get to the project: one of serving_modes.MODES."""
+    return _configured_access[0][0].mode if _configured_access else LOCAL
+
+
+def project_name() -> str:
+    """Return the name of the project's folder, by which the list of projects and the pages call it, on one line."""
+    return " ".join(escape_path(db().paths.project.resolve().name).split())
+
+
+def home_url() -> str:
+    """Return the address of the start page of several projects; "" where this project is served by itself."""
+    return _configured_access[0][0].home_url if _configured_access else ""
+
+
+def base_path() -> str:
+    """Return the path that all addresses of this app begin with, "" or like "/annotator"."""
+    return _configured_access[0][0].base_path if _configured_access else ""
+
+
+def db() -> Database:
+    """Return the project's database, with its caches."""
+    return _get_current()[0].db
+
+
+def tokens() -> Tokens:
+    """Return the signer and checker of tokens, cookies and keys of the open project."""
+    return _get_current()[1]
+
+
+def _get_current() -> tuple[Project, Tokens]:
+    if not _open_project:
+        # A page run without the server (a test of the page alone) names the project here.
+        path = os.environ.get("ANNOTATOR_PROJECT")
+        if not path:
+            raise AnnotatorError("No project is being served. Start the app with: annotator serve PROJECT")
+        open_project(Path(path))
+    return _open_project[0]

@@ -1,0 +1,119 @@
+"""The folders of the server in which the start page looks for images: the roots that its owner allows.
+
+Every path comes from a page. It counts as what it resolves to, links included: what leads out of the roots is refused
+before anything is said about it. Hidden folders below a root, where programs keep keys and settings, are refused, too.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.sources.path_list import is_hidden_path
+from annotator.store.pictures.picture_kinds import looks_like_image
+from annotator.ui.work.readable_paths import parse_absolute_path
+
+MAX_ENTRIES_SCANNED = 50_000  # of a folder that are looked at
+MAX_FOLDERS_LISTED = 2_000  # of a folder that are listed
+
+
+@dataclass(frozen=True)
+class FolderListing:
+    """What a folder holds, one level deep.
+
+    Attributes:
+        path: The folder, resolved.
+        parent: The folder around it; None for a root.
+        folders: Names of the folders in it that may be opened.
+        images: Files in it that end like images; of MAX_ENTRIES_SCANNED entries at most.
+    """
+
+    path: Path
+    parent: Path | None
+    folders: Sequence[str]
+    images: int
+
+
+class AllowedRoots:
+    """The roots; `paths` are resolved, and those that are missing are left out.
+
+    Args:
+        paths: The roots from which people begin.
+        unlisted: Further folders that may be read; no page leads there by itself.
+    """
+
+    def __init__(self, paths: Sequence[Path], unlisted: Sequence[Path] = ()):
+        self.paths = _resolve_folders(paths)
+        self._all = _resolve_folders([*paths, *unlisted])
+
+    def list_folder(self, given: str) -> FolderListing:
+        """Return what a folder holds. Raises AnnotatorError as `folder` does."""
+        path = self.resolve_folder(given)
+        names: list[str] = []
+        images = 0
+        with os.scandir(path) as entries:
+            for number, entry in enumerate(entries):
+                if number >= MAX_ENTRIES_SCANNED:
+                    break
+                if entry.name.startswith("."):
+                    continue
+                if _is_folder(entry):
+                    if len(names) < MAX_FOLDERS_LISTED and self._find_root(Path(entry.path).resolve()):
+                        names.append(entry.name)
+                elif looks_like_image(entry.name):
+                    images += 1
+        parent = None if path in self._all else path.parent
+        return FolderListing(path, parent, sorted(names, key=str.casefold), images)
+
+    def resolve_folder(self, given: str) -> Path:
+        """Return the folder that was chosen or typed, resolved.
+
+        Raises AnnotatorError for a path that is not whole, leads out of the roots, is hidden, is no folder, is not
+        there, or may not be read.
+        """
+        path = self.resolve_path(given)
+        if not path.is_dir():
+            raise AnnotatorError(f"{path} is a file, not a folder. Choose the folder with your images.")
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise AnnotatorError(
+                f"{path} may not be read by the user who runs Annotator. Give that user the right to read it, for "
+                "example with: chmod -R a+rX FOLDER"
+            )
+        return path
+
+    def resolve_path(self, given: str) -> Path:
+        """Return the file or folder of this path, resolved. Raises AnnotatorError as `folder` does."""
+        path = parse_absolute_path(given)
+        try:
+            real = path.resolve()
+        except (OSError, RuntimeError) as error:
+            raise AnnotatorError(f"{path} cannot be followed: {error}.") from error
+        root = self._find_root(real)
+        if root is None:
+            allowed = ", ".join(map(str, self.paths)) or "none"
+            raise AnnotatorError(
+                f"{path} lies outside of the folders that may be read here: {allowed}. Whoever started Annotator can "
+                "allow more with: annotator home --roots FOLDER"
+            )
+        if is_hidden_path(real.relative_to(root)):
+            raise AnnotatorError(f"{path} is hidden, or lies in a hidden folder. Pages do not read those.")
+        if not os.path.lexists(real):
+            raise AnnotatorError(f"There is nothing at {path}. Was it moved or deleted, or is the path spelled right?")
+        return real
+
+    def _find_root(self, real: Path) -> Path | None:
+        """Return the innermost root around a path: one that was named may lie in a hidden folder of another."""
+        around = [root for root in self._all if real.is_relative_to(root)]
+        return max(around, key=lambda root: len(root.parts), default=None)
+
+
+def _resolve_folders(paths: Sequence[Path]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(path.resolve() for path in paths if path.is_dir()))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle
+        return False

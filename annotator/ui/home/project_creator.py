@@ -1,0 +1,154 @@
+"""Making a project from the start page: a thread that does what `annotator init` does, one project at a time.
+
+The project is made as a whole or not at all (store/imports/project_creation.py). Cancelling it leaves nothing; closing
+the page changes nothing, and the page that is opened next shows how far it is.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.project_setup import set_up_project
+from annotator.store.disk import system_errors
+
+log = logging.getLogger("annotator.home")
+
+
+class _CreationCancelled(Exception):
+    """The exception raised when somebody has pressed Cancel."""
+
+
+@dataclass(frozen=True)
+class NewProjectOptions:
+    """A project to make.
+
+    Attributes:
+        project: Its folder, which does not exist yet.
+        images: The folder of its images.
+        classes: One class a line.
+        commas: name_lists.SPLIT or KEEP.
+        labels: The file of labels that comes with it; None: none.
+        mode: answering.ONE or ALL.
+    """
+
+    project: Path
+    images: Path
+    classes: str
+    commas: str
+    labels: Path | None
+    mode: str
+
+
+@dataclass(frozen=True)
+class CreationState:
+    """How far the project is.
+
+    Attributes:
+        name: Of the project that is being made, or was made last; "" before the first.
+        by: Who makes it: to nobody else its link is told, with which they are signed in; "" on one's own computer.
+        is_at_work: It is being made.
+        done: Files read.
+        of: Files to read; 0 while they are listed.
+        seconds_left: Expected; None while nobody can know.
+        error: Why it was not made; "" otherwise.
+        link: The address that opens it; "" before it is made.
+        said: Sentences about what came of it.
+    """
+
+    name: str = ""
+    by: str = ""
+    is_at_work: bool = False
+    done: int = 0
+    of: int = 0
+    seconds_left: float | None = None
+    error: str = ""
+    link: str = ""
+    said: tuple[str, ...] = ()
+
+
+class ProjectCreator:
+    """The thread that makes one project.
+
+    Args:
+        made: Called with the folder and who made it when it is made; returns the address that opens it.
+    """
+
+    def __init__(self, on_created: Callable[[Path, str], str]):
+        self._made = on_created
+        self._lock = threading.Lock()
+        self._cancelled = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._began = 0.0
+        self.state = CreationState()
+
+    def start(self, options: NewProjectOptions, by: str) -> None:
+        """Begin to make a project. Raises AnnotatorError while another is being made."""
+        with self._lock:
+            if self.state.is_at_work:
+                raise AnnotatorError(
+                    f"The project {self.state.name} is being made just now. Wait until it is there, then try again."
+                )
+            self._cancelled.clear()
+            self._began = time.monotonic()
+            self.state = CreationState(options.project.name, by, is_at_work=True)
+            self._thread = threading.Thread(
+                target=self._run_creation, args=[options, by], name="making a project", daemon=True
+            )
+            self._thread.start()
+
+    def get_state(self, by: str) -> CreationState:
+        """Return how far the project of this person is; as before the first one, where somebody else makes one."""
+        state = self.state
+        return state if state.by == by else CreationState()
+
+    def cancel(self) -> None:
+        """Stop soon, and leave nothing of the project."""
+        self._cancelled.set()
+
+    def stop(self) -> None:
+        """Cancel, and wait until nothing is left of the project."""
+        self.cancel()
+        if self._thread:
+            self._thread.join(10.0)
+
+    def _run_creation(self, options: NewProjectOptions, by: str) -> None:
+        try:
+            said = self._create_project(options)
+            link = self._made(options.project, by)
+        except _CreationCancelled:
+            self._finish(error="Cancelled. Nothing of the project was kept.")
+        except Exception as error:  # a thread has nobody to raise to: the page shows it, the log has all of it
+            told = system_errors.translate_error(error)
+            if told is None:
+                log.exception("%s could not be made", options.project)
+            self._finish(error=str(told or f"{options.project} could not be made: {type(error).__name__}: {error}"))
+        else:
+            self._finish(link=link, said=tuple(said))
+
+    def _create_project(self, options: NewProjectOptions) -> list[str]:
+        if (options.project / "project.db").exists():
+            raise AnnotatorError(f"{options.project} is a project already. Choose another name, or open that one.")
+        done = set_up_project(
+            options.project,
+            images_folder=options.images,
+            class_text=options.classes,
+            commas=options.commas,
+            label_file=options.labels,
+            progress=self._report_progress,
+            mode=options.mode,
+        )
+        return [*done.sentences, *done.registered.format_sentences(), *done.class_warnings]
+
+    def _report_progress(self, done: int, total: int) -> None:
+        if self._cancelled.is_set():
+            raise _CreationCancelled
+        seconds = time.monotonic() - self._began
+        left = seconds / done * (total - done) if done and seconds > 1.0 else None
+        self.state = replace(self.state, done=done, of=total, seconds_left=left)
+
+    def _finish(self, *, error: str = "", link: str = "", said: tuple[str, ...] = ()) -> None:
+        self.state = replace(self.state, is_at_work=False, error=error, link=link, said=said)

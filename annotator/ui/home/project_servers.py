@@ -1,0 +1,172 @@
+"""The servers of all projects: each is started, and started again when it ends by itself, after growing pauses."""
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotator.ui.access.serving_modes import INVITATION, OIDC
+from annotator.ui.home.hosted_projects import HostedProject, is_archived
+
+FIRST_RESTART_SECONDS, MAX_RESTART_SECONDS = 1.0, 60.0
+HEALTHY_AFTER_SECONDS = 60.0  # a server that ran for so many seconds is started again after FIRST_RESTART_SECONDS
+STOP_GRACE_SECONDS = 6.0  # for a server to end; it forces its own end after 4.5 (ui/serving/shutdown.py)
+MAX_KEPT_LINES = 12  # of what a server printed last
+
+log = logging.getLogger("annotator.home")
+
+
+@dataclass(frozen=True)
+class ServingOptions:
+    """The options by which all projects are served, as of `annotator serve`; address: of the start page."""
+
+    auth: str
+    address: str
+    behind: str = ""
+    oidc: str = ""
+    json_log: bool = False
+
+    @property
+    def is_team(self) -> bool:
+        """Return whether people sign in as members."""
+        return self.auth in (INVITATION, OIDC)
+
+    def serves(self, place: HostedProject) -> bool:
+        """Return whether a project has a server: it can be opened, and is not archived on one's own computer.
+
+        Members sign in at the servers of their projects: those of archived ones run on.
+        """
+        return place.db is not None and (self.is_team or not is_archived(place))
+
+
+class ProjectServer:
+    """The server of one project, in a process of its own, watched by a thread."""
+
+    def __init__(self, place: HostedProject, how: ServingOptions):
+        self.place, self._how = place, how
+        self._ending = threading.Event()
+        self._process: subprocess.Popen[str] | None = None
+        self._last: deque[str] = deque(maxlen=MAX_KEPT_LINES)
+        self._thread = threading.Thread(target=self._keep_running, name=f"server of {place.name}", daemon=True)
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the process of the project runs."""
+        process = self._process
+        return process is not None and process.poll() is None
+
+    @property
+    def has_run(self) -> bool:
+        """Return whether a process of the project was started; false in the first moments only."""
+        return self._process is not None
+
+    @property
+    def last_output(self) -> str:
+        """Return the last lines that the server printed, where it is not running; "" where it is."""
+        return "" if self.is_running else "\n".join(self._last)
+
+    def start(self) -> None:
+        """Start the threads that keep the processes running."""
+        self._thread.start()
+
+    def request_stop(self) -> None:
+        """Close the server's input: it ends within a few seconds."""
+        self._ending.set()
+        process = self._process
+        if process and process.stdin:
+            process.stdin.close()
+
+    def join(self, seconds: float) -> None:
+        """Wait until the server has ended, and kill it after this many seconds."""
+        process = self._process
+        if process:
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self._thread.join(1.0)
+
+    def _keep_running(self) -> None:
+        pause = FIRST_RESTART_SECONDS
+        while not self._ending.is_set():
+            began = time.monotonic()
+            self._run_process()
+            if self._ending.is_set():
+                return
+            pause = (
+                FIRST_RESTART_SECONDS
+                if time.monotonic() - began >= HEALTHY_AFTER_SECONDS
+                else min(2 * pause, MAX_RESTART_SECONDS)
+            )
+            log.error("The server of %s has ended; it is started again in %.0f s.", self.place.name, pause)
+            self._ending.wait(pause)
+
+    def _run_process(self) -> None:
+        place, how = self.place, self._how
+        said = {
+            "project": str(place.path),
+            "auth": how.auth,
+            "port": place.port,
+            "url": f"{how.address}/{place.name}/" if how.is_team else "",
+            "behind": how.behind,
+            "oidc": how.oidc,
+            "json_log": how.json_log,
+            "home": f"{how.address}/",
+        }
+        command = [sys.executable, "-P", "-m", "annotator.ui.home.project_process"]
+        self._last.clear()
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(said) + "\n")
+        process.stdin.flush()
+        self._process = process
+        if self._ending.is_set():
+            process.stdin.close()
+        for line in process.stdout:
+            self._last.append(line.rstrip("\n"))
+            if how.is_team or how.json_log or not line.strip().startswith(("Open this", "http", "Ctrl+C")):
+                sys.stdout.write(f"[{place.name}] {line}" if not how.json_log else line)
+                sys.stdout.flush()
+        process.wait()
+
+
+class ProjectServers:
+    """The servers of all projects."""
+
+    def __init__(self, places: Sequence[HostedProject], how: ServingOptions):
+        self._how = how
+        self.by_name = {place.name: ProjectServer(place, how) for place in places}
+
+    def add(self, place: HostedProject) -> None:
+        """Start the server of one more project."""
+        child = ProjectServer(place, self._how)
+        self.by_name[place.name] = child
+        child.start()
+
+    def remove(self, name: str) -> None:
+        """End the server of a project, if it has one, and wait until it has ended."""
+        if child := self.by_name.pop(name, None):
+            child.request_stop()
+            child.join(STOP_GRACE_SECONDS)
+
+    def start(self) -> None:
+        """Start the threads that keep the processes running."""
+        for child in self.by_name.values():
+            child.start()
+
+    def stop(self) -> None:
+        """End all servers at once, and wait until they have ended."""
+        children = list(self.by_name.values())
+        for child in children:
+            child.request_stop()
+        until = time.monotonic() + STOP_GRACE_SECONDS
+        for child in children:
+            child.join(max(0.1, until - time.monotonic()))

@@ -1,0 +1,98 @@
+"""The classes as pages hold them, and adding one while labeling: surprises, and whether it is allowed.
+
+Two people may add the same name at once: both get the same class. A name that exists already, also as a synonym, adds
+nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from annotator.errors import AnnotatorError
+from annotator.humanize import format_count
+from annotator.records import Class
+from annotator.roles import Right
+from annotator.store.classes import classes
+from annotator.store.database import versions
+from annotator.store.database.database import Database
+from annotator.store.labels import project_counts
+from annotator.store.relations import declared_relations
+
+# a setting; on unless it was turned off, since the app serves this computer only
+ADDING_ALLOWED_SETTING = "classes_added_while_labeling"
+
+
+def build_classes_json(db: Database) -> dict[str, Any]:
+    """Return every class in the order of lists, as JSON, their relations, and the version of both."""
+    with db.reading():
+        version, known, declared = (
+            versions.get_class_version(db),
+            classes.load_ordered_classes(db),
+            declared_relations.load_relations(db),
+        )
+    related = {
+        "parents": [(child, parent) for child, parents in declared.parents.items() for parent in parents],
+        "groups": [
+            {"name": group.name, "exactly_one": group.exactly_one, "classes": group.class_ids}
+            for group in declared.groups
+        ],
+    }
+    return {"class_version": version, "classes": [build_class_json(class_) for class_ in known], "relations": related}
+
+
+def build_class_json(class_: Class) -> dict[str, Any]:
+    """Return a class as JSON without its examples.
+
+    Some people are still to answer these images blind (routes/work.py shows the others).
+    """
+    return {name: value for name, value in asdict(class_).items() if name != "examples"}
+
+
+def is_adding_allowed(db: Database) -> bool:
+    """Return whether a class may be added while labeling, where somebody misses one in the finder of Annotate."""
+    return bool(db.get_setting(ADDING_ALLOWED_SETTING, True))
+
+
+def set_adding_allowed(db: Database, allowed: bool) -> None:
+    """Allow people to add classes while they label, or forbid it."""
+    db.set_setting(ADDING_ALLOWED_SETTING, allowed)
+
+
+def find_surprises(db: Database, names: Sequence[str]) -> list[str]:
+    """Return sentences on what may be a surprise about adding these classes; [] where nothing is."""
+    known = classes.load_classes_by_name(db)
+    new = [name for name in names if name not in known]
+    sentences = classes.find_name_warnings(new, known)
+    complete = project_counts.count_images_by_stage(db)["complete"]
+    if new and complete:
+        becoming = format_count(complete, "complete image becomes", "complete images become")
+        sentences.append(f"{becoming} incomplete: each new class has to be answered there.")
+    return sentences
+
+
+def add_class(db: Database, by: str, name: str, is_confirmed: bool) -> tuple[Class | None, list[str]]:
+    """Add one class while labeling.
+
+    Args:
+        db: The project's database.
+        by: The person who adds it.
+        name: The name of the class; runs of blanks count as one.
+        is_confirmed: The person has seen what may be a surprise.
+
+    Returns:
+        The class of this name and [], or None and what may be a surprise.
+
+    Raises:
+        AnnotatorError: Where adding is not allowed, and for a name that cannot be used.
+    """
+    name = " ".join(name.split())
+    if known := classes.load_classes_by_name(db).get(name):
+        return known, []
+    if not is_adding_allowed(db):
+        raise AnnotatorError("Add it on the Classes page, or allow adding there.")
+    classes.check_usable([(name, "")])
+    sentences = [] if is_confirmed else find_surprises(db, [name])
+    if sentences:
+        return None, sentences
+    classes.add_classes(db, [(name, "")], by, right=Right.ANSWER)
+    return classes.load_classes_by_name(db)[name], []

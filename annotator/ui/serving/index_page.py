@@ -1,0 +1,31 @@
+"""The HTML file that every page begins with: Streamlit's own, with the address of its server added.
+
+Without it Streamlit's script takes /grid for a folder that its server may be in and asks there first, which costs two
+requests that are not found. A host names the address in `window.__streamlit`.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from annotator.ui.access import served_project
+
+INDEX_FILE = Path(st.__file__).parent / "static" / "index.html"
+STREAMLIT_TITLE = "<title>Streamlit</title>"  # until the script of the page has given it another
+TITLE_WITH_BACKEND_URL = (
+    "<title>Annotator</title><script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin + '%s'}</script>"
+)
+
+
+async def send_index_page(request: Request) -> HTMLResponse:
+    """Return the HTML of a page's address."""
+    return HTMLResponse(_render_index_page(), headers={"cache-control": "no-cache"})
+
+
+@cache
+def _render_index_page() -> str:
+    base = served_project.base_path()  # letters, digits and . _ ~ - / only (serving_modes.py)
+    return INDEX_FILE.read_text(encoding="utf-8").replace(STREAMLIT_TITLE, TITLE_WITH_BACKEND_URL % base)

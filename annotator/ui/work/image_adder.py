@@ -1,0 +1,117 @@
+"""Adding folders of images from a page: a thread of the page process, which goes on whatever the page does.
+
+Each project has one such thread at a time. It does what `annotator init` does to an existing project
+(exchange/project_setup.py), so it may be stopped, killed and repeated at any moment: each batch of files is committed.
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.project_setup import add_folder
+from annotator.roles import Right
+from annotator.store.database.database import Database
+from annotator.store.images.registration import RegistrationResult
+from annotator.store.locations.addresses import Address
+
+READ_THREADS = 2  # files read at a time: people at work come first
+
+log = logging.getLogger("annotator.adding")
+
+
+class _AddingStopped(Exception):
+    """The exception raised when somebody has pressed Stop."""
+
+
+@dataclass(frozen=True)
+class AddOutcome:
+    """The result of adding one folder or address: that of its scan, or an error."""
+
+    folder: Path | Address
+    registered: RegistrationResult | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class AddProgress:
+    """The progress of adding folders.
+
+    folder: the one being read, None while none is; of: 0 while files are listed.
+    """
+
+    folder: Path | Address | None = None
+    done: int = 0
+    of: int = 0
+    outcomes: tuple[AddOutcome, ...] = field(default=())
+
+
+class ImageAdder:
+    """The thread that adds folders to one project; `adding` returns it."""
+
+    def __init__(self, db: Database):
+        self._db = db
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.progress = AddProgress()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Return whether images are being added."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self, folders: Sequence[Path | Address]) -> None:
+        """Begin to add these folders.
+
+        Raises AnnotatorError while others are being added, and Forbidden for a person who is no owner.
+        """
+        self._db.require(Right.OWN)
+        with self._lock:
+            if self.is_at_work:
+                raise AnnotatorError("Another folder is being added. Wait until it is done, or stop it.")
+            self._stop.clear()
+            self.progress = AddProgress(folders[0] if folders else None)
+            self._thread = threading.Thread(target=self._add_folders, args=[folders], name="adding images", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop soon; the images added so far stay, and adding the folder again goes on from there."""
+        self._stop.set()
+
+    def wait(self) -> None:
+        """Wait until all folders are added."""
+        if self._thread:
+            self._thread.join()
+
+    def _add_folders(self, folders: Sequence[Path | Address]) -> None:
+        for folder in folders:
+            self.progress = replace(self.progress, folder=folder, done=0, of=0)
+            outcome = self._add_folder(folder)
+            self.progress = replace(self.progress, outcomes=(*self.progress.outcomes, outcome))
+            if self._stop.is_set():
+                break
+        self.progress = replace(self.progress, folder=None)
+
+    def _add_folder(self, folder: Path | Address) -> AddOutcome:
+        try:
+            return AddOutcome(folder, add_folder(self._db, folder, self._report_progress, READ_THREADS))
+        except _AddingStopped:
+            return AddOutcome(folder, error="Stopped. The images added so far stay; add the folder again to go on.")
+        except AnnotatorError as error:
+            return AddOutcome(folder, error=str(error))
+        except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
+            log.exception("%s could not be added", folder)
+            return AddOutcome(folder, error=f"{folder} could not be added: {type(error).__name__}: {error}")
+
+    def _report_progress(self, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise _AddingStopped
+        self.progress = replace(self.progress, done=done, of=total)
+
+
+def get_image_adder(db: Database) -> ImageAdder:
+    """Return the Adding of this project."""
+    return db.caches.get("adding images", "", lambda: ImageAdder(db), 1)

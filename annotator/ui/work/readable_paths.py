@@ -1,0 +1,67 @@
+"""The files of this machine that a page may read: a person who types a path need not be the machine's owner.
+
+A page may read folders of images, and files and archives with the endings of data sets, as far as the server's own
+rights reach. Hidden files and folders, where programs keep keys and settings, are refused, and so are files of other
+kinds: the error of a reader may quote them. Addresses are read unless they lead into this machine or its network.
+"""
+
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.sources.fetch_folder import LABEL_SUFFIXES
+from annotator.exchange.sources.path_list import PATHS, is_hidden_path
+from annotator.exchange.sources.tar_archive import TAR_SUFFIXES
+from annotator.store.locations.addresses import Address, check_host, parse_location
+
+LIST_SUFFIXES = (".txt", ".lst")
+READABLE_SUFFIXES = (*sorted(LABEL_SUFFIXES - {".md", ".cls"}), ".lst", ".zip", ".arrow", *TAR_SUFFIXES)
+
+
+def parse_absolute_path(given: str) -> Path:
+    """Return the path that somebody typed. Raises AnnotatorError unless it is absolute."""
+    text = given.strip()
+    if not text:
+        raise AnnotatorError("Type the path first.")
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError as error:  # "~nobody"
+        raise AnnotatorError(f"{text}: {error}") from error
+    if not path.is_absolute() or "\0" in text:
+        raise AnnotatorError(f"{text} is not a whole path. Begin with / (on Windows with a drive), or with ~ for home.")
+    return path
+
+
+def resolve_source(given: str) -> Address | Path:
+    """Return the path or address that somebody typed, to be imported.
+
+    Raises AnnotatorError for what a page may not read.
+    """
+    text = given.strip()
+    named = parse_location(text)
+    if isinstance(named, Address):
+        if named.is_web:
+            check_host(named.host, may_be_own=False)
+        return named
+    path = parse_absolute_path(text)
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        raise AnnotatorError(f"There is nothing at {path}. Is the path spelled right?") from None
+    for place in (path, real):
+        if is_hidden_path(place):
+            raise AnnotatorError(f"{path} is hidden, or lies in a hidden folder. Pages do not read those.")
+    if not real.is_dir() and not all(place.name.lower().endswith(READABLE_SUFFIXES) for place in (path, real)):
+        raise AnnotatorError(
+            f"{path} does not end as files of data sets do. Pages read folders and: {', '.join(READABLE_SUFFIXES)}."
+        )
+    if real.suffix.lower() in LIST_SUFFIXES and real.is_file() and not PATHS.recognize(real):
+        raise AnnotatorError(f"{path} is no list of images: its first line has to be the path of one.")
+    return path
+
+
+def resolve_folder(given: str) -> Path:
+    """Return the folder with images that somebody typed. Raises AnnotatorError where a page may not read it."""
+    path = resolve_source(given)
+    if isinstance(path, Address) or not path.is_dir():
+        raise AnnotatorError(f"{path} is no folder.")
+    return path

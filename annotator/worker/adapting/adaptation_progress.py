@@ -1,0 +1,92 @@
+"""One adapting in progress: heartbeats, progress, requests to stop, and the expected time."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from annotator.settings import HEARTBEAT_SECONDS
+from annotator.store.database.database import Database
+from annotator.store.networks import adaptation
+
+ProgressCallback = Callable[[int, int, str], None]
+
+
+class Paused(Exception):
+    """A request to stop; finished epochs are kept."""
+
+
+@dataclass(frozen=True)
+class AdaptationEstimate:
+    """The expected seconds of each part, measured on a few images and one step.
+
+    Attributes:
+        inputs_seconds: To prepare the images.
+        training_seconds: For all epochs.
+        features_seconds: To compute the features of all images of the project.
+        images: The number of images in the plan.
+        device: In words.
+    """
+
+    inputs_seconds: float
+    training_seconds: float
+    features_seconds: float
+    images: int
+    epochs: int
+    device: str
+
+    @property
+    def total_seconds(self) -> float:
+        """Return the seconds of all steps together."""
+        return self.inputs_seconds + self.training_seconds + self.features_seconds
+
+
+class AdaptationProgress:
+    """The heartbeats and progress of one adapting, and its requests to stop."""
+
+    def __init__(self, db: Database, claim: adaptation.AdaptationState, show: ProgressCallback):
+        self.db, self._state, self._show = db, claim, show
+        self.stop = threading.Event()
+        self._reported_at = self._looked_at = 0.0
+        self._ends_at: float | None = None
+
+    def set_remaining_seconds(self, seconds: float) -> None:
+        """Set the expected time until the end."""
+        self._ends_at = time.monotonic() + seconds
+
+    def report(self, doing: str, done: int = 0, total: int = 0, *, immediately: bool = False) -> None:
+        """Report progress, stored at most once in HEARTBEAT_SECONDS, unless the step is new or `immediately` is set."""
+        seconds = time.monotonic()
+        is_new = doing != self._state.doing
+        left = None if self._ends_at is None else max(self._ends_at - seconds, 0.0)
+        self._state = replace(
+            self._state, doing=doing, done=done, of=total, heartbeat_at=time.time(), seconds_left=left
+        )
+        self._show(done, total, doing[:1].upper() + doing[1:])
+        if is_new or immediately or seconds - self._reported_at >= HEARTBEAT_SECONDS:
+            self._reported_at = seconds
+            adaptation.report(self.db, self._state)
+
+    def should_stop(self) -> bool:
+        """Return whether somebody asked to stop; at most once a second, read the request and report progress."""
+        if time.monotonic() - self._looked_at > 1.0:
+            self._looked_at = time.monotonic()
+            if adaptation.get_request(self.db) == "pause":
+                self.stop.set()
+            self.report(self._state.doing, self._state.done, self._state.of)
+        return self.stop.is_set()
+
+    def raise_if_paused(self) -> bool:
+        """Raise Paused if somebody asked to stop; otherwise return False."""
+        if self.should_stop():
+            raise Paused
+        return False
+
+
+def lower_priority() -> None:
+    """Lower the priority of this process, so that people's pages and the worker go first."""
+    if hasattr(os, "nice"):
+        with contextlib.suppress(OSError):
+            os.nice(15)

@@ -1,0 +1,125 @@
+"""Switching to another network: its features are computed while people go on with the old one, then it is used.
+
+Also starts the process that the Settings page asks for: it adapts beside the worker, which trains and updates
+meanwhile.
+"""
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from annotator.errors import AnnotatorError
+from annotator.store.database import heartbeat
+from annotator.store.networks import adaptation, adapted_networks, configuration
+from annotator.worker.features.backbone import fetch_weights
+from annotator.worker.features.image_embedder import ImageEmbedder
+from annotator.worker.features.worker_context import WorkerContext
+
+if TYPE_CHECKING:
+    from models.backbones.frozen_backbone import Backbone
+
+CHECK_SECONDS = 5.0  # between two looks at what is missing, where another process or a bucket is waited for
+DOWNLOADING_STATE = "downloading the network"  # megabytes
+RESTART_SECONDS = 60.0  # after a process that ended with an error, until it may be started again
+
+
+class NextBackboneContext(WorkerContext):
+    """A worker's context for the network that is being prepared; heartbeat and stop are those of the worker."""
+
+    def __init__(self, context: WorkerContext):
+        super().__init__(context.db)
+        self.stop = context.stop
+        self._context = context
+
+    def report_state(self, state: str, done: int = 0, total: int = 0) -> None:
+        """Write the heartbeat of the worker."""
+        self._context.report_state(state, done, total)
+
+    def get_backbone(self) -> "Backbone":
+        """Return the network, downloaded first where necessary. Raises AnnotatorError where that fails."""
+        name = self.get_backbone_name()
+        if not self.has_backbone() and adapted_networks.find_folder(self.db, name) is None:
+            fetch_weights(name, lambda done, of: self.report_state(DOWNLOADING_STATE, done >> 20, of >> 20))
+        return super().get_backbone()
+
+    def get_backbone_name(self) -> str:
+        """Return the network that is being prepared; without one, that of the next run."""
+        return adapted_networks.get_next_backbone(self.db) or configuration.get_backbone(self.db)
+
+
+class BackbonePreparer:
+    """The duty of preparing the next network; each worker has one instance."""
+
+    def __init__(self, context: WorkerContext, on_step: Callable[[str, int, int], None]):
+        """Make the duty.
+
+        Args:
+            context: The worker's context.
+            on_step: Called after every batch with (state, done, of).
+        """
+        self._db = context.db
+        self._next = NextBackboneContext(context)
+        self._missing = ImageEmbedder(self._next, on_step)
+        self._retry_at = 0.0
+
+    def prepare(self, train: Callable[[], bool] | None = None) -> bool:
+        """Compute missing features of the next network, and use it when all images have them; return True then.
+
+        Args:
+            train: As in ImageEmbedder.embed.
+        """
+        name = adapted_networks.get_next_backbone(self._db)
+        if not name or time.monotonic() < self._retry_at:
+            return False
+        self._retry_at = time.monotonic() + CHECK_SECONDS
+        try:
+            self._missing.embed_missing(train)
+            self._next.get_features().refresh()
+        except AnnotatorError as error:
+            adapted_networks.set_next_backbone(self._db, "")
+            heartbeat.record_error(self._db, f"{name} is not used: {error}")
+            return False
+        if self._missing.find_missing() or adapted_networks.get_next_backbone(self._db) != name:
+            return False
+        configuration.set_backbone(self._db, name)
+        self._next.release()
+        return True
+
+
+class AdaptationStarter:
+    """The duty of starting `annotator adapt` when Settings ask for it, or answers have doubled; one for each worker."""
+
+    def __init__(self, context: WorkerContext):
+        self._db, self._process = context.db, None
+        self._retry_at = self._check_at = 0.0
+
+    def start_if_requested(self) -> None:
+        """Start `annotator adapt` where it was asked for or is due again, unless it is running."""
+        if self._process is not None and self._process.poll() is not None:
+            if self._process.returncode:
+                self._retry_at = time.monotonic() + RESTART_SECONDS
+            self._process = None
+        if time.monotonic() >= self._check_at:
+            self._check_at = time.monotonic() + RESTART_SECONDS
+            adaptation.request_if_due(self._db)
+        wanted = adaptation.get_request(self._db)
+        if wanted not in ("run", "estimate") or self._process is not None or time.monotonic() < self._retry_at:
+            return
+        if adaptation.get_running(self._db) is not None:
+            return
+        words = ["--estimate"] if wanted == "estimate" else []
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "annotator", "adapt", str(self._db.paths.project), *words, "--watched"],
+            stdin=subprocess.PIPE,  # its end is the end of this process
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def stop_process(self) -> None:
+        """End the process that was started; the next worker's process goes on from its last epoch."""
+        if self._process is not None and self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                self._process.terminate()

@@ -1,0 +1,38 @@
+"""Finds events again after images were added, facts imported or capture times read, where a project has events."""
+
+import logging
+import time
+
+from annotator.store.events import project_events
+from annotator.worker.features.worker_context import WorkerContext
+
+PAUSE_FACTOR = 20  # times as long as finding them took, before they are found again
+
+log = logging.getLogger("annotator.worker")
+
+
+class EventRefresher:
+    """The duty of finding events again; each worker has one instance."""
+
+    def __init__(self, context: WorkerContext):
+        self._context, self._db = context, context.db
+        self._again_at = 0.0
+
+    def find_if_due(self) -> bool:
+        """Find events if what they follow from has changed; return whether it did.
+
+        A project that never asked for events stays without.
+        """
+        if (
+            time.monotonic() < self._again_at
+            or not project_events.have_been_found(self._db)
+            or project_events.are_current(self._db)
+        ):
+            return False
+        self._context.report_state("finding events")
+        began = time.monotonic()
+        project_events.find_and_save(self._db)
+        seconds = time.monotonic() - began
+        self._again_at = time.monotonic() + PAUSE_FACTOR * seconds
+        log.info("events: found again in %.1f s", seconds)
+        return True

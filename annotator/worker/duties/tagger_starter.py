@@ -1,0 +1,48 @@
+"""The duty of starting `annotator tag` when Settings ask for it, again after a kill; it asks beside the worker."""
+
+import contextlib
+import subprocess
+import sys
+import time
+
+from annotator.store.runs import tagging_state
+from annotator.worker.features.worker_context import WorkerContext
+
+CHECK_SECONDS = 1.0  # between two looks at what is asked for
+RESTART_SECONDS = 30.0  # after a process that ended although it was still wanted, until it is started again
+
+
+class TaggerStarter:
+    """Starts the tagger; each worker has one instance."""
+
+    def __init__(self, context: WorkerContext):
+        self._db = context.db
+        self._process: subprocess.Popen[bytes] | None = None
+        self._check_at = self._retry_at = 0.0
+
+    def start_if_requested(self) -> None:
+        """Start `annotator tag` where it was asked for, unless a tagger is running."""
+        now = time.monotonic()
+        if now < self._check_at:
+            return
+        self._check_at = now + CHECK_SECONDS
+        if self._process is not None and self._process.poll() is not None:
+            self._process, self._retry_at = None, now + RESTART_SECONDS
+        wanted = tagging_state.get_request(self._db)
+        if wanted is None:
+            self._retry_at = 0.0
+        elif self._process is None and now >= self._retry_at and tagging_state.get_running(self._db) is None:
+            words = ["--images-may-leave"] if wanted.may_leave else []
+            options = [f"--url={wanted.url}", f"--model={wanted.model}", *words]
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "annotator", "tag", str(self._db.paths.project), *options, "--watched"],
+                stdin=subprocess.PIPE,  # its end is the end of this process
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+    def stop_process(self) -> None:
+        """End the process that was started; the next worker's process goes on from what is stored."""
+        if self._process is not None and self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                self._process.terminate()

@@ -1,0 +1,28 @@
+"""Where, when and together with what the images of a project were taken, as trainings read it."""
+
+import numpy as np
+
+from annotator.indexing import find_positions
+from annotator.store.database.database import Database
+from annotator.store.events import project_events
+from models.statistics.image_context import ImageContext
+
+
+def load(db: Database, image_ids: np.ndarray, events: np.ndarray | None) -> ImageContext | None:
+    """Return the context of images; None in a project that never asked for events.
+
+    Args:
+        db: The project's database.
+        image_ids: (N,) int64.
+        events: (N,) int64, the event of each as it is stored; None: the project never asked for events.
+    """
+    if events is None or not len(events):
+        return None
+    found = project_events.derive_current(db)
+    order = np.argsort(found.captures.image_ids)
+    rows, known = find_positions(image_ids, found.captures.image_ids, order)
+    position = found.arrangement.positions[rows]
+    times = np.where(known, found.arrangement.times[position], np.nan)
+    # An image that was just added is at a place of its own until the next training.
+    places = np.where(known, found.captures.places[rows], -1 - np.arange(len(rows)))
+    return ImageContext(events, places, times)
