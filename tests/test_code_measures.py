@@ -1,0 +1,59 @@
+"""Names carry their noun, and the figures of code_measures.py stay within their bounds."""
+
+import pytest
+from code_measures import OTHER_FOLDERS, CodeBase, measure_code
+
+
+@pytest.fixture(scope="module")
+def code() -> CodeBase:
+    return CodeBase()
+
+
+@pytest.fixture(scope="module")
+def others() -> CodeBase:
+    return CodeBase(folders=OTHER_FOLDERS)
+
+
+@pytest.fixture
+def small_code(tmp_path) -> CodeBase:
+    """Three modules that break each rule once."""
+    package = tmp_path / "annotator"
+    for room in ("store", "ui"):
+        (package / room).mkdir(parents=True)
+        (package / room / "__init__.py").touch()
+    (package / "store" / "images.py").write_text(
+        '"""Images; all of them."""\n\nLARGEST = MOST_IMAGES = 5\n\n\ndef checked(rows):\n    """Return them."""\n'
+    )
+    (package / "ui" / "images.py").write_text(
+        "from annotator.store import images as stored\n\n\ndef name_of(row):\n    return stored.checked(row)\n"
+    )
+    return CodeBase(tmp_path)
+
+
+def test_measures_stay_within_their_bounds(code, others):
+    rows = measure_code(code, others)
+    exceeded = [f"{row.name}: {row.value:.1f}, bound {row.bound:g}" for row in rows if row.value > row.bound]
+    assert not exceeded, f"see `python tests/code_measures.py`: {'; '.join(exceeded)}"
+
+
+def test_no_function_is_named_by_a_past_participle(code):
+    assert code.list_participles() == [], "name the verb and its object: _checked -> _check_rows"
+
+
+def test_no_module_of_ours_is_imported_under_another_name(code, others):
+    aliases = [*code.list_aliases(code.modules), *others.list_aliases(code.modules)]
+    assert aliases == [], "rename the module, or import the function"
+
+
+def test_each_rule_finds_what_breaks_it(small_code):
+    assert small_code.list_participles() == ["annotator/store/images.py: checked"]
+    assert small_code.list_aliases(small_code.modules) == [
+        "annotator/ui/images.py:1: from annotator.store import images as stored",
+    ]
+    assert small_code.list_repeated_file_names() == ["images.py"]
+    values = {row.name: row.value for row in measure_code(small_code, CodeBase(small_code.root, ()))}
+    assert values["functions with one-word names, %"] == 50
+    assert values["functions named *_of"] == 1
+    assert values["module constants of one word, %"] == 50
+    assert values["words in docstrings, thousands"] == pytest.approx(0.006)
+    assert values["semicolons per 1,000 words of docstrings"] == pytest.approx(1000 / 6)
