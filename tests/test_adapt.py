@@ -129,6 +129,26 @@ def test_a_pause_keeps_the_last_epoch_and_one_process_at_a_time_adapts(db, proce
     assert (db.paths.unfinished_adaptation / "checkpoint.safetensors").exists()
 
 
+def test_a_worker_finishes_what_was_killed_after_the_network_was_stored_and_keeps_what_can_go_on(db):
+    folder, plan = db.paths.unfinished_adaptation, make_plan(db, configuration.get_backbone(db), 1)
+    made = adapt_now(db.paths.project, epochs=1).network
+    assert made is not None and made.name == plan.name and not folder.exists()
+    adaptation.set_result(db, {})
+    make_folder(folder)
+    plan.write(folder)  # as if it had been killed before the folder was removed
+    Worker(db.paths.project).close()
+    assert not folder.exists() and adaptation.get_running(db) is None
+    assert adaptation.get_result(db)["name"] == made.name
+    make_folder(folder)
+    (folder / "inputs").touch()
+    Worker(db.paths.project).close()
+    assert not folder.exists(), "inputs without a plan are of no use"
+    make_folder(folder)
+    make_plan(db, configuration.get_backbone(db), 1).write(folder)  # of the next network, which can go on
+    Worker(db.paths.project).close()
+    assert read_plan(folder) is not None
+
+
 def test_people_go_on_with_the_old_features_until_all_of_the_new_are_there(db):
     made = adapt_now(db.paths.project, epochs=1).network
     assert made is not None

@@ -26,6 +26,7 @@ from annotator.store.database.arrays import remove_unfinished_files
 from annotator.store.database.database import Database
 from annotator.store.imports import unfinished_imports
 from annotator.store.pictures.decoding_budget import release_freed_memory
+from annotator.worker.adapting.adapt_now import clean_up_after_kill
 from annotator.worker.adapting.backbone_switching import AdaptationStarter, BackbonePreparer
 from annotator.worker.duties.appearance_measurer import AppearanceMeasurer
 from annotator.worker.duties.event_refresher import EventRefresher
@@ -88,6 +89,8 @@ class Worker:
         jobs.requeue_interrupted(self.db)
         unfinished_imports.recover(self.db)
         paths = self.db.paths
+        if paths.unfinished_adaptation.exists():
+            clean_up_after_kill(self.db)
         for room in (paths.features(""), paths.map(""), paths.runs, paths.first_orders, paths.heatmaps):
             remove_unfinished_files(room, exclusive=True)
 

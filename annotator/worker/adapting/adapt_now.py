@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.cluster.connection import check_cluster_option
-from annotator.errors import AnnotatorError
+from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.networks import adaptation, adapted_networks, configuration
 from annotator.store.networks.adapted_networks import AdaptedNetwork
@@ -155,6 +155,29 @@ def _adapt(
         )
         return AdaptationResult(estimate, None, False, time.monotonic() - began, training.epochs_done)
     return _finish_adaptation(db, network, estimate, time.monotonic() - began)
+
+
+def clean_up_after_kill(db: Database) -> None:
+    """Finish an adaptation that was killed after its network was stored; delete files without a plan.
+
+    An adaptation that can go on, or that another process is at, is left alone.
+    """
+    folder = db.paths.unfinished_adaptation
+    plan = read_plan(folder)
+    stored = {network.name: network for network in adapted_networks.load_networks(db)}
+    if not folder.exists() or (plan is not None and plan.name not in stored):
+        return
+    try:
+        adaptation.claim(db, "local")
+    except AlreadyRunning:
+        return
+    try:
+        if plan is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            _finish_adaptation(db, stored[plan.name], AdaptationEstimate(0, 0, 0, 0, plan.epochs, ""), 0.0)
+    finally:
+        adaptation.release(db)
 
 
 def _finish_adaptation(
