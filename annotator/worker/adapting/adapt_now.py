@@ -18,7 +18,7 @@ from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.networks import adaptation, adapted_networks, configuration
 from annotator.store.networks.adapted_networks import AdaptedNetwork
-from annotator.worker.adapting.adaptation_plan import make_plan, read_plan
+from annotator.worker.adapting.adaptation_plan import AdaptationPlan, make_plan, read_plan
 from annotator.worker.adapting.adaptation_progress import (
     AdaptationEstimate,
     AdaptationProgress,
@@ -112,13 +112,10 @@ def _adapt(
     if anew and not estimate_only:
         shutil.rmtree(folder, ignore_errors=True)
     plan = read_plan(folder)
-    if (
-        plan is not None and adapted_networks.find_folder(db, plan.name) and not estimate_only
-    ):  # killed when all was done
-        network = next(network for network in adapted_networks.load_networks(db) if network.name == plan.name)
-        return _finish_adaptation(
-            db, network, AdaptationEstimate(0, 0, 0, 0, plan.epochs, ""), time.monotonic() - began
-        )
+    if plan is not None and not estimate_only:  # it may have been killed when all was done
+        finished = _finish_stored_network(db, plan, time.monotonic() - began)
+        if finished is not None:
+            return finished
     if plan is not None and epochs not in (None, plan.epochs):
         raise AnnotatorError(
             f"An adapting over {plan.epochs} epochs was begun, and is gone on with by the same command without "
@@ -163,21 +160,26 @@ def clean_up_after_kill(db: Database) -> None:
     An adaptation that can go on, or that another process is at, is left alone.
     """
     folder = db.paths.unfinished_adaptation
-    plan = read_plan(folder)
-    stored = {network.name: network for network in adapted_networks.load_networks(db)}
-    if not folder.exists() or (plan is not None and plan.name not in stored):
-        return
     try:
         adaptation.claim(db, "local")
     except AlreadyRunning:
         return
     try:
+        plan = read_plan(folder)  # under the claim: no other process can begin a plan that would be deleted here
         if plan is None:
             shutil.rmtree(folder, ignore_errors=True)
         else:
-            _finish_adaptation(db, stored[plan.name], AdaptationEstimate(0, 0, 0, 0, plan.epochs, ""), 0.0)
+            _finish_stored_network(db, plan, 0.0)
     finally:
         adaptation.release(db)
+
+
+def _finish_stored_network(db: Database, plan: AdaptationPlan, seconds: float) -> AdaptationResult | None:
+    """Finish the adaptation of a plan whose network is stored; return None if it is not."""
+    if adapted_networks.find_folder(db, plan.name) is None:
+        return None
+    network = next(network for network in adapted_networks.load_networks(db) if network.name == plan.name)
+    return _finish_adaptation(db, network, AdaptationEstimate(0, 0, 0, 0, plan.epochs, ""), seconds)
 
 
 def _finish_adaptation(
