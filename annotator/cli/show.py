@@ -142,9 +142,12 @@ def formats(as_json: AsJson = False) -> None:
 def build_method_json(entry: MethodEntry) -> dict:
     """Return what the table of methods says of one as JSON values."""
     keys = ("name", "title", "paper", "year", "url", "assumes", "full_labels", "reproduced")
-    said = {key: getattr(entry, key) for key in keys}
-    said |= {"needs": list(entry.all_needs), "needs_in_words": entry.needs_description}
-    return said | {"open_points": list(entry.open_points), "parameters": entry.defaults}
+    return {key: getattr(entry, key) for key in keys} | {
+        "needs": list(entry.all_needs),
+        "needs_in_words": entry.needs_description,
+        "open_points": list(entry.open_points),
+        "parameters": entry.defaults,
+    }
 
 
 def build_method_details(entry: MethodEntry) -> dict:

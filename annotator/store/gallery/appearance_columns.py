@@ -30,8 +30,8 @@ class AppearanceColumns:
         for name, values in self._values.items():
             self._values[name] = extend_array(values, len(image_ids), np.nan)
         cursor = sql.execute(
-            f"""SELECT a.image_id, {", ".join(f"a.{name}" for name in NUMERIC_FIELDS)}, nullif(min(i.width, i.height),
-                0)
+            f"""SELECT a.image_id, {", ".join(f"a.{name}" for name in NUMERIC_FIELDS)},
+                nullif(min(i.width, i.height), 0)
             FROM appearance a JOIN image i ON i.id = a.image_id WHERE a.id > ?""",
             [after],
         )

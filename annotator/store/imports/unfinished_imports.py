@@ -17,8 +17,8 @@ from annotator.store.pictures.files import escape_path
 _BEGUN_SETTING = "import_begun"
 _IN_FOLDERS_SQL = """id IN (SELECT image_id FROM file f JOIN folder d ON d.id = f.folder_id
     WHERE d.path IN (SELECT value FROM json_each(:folders)))"""
-_NEW_IMAGES_SQL = f"""problem = '' AND {_IN_FOLDERS_SQL} AND (id > :last OR id IN (SELECT CAST(key AS INTEGER) FROM
-    json_each(:problems)))
+_NEW_IMAGES_SQL = f"""problem = '' AND {_IN_FOLDERS_SQL} AND (id > :last OR
+    id IN (SELECT CAST(key AS INTEGER) FROM json_each(:problems)))
     AND NOT EXISTS (SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo'
         AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))"""
 """Of images that have come with an import, and that nobody has decided anything about."""

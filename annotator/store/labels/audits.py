@@ -230,8 +230,8 @@ def load_class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.
     holds N bytes at a time instead of N x C.
     """
     rows = db.tuples(
-        f"""SELECT class_id, state, group_concat(image_id) FROM label WHERE class_id = ? AND state
-            {VALID_LABEL_STATES_SQL}
+        f"""SELECT class_id, state, group_concat(image_id) FROM label
+            WHERE class_id = ? AND state {VALID_LABEL_STATES_SQL}
         GROUP BY state""",
         [class_id],
     )
@@ -241,8 +241,8 @@ def load_class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.
 def load_class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
     """Return the auto-accepted states of one class: (N,) int8, OPEN for cells that were not auto-accepted."""
     rows = db.tuples(
-        f"""SELECT class_id, state, group_concat(image_id) FROM accepted WHERE class_id = ? AND state
-            {VALID_ACCEPTED_STATES_SQL}
+        f"""SELECT class_id, state, group_concat(image_id) FROM accepted
+            WHERE class_id = ? AND state {VALID_ACCEPTED_STATES_SQL}
         GROUP BY state""",
         [class_id],
     )

@@ -17,8 +17,8 @@ IS_NEW_SQL = """NOT EXISTS (SELECT 1 FROM event_image h JOIN event_label l USING
     WHERE h.image_id = i.image_id AND h.event = e.name AND l.class_id = coalesce(t.class_id, -c.class)
     AND l.state = c.state)"""
 """Of staged items i, their events e and the labels c of these with the target t: whether the project lacks it."""
-STAGED_LABELS_SQL = """FROM staged.item i JOIN staged.event e ON e.item = i.id JOIN staged.event_label c ON c.event =
-    e.name
+STAGED_LABELS_SQL = """FROM staged.item i JOIN staged.event e ON e.item = i.id
+    JOIN staged.event_label c ON c.event = e.name
     LEFT JOIN staged.class k ON k.id = c.class LEFT JOIN staged.target t ON t.id = k.target
     WHERE i.image_id NOT NULL AND (c.class = 0 OR t.id NOT NULL)"""
 

@@ -27,8 +27,8 @@ _IMPLIED_CELLS_SQL = """SELECT image_id, other_id, other_state, relation_id, min
     ) GROUP BY image_id, other_id HAVING count(DISTINCT other_state) = 1"""
 # Answers to cells whose other state follows from later answers of the same image. Each contradiction is found from both
 # sides, so only the older answer is named.
-_CONTRADICTED_ANSWERS_SQL = """SELECT o.image_id, o.class_id, o.state, o.decision_id, m.relation_id, min(l.class_id)
-    AS from_id
+_CONTRADICTED_ANSWERS_SQL = """SELECT o.image_id, o.class_id, o.state, o.decision_id, m.relation_id,
+    min(l.class_id) AS from_id
     FROM implication m CROSS JOIN label l ON l.class_id = m.class_id AND l.state = m.state
     CROSS JOIN label o ON o.image_id = l.image_id AND o.class_id = m.other_id AND o.state = -m.other_state
     GROUP BY o.image_id, o.class_id, m.relation_id

@@ -99,8 +99,8 @@ def count_absent_by_source(db: Database, class_ids: Sequence[int]) -> tuple[dict
         class_ids: Classes without a known positive: so few of their cells have answers that all of them are read.
     """
     rows = db.tuples(
-        f"""SELECT l.class_id, sum(d.source = 'search'), sum(d.source IN
-            {format_source_list(chosen_by="chance", is_vote=False)})
+        f"""SELECT l.class_id, sum(d.source = 'search'),
+            sum(d.source IN {format_source_list(chosen_by="chance", is_vote=False)})
         FROM label l JOIN decision d ON d.id = l.decision_id
         WHERE l.class_id IN ({",".join("?" * len(class_ids))}) AND l.state = -1 GROUP BY 1""",
         class_ids,

@@ -26,20 +26,18 @@ LOGIN_NEEDED_HTML = """<h1>Sign in to label</h1>%s
 <p><a class="button" href="%s">Sign in</a></p><p>Answers that this browser has not sent yet are kept in it.</p>
 """
 PROVIDER_UNREACHABLE_HTML = """<h1>The login provider does not answer</h1><p>Nobody can sign in until it does; whoever
-    is signed in
-works on. Try again in a few minutes. If it stays so, tell whoever runs this server: its log has the reason.</p>
+is signed in works on. Try again in a few minutes. If it stays so, tell whoever runs this server:
+its log has the reason.</p>
 """
 SIGN_IN_FAILED_HTML = """<h1>You could not be signed in</h1><p>%s</p>
 <p><a class="button" href="%s">Try again</a></p><p>If it stays so, tell whoever runs this server: its log has the
 reason. Answers that this browser has not sent yet are kept in it.</p>
 """
 NO_ROLE_HTML = """<h1>You are signed in, but not let in yet</h1><p>You are known here as <b>%s</b>, and have no role.
-    Ask an
-owner of the project to give you one on the Members page; then <a href="%s">open the page again</a>.</p>%s
+Ask an owner of the project to give you one on the Members page; then <a href="%s">open the page again</a>.</p>%s
 """
 OTHER_MEMBER_HTML = """<h1>This link is for somebody else</h1><p>This browser is signed in as <b>%s</b>, and the link
-    that you
-opened begins the session of <b>%s</b>. <a href="%s">Stay %s</a>, or sign out and open the link again.</p>%s
+that you opened begins the session of <b>%s</b>. <a href="%s">Stay %s</a>, or sign out and open the link again.</p>%s
 """
 SIGNED_OUT_HTML = """<h1>You are signed out</h1><p>Your invitation link signs you in again.</p>"""
 SIGN_OUT_LINK_HTML = """<p><a class="button" href="%s">Sign out</a></p>"""
