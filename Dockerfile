@@ -15,7 +15,7 @@ COPY sample_data sample_data
 # Both packages from one place: a torch for processors and a torchvision for GPUs do not fit together.
 RUN if [ "$TORCH" = cpu ]; then \
       pip install --no-cache-dir torch torchvision --index-url https://download.pytorch.org/whl/cpu; \
-    fi && pip install --no-cache-dir ".[auth,cloud]"
+    fi && pip install --no-cache-dir ./models ".[auth,cloud]"
 
 USER annotator
 ENV PROJECT=/data/project IMAGES=/photos AUTH=invitation PORT=8501 BEHIND="" OIDC="" URL="" PYTHONUNBUFFERED=1

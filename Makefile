@@ -19,7 +19,7 @@ PUBLIC = annotator/__init__.py annotator/project.py annotator/torch_dataset.py a
   $(addprefix annotator/exchange/exports/,choices.py thresholds.py) annotator/exchange/classifier/onnx_classifier.py \
   $(addprefix annotator/exchange/formats/,__init__.py format.py export_view.py contents.py) \
   $(addprefix annotator/exchange/sources/,__init__.py source.py) \
-  $(foreach room,losses methods trainers query_strategies,models/$(room)/__init__.py models/$(room)/base.py)
+  $(foreach room,losses methods trainers query_strategies,models/spmll/$(room)/__init__.py models/spmll/$(room)/base.py)
 
 .PHONY: demo lint types style check test unit-tests user-tests test-slow test-readers screenshots figures docs clean help
 
@@ -92,15 +92,15 @@ $(VENV)/bin/python:
 	  echo "Python 3.11 or newer is needed; $(PYTHON) is older or missing. Name another: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: $(VENV)/bin/python pyproject.toml
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml models/pyproject.toml
 	@echo "Installing (torch alone is several GB: some minutes the first time)..."
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable models --editable .
 	@touch $@
 
-$(VENV)/installed-for-tests: $(VENV)/bin/python pyproject.toml
+$(VENV)/installed-for-tests: $(VENV)/bin/python pyproject.toml models/pyproject.toml
 	@echo "Installing (torch alone is several GB: some minutes the first time)..."
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(BIN)/python -m pip install --quiet --editable models --editable ".[test]"
 	@touch $@ $(VENV)/installed
 
 clean:
-	rm -rf $(VENV) .venv-readers demo-project build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-readers demo-project build dist *.egg-info models/build models/*.egg-info .pytest_cache .ruff_cache .import_linter_cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.rows import Rows
+from spmll.rows import Rows
 
 Ids = Sequence[int] | np.ndarray
 CHUNK_ROWS = 1 << 14  # aligned in one go: no second copy of everything

@@ -1,7 +1,7 @@
 """Measure the names, the prose and the size of the code base. `python tests/code_measures.py` prints the table.
 
 Each measure has a bound, which tests/test_code_measures.py holds and which may only be lowered, and a goal. Scope: the
-packages that are installed, annotator and models; aliases also in tests and docs.
+packages that are installed, annotator and spmll; aliases also in tests and docs.
 """
 
 import ast
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("annotator", "models")
+PACKAGES = ("annotator", "models/spmll")
 OTHER_FOLDERS = ("tests", "docs")  # of which only aliases are measured
 IRREGULAR_PARTICIPLES = frozenset(
     """
@@ -102,7 +102,10 @@ class CodeBase:
     @property
     def modules(self) -> set[str]:
         """The dotted names of all modules and packages."""
-        return {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in self.trees}
+        return {
+            path.removeprefix("models/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            for path in self.trees
+        }
 
     def list_aliases(self, modules: set[str]) -> list[str]:
         """Return the imports of these modules under another name, as "path:line: statement"."""

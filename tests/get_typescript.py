@@ -72,7 +72,7 @@ def _install(place: Path) -> None:
         raise AnnotatorError(
             f"TypeScript {VERSION}, which checks the types of the page's scripts, could not be installed.\n"
             f"    Tried: {' '.join(command)}\n    What came of it: {said}\n"
-            '    It needs npm (Node.js, or pip install -e ".[test]") and a package registry that npm can reach.'
+            "    It needs npm (Node.js, or the packages of `make test`) and a package registry that npm can reach."
         )
 
 

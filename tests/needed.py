@@ -24,7 +24,7 @@ USAGE_ERROR = 4  # pytest's status
 missing = [name for name in (*OF_THE_TEST_EXTRA, *OF_THE_PROGRAM) if find_spec(name) is None]
 if missing:
     print(
-        f"The tests need more ({', '.join(missing)}): pip install -e '.[test]' (or: make test)",
+        f"The tests need more ({', '.join(missing)}): pip install -e models -e '.[test]' (or: make test)",
         file=sys.stderr,
     )
     sys.exit(USAGE_ERROR)

@@ -6,16 +6,16 @@ import timm
 import torch
 from PIL import Image
 
-from models.backbones.frozen_backbone import Backbone, load_backbone
-from models.backbones.local_dir import save_network
-from models.backbones.pretrained import Pretrained
-from models.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
-from models.finetune.answer_method import AnswerMethod, choose_single_positive_method
-from models.finetune.last_stages import merge_last_stages, split_network
-from models.finetune.parallel_process import ParallelProcess
-from models.finetune.views import MapExamples
-from models.methods import make_method
-from models.statistics.paired_bootstrap import compare_scorings
+from spmll.backbones.frozen_backbone import Backbone, load_backbone
+from spmll.backbones.local_dir import save_network
+from spmll.backbones.pretrained import Pretrained
+from spmll.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
+from spmll.finetune.answer_method import AnswerMethod, choose_single_positive_method
+from spmll.finetune.last_stages import merge_last_stages, split_network
+from spmll.finetune.parallel_process import ParallelProcess
+from spmll.finetune.views import MapExamples
+from spmll.methods import make_method
+from spmll.statistics.paired_bootstrap import compare_scorings
 
 SIZE = 64
 

@@ -172,7 +172,7 @@ def test_an_import_in_place_is_told_as_json_and_takes_no_options_of_labels(birds
 
 def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
     from annotator.worker.features.embed import embed_images
-    from models.backbones.frozen_backbone import load_backbone
+    from spmll.backbones.frozen_backbone import load_backbone
 
     ids = [images.find_image(birds, name).id for name in ("a/1.jpg", "b.jpg")]
     sources = [images.find_image_source(birds, image_id) for image_id in ids]
@@ -185,7 +185,7 @@ def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
 def test_embed_reads_a_bucket_where_it_lies_and_a_machine_of_a_cluster_does_without_the_project(birds, annotator):
     from annotator.cluster.package_versions import get_package_versions
     from annotator.worker.embedding.node_worker import NodeWorker, WorkerJob
-    from models.backbones.pretrained import load_pretrained
+    from spmll.backbones.pretrained import load_pretrained
 
     birds.set_setting("backbone", "efficientnet_lite0")
     files = load_image_files(birds, birds.integer_rows("SELECT id FROM image ORDER BY id")[:, 0].tolist())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from models.statistics.agreement_coefficients import (
+from spmll.statistics.agreement_coefficients import (
     cohen_kappa,
     krippendorff_alpha,
     pooled_krippendorff_alpha,

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.ensemble import answered_head
-from models.ensemble.answered_head import AnsweredHead, fit_answered_head
-from models.ensemble.basis import center_and_normalize, signed_sqrt
-from models.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
-from models.statistics.metrics import average_precision
+from spmll.ensemble import answered_head
+from spmll.ensemble.answered_head import AnsweredHead, fit_answered_head
+from spmll.ensemble.basis import center_and_normalize, signed_sqrt
+from spmll.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
+from spmll.statistics.metrics import average_precision
 
 IMAGES, REGIONS, DIMENSIONS, CLASSES = 600, 9, 40, 3
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from annotator import settings
 from annotator.queues.image_queue import WORK_MODES
 from annotator.records import FILLED_BY_MODEL, SOURCES
-from models.methods import DEFAULT_METHOD
+from spmll.methods import DEFAULT_METHOD
 
 ROOT = Path(__file__).resolve().parent.parent
 LINES = 500
@@ -14,8 +14,8 @@ REGISTRIES = (  # one entry, one file
     "annotator/cli",
     "annotator/exchange/formats",
     "annotator/store/schema",
-    "models/losses",
-    "models/methods/published",
+    "models/spmll/losses",
+    "models/spmll/methods/published",
 )
 
 
@@ -28,7 +28,7 @@ def test_a_model_is_never_a_source_of_decisions():
 
 
 def test_every_module_says_what_it_owns_and_stays_small():
-    modules = [path for room in ("annotator", "models") for path in sorted((ROOT / room).glob("**/*.py"))]
+    modules = [path for room in ("annotator", "models/spmll") for path in sorted((ROOT / room).glob("**/*.py"))]
     texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in modules}
     assert len(texts) > 200
     silent = [str(path) for path, text in texts.items() if text.strip() and not text.lstrip().startswith('"""')]
@@ -39,7 +39,7 @@ def test_every_module_says_what_it_owns_and_stays_small():
 
 
 def test_no_folder_has_more_modules_than_can_be_seen_at_once():
-    packages = [path.parent for room in ("annotator", "models") for path in (ROOT / room).glob("**/__init__.py")]
+    packages = [path.parent for room in ("annotator", "models/spmll") for path in (ROOT / room).glob("**/__init__.py")]
     counts = {str(path.relative_to(ROOT)): len(list(path.glob("*.py"))) - 1 for path in packages}
     full = {room: count for room, count in counts.items() if count > MODULES and room not in REGISTRIES}
     assert not full, f"more than {MODULES} modules, sort them into rooms: {full}"

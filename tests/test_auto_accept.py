@@ -22,7 +22,7 @@ from annotator.store.database import arrays
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, decisions
 from annotator.store.runs import runs
-from models.statistics.sequential_bound import (
+from spmll.statistics.sequential_bound import (
     POSSIBLE_PRECISIONS,
     bound_wrong_cells,
     compute_sample_size,

@@ -19,8 +19,8 @@ from annotator.settings import DEFAULT_BACKBONE, Paths
 from annotator.snapshot.network_table import load_network_table
 from annotator.store.networks import machine_settings
 from annotator.worker.features.backbone import fetch_weights, load_project_network, measure_speed, prepare_backbone
-from models.backbones import curated, families, hub, licenses
-from models.backbones.curated import (
+from spmll.backbones import curated, families, hub, licenses
+from spmll.backbones.curated import (
     ATTENTION_POOLING,
     AVERAGE_POOLING,
     CLASS_TOKEN_POOLING,
@@ -28,8 +28,8 @@ from models.backbones.curated import (
     find_curated,
     is_packaged,
 )
-from models.backbones.packaged import PACKAGED_BACKBONES
-from models.backbones.published_weights import find_published_weights
+from spmll.backbones.packaged import PACKAGED_BACKBONES
+from spmll.backbones.published_weights import find_published_weights
 
 DINOV3 = "convnext_tiny.dinov3_lvd1689m"
 DOC = (Path(__file__).resolve().parent.parent / "docs" / "backbones.md").read_text(encoding="utf-8")

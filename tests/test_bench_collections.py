@@ -13,7 +13,7 @@ from annotator.benchmark.collections.searched_settings import SEARCH_SPACE, choo
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.cli import app
 from annotator.errors import AnnotatorError
-from models.methods.auto import Auto
+from spmll.methods.auto import Auto
 
 
 @pytest.mark.parametrize("name", (*recipes.COLLECTION_NAMES, *recipes.KEPT_BACK_NAMES))

@@ -24,8 +24,8 @@ from annotator.benchmark.methods.task import REPORTED_FIGURES, Choice, Task, Tra
 from annotator.benchmark.methods.trainers import train_network
 from annotator.cli import app
 from annotator.errors import AnnotatorError
-from models.methods import METHODS
-from models.statistics.metrics import average_precision
+from spmll.methods import METHODS
+from spmll.statistics.metrics import average_precision
 
 pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 
@@ -87,12 +87,10 @@ def test_what_is_finished_is_not_done_again_and_a_new_method_is(result, folder, 
 
 def test_a_result_belongs_to_the_code_that_made_it():
     modules = finished_results.find_modules("em_apl", "linear")
-    assert {"models.methods.published.em_apl", "models.methods.base", "models.losses.entropy_maximization"} <= set(
-        modules
-    )
-    assert {"models.linear.training", "models.statistics.metrics", "models.trainers.linear"} <= set(modules)
-    assert "models.methods" not in modules and "models.methods.published.gr" not in modules
-    assert "models.finetune.fit_network" in finished_results.find_modules("an", "finetune")
+    assert {"spmll.methods.published.em_apl", "spmll.methods.base", "spmll.losses.entropy_maximization"} <= set(modules)
+    assert {"spmll.linear.training", "spmll.statistics.metrics", "spmll.trainers.linear"} <= set(modules)
+    assert "spmll.methods" not in modules and "spmll.methods.published.gr" not in modules
+    assert "spmll.finetune.fit_network" in finished_results.find_modules("an", "finetune")
     assert finished_results.hash_sources("an", "linear") != finished_results.hash_sources("em_apl", "linear")
 
 

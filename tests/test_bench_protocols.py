@@ -19,7 +19,7 @@ from annotator.benchmark.methods.methods_comparison import measure_methods
 from annotator.benchmark.methods.task import Choice, make_task
 from annotator.benchmark.methods.trainers import train_on_frozen
 from annotator.errors import AnnotatorError
-from models.methods import METHODS
+from spmll.methods import METHODS
 
 pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 

@@ -17,10 +17,10 @@ from annotator.benchmark.methods.supervision import Supervision, draw_training_l
 from annotator.benchmark.methods.task import Task, Trained, make_task
 from annotator.cli import app
 from annotator.errors import AnnotatorError
-from models.labels import ABSENT, PRESENT
-from models.methods import METHODS, make_method
-from models.single_positive_sampling import sample_single_positives
-from models.statistics.metrics import precision_and_recall_at, wasserstein_distance
+from spmll.labels import ABSENT, PRESENT
+from spmll.methods import METHODS, make_method
+from spmll.single_positive_sampling import sample_single_positives
+from spmll.statistics.metrics import precision_and_recall_at, wasserstein_distance
 
 pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 

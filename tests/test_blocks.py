@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.linear.blocks import run_in_blocks
-from models.linear.lbfgs import minimize
+from spmll.linear.blocks import run_in_blocks
+from spmll.linear.lbfgs import minimize
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from models.labels import PRESENT
-from models.methods import make_method
-from models.methods.published.boostlu import BoostedMap, boost_positive_scores
+from spmll.labels import PRESENT
+from spmll.methods import make_method
+from spmll.methods.published.boostlu import BoostedMap, boost_positive_scores
 
 
 def test_only_positive_scores_are_boosted():

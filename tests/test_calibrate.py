@@ -14,7 +14,7 @@ from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.labels import decisions
 from annotator.worker.training import calibrate
 from annotator.worker.training.train import train
-from models.statistics.calibration import Calibration, to_logits
+from spmll.statistics.calibration import Calibration, to_logits
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from models.statistics.calibration import (
+from spmll.statistics.calibration import (
     CALIBRATIONS,
     CLASS_PRIOR_STD,
     CLASS_PRIOR_WEIGHT,
@@ -17,7 +17,7 @@ from models.statistics.calibration import (
     Calibration,
     fit_calibration,
 )
-from models.statistics.metrics import expected_calibration_error
+from spmll.statistics.metrics import expected_calibration_error
 
 KINDS = sorted(CALIBRATIONS)
 

@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models.backbones.cam import color_heat_map, compute_heat_map
-from models.backbones.frozen_backbone import Backbone
-from models.backbones.pretrained import Pretrained
+from spmll.backbones.cam import color_heat_map, compute_heat_map
+from spmll.backbones.frozen_backbone import Backbone
+from spmll.backbones.pretrained import Pretrained
 
 SIDE = 64
 HALF = (0.0, 0.0, 0.0)

@@ -5,14 +5,14 @@ import re
 
 import pytest
 
-from models import catalog
-from models.methods import DEFAULT_METHOD, METHODS, get_default_parameters
-from models.methods.__main__ import TABLE_FIELDS, format_table
-from models.methods.published.loss_only import AN
+from spmll import catalog
+from spmll.methods import DEFAULT_METHOD, METHODS, get_default_parameters
+from spmll.methods.__main__ import TABLE_FIELDS, format_table
+from spmll.methods.published.loss_only import AN
 
 
 def test_the_catalog_says_what_the_classes_say():
-    assert catalog.TABLE_PATH.read_text(encoding="utf-8") == format_table(), "write it anew: python -m models.methods"
+    assert catalog.TABLE_PATH.read_text(encoding="utf-8") == format_table(), "write it anew: python -m spmll.methods"
     assert list(catalog.load_methods()) == list(METHODS)
     assert catalog.get_default_method_name() == DEFAULT_METHOD
     for name, entry in catalog.load_methods().items():

@@ -13,8 +13,8 @@ from annotator.benchmark.certificate_coverage import (
     PROMISED_FIGURES,
     measure_coverage,
 )
-from models.statistics.certified_recall import LabelTotals, Strata, certify, count_strata
-from models.statistics.stratified_sampling import (
+from spmll.statistics.certified_recall import LabelTotals, Strata, certify, count_strata
+from spmll.statistics.stratified_sampling import (
     ACCEPTED_PRESENT,
     NO_STRATUM,
     UNKNOWN_CELL,

@@ -26,7 +26,7 @@ from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import open_features
 from annotator.store.networks import adaptation, adapted_networks, embedding_claim
 from annotator.worker.adapting.adapt_now import adapt_now
-from models import plugins
+from spmll import plugins
 
 pytestmark = [
     pytest.mark.process,
@@ -45,7 +45,7 @@ server = test_addresses_in_place.server
 SLOW = """
 import torch
 from torch import nn
-from models.backbones.pretrained import Pretrained
+from spmll.backbones.pretrained import Pretrained
 
 def slow():
     torch.manual_seed(0)

@@ -15,7 +15,7 @@ import pytest
 from conftest import draw
 from typer.testing import CliRunner
 
-import models
+import spmll
 from annotator.benchmark.harness.ray_cluster import Cluster
 from annotator.benchmark.scale import steps
 from annotator.cli import app
@@ -30,8 +30,8 @@ from annotator.store.runs import runs
 from annotator.worker.process import Worker
 from annotator.worker.training import cluster_scoring
 from annotator.worker.training.cluster_scoring import ClusterScoring
-from models.ensemble import stacking
-from models.ensemble.collection_scoring import KnownLabels, score_locally
+from spmll.ensemble import stacking
+from spmll.ensemble.collection_scoring import KnownLabels, score_locally
 
 pytestmark = [
     pytest.mark.process,
@@ -208,7 +208,7 @@ def test_whole_networks_are_compared_on_this_machine(tmp_path):
 def test_machines_that_cannot_embed_are_named(db, annotator, tmp_path, monkeypatch):
     (tmp_path / "broken" / "annotator").mkdir(parents=True)
     (tmp_path / "broken" / "annotator" / "__init__.py").write_text("import no_such_module\n")
-    (tmp_path / "broken" / "models").symlink_to(Path(models.__file__).parent)  # which the network is made of
+    (tmp_path / "broken" / "spmll").symlink_to(Path(spmll.__file__).parent)  # which the network is made of
     only = Cluster(path=tmp_path / "broken")
     try:
         for name, value in only.environment.items():

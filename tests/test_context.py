@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logit
 
-from models.ensemble.stacking import fit_stacked
-from models.methods.auto import Auto
-from models.statistics.image_context import DAY_SECONDS, MAX_INPUT, PARTS_OF_DAY, PRIOR_EVENTS, ImageContext
+from spmll.ensemble.stacking import fit_stacked
+from spmll.methods.auto import Auto
+from spmll.statistics.image_context import DAY_SECONDS, MAX_INPUT, PARTS_OF_DAY, PRIOR_EVENTS, ImageContext
 
 IMAGES = 12
 WORTH = PRIOR_EVENTS

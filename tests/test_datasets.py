@@ -23,7 +23,7 @@ from tiny_sets import (
 from annotator.benchmark.datasets import DATASETS, draw_clicks, draw_observed_labels, load_dataset, voc_dataset
 from annotator.benchmark.datasets.folder import choose_part
 from annotator.errors import AnnotatorError
-from models.single_positive_sampling import sample_single_positives
+from spmll.single_positive_sampling import sample_single_positives
 
 # --- VOC ---
 

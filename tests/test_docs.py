@@ -22,9 +22,10 @@ import figures
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = sorted(
     str(path.parent.relative_to(ROOT))
-    for room in ("annotator", "models")
+    for room in ("annotator", "models/spmll")
     for path in (ROOT / room).glob("**/__init__.py")
 )
+PLACES_OF_NAMED_FILES = (ROOT, *(ROOT / room for room in ("annotator", "annotator/ui", "models", "models/spmll")))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -163,16 +164,18 @@ def test_links_and_pictures_of_the_documents_exist():
 
 def test_every_file_that_the_documents_name_exists():
     """`queues/grid_queue.py` means the one in annotator, `components/shared/keys.js` the one in annotator/ui."""
-    examples = {"models/losses/capped.py", "models/methods/published/capped.py", "tests/test_capped.py"}
+    examples = {"models/spmll/losses/capped.py", "models/spmll/methods/published/capped.py", "tests/test_capped.py"}
     examples |= {"annotator/store/schema/m099.py", "tests/test_lens.py"}  # docs/extending.md
-    examples |= {"models/query_strategies/expected_mistakes.py", "tests/test_expected_mistakes.py"}  # CONTRIBUTING.md
-    places = [ROOT, ROOT / "annotator", ROOT / "annotator" / "ui", ROOT / "models"]
+    examples |= {
+        "models/spmll/query_strategies/expected_mistakes.py",
+        "tests/test_expected_mistakes.py",
+    }  # CONTRIBUTING.md
     missing = [
         f"{page.relative_to(ROOT)}: {name}"
         for page in DOCUMENTS
         if page.name != "CHANGELOG.md"
         for name in re.findall(r"(?<![\w/<:])\w[\w.]*(?:/[\w.]+)*/\w+\.(?:py|js|css)\b", page.read_text("utf-8"))
-        if name not in examples and not any((place / name).exists() for place in places)
+        if name not in examples and not any((place / name).exists() for place in PLACES_OF_NAMED_FILES)
     ]
     assert not missing
 
@@ -182,7 +185,7 @@ def test_the_docstring_of_every_package_is_short_and_names_files_that_exist(room
     said = ast.get_docstring(ast.parse((ROOT / room / "__init__.py").read_text(encoding="utf-8"))) or ""
     lines = [line for line in said.splitlines() if line.strip()]
     assert 1 <= len(lines) <= 6, f"{room}/__init__.py says in {len(lines)} lines what it is for; five are enough"
-    places = [ROOT, ROOT / "annotator", ROOT / "annotator" / "ui", ROOT / "models", ROOT / room]
+    places = [*PLACES_OF_NAMED_FILES, ROOT / room]
     named = re.findall(r"(?<![\w/<])[\w/]+\.(?:py|js)\b", said)
     missing = [name for name in named if not any((place / name).exists() for place in places)]
     assert not missing, f"the docstring of {room}/__init__.py names {missing}, which are not there"

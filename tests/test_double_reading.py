@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify
-from models.statistics.double_reading import (
+from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify
+from spmll.statistics.double_reading import (
     COUNT_AS_ABSENT,
     COUNT_AS_LABELED,
     COUNT_AS_PRESENT,

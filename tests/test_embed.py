@@ -6,7 +6,7 @@ from PIL import Image
 from annotator.store.pictures.decoding import open_rgb
 from annotator.store.pictures.files import compute_sha256
 from annotator.worker.features.embed import embed_images
-from models.backbones.frozen_backbone import load_backbone
+from spmll.backbones.frozen_backbone import load_backbone
 
 
 @pytest.fixture(scope="module")

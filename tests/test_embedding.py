@@ -30,7 +30,7 @@ from annotator.worker.embedding.node_worker import NodeWorker, WorkerJob
 from annotator.worker.embedding.result_writer import EmbeddingResult, ResultWriter
 from annotator.worker.features.image_embedder import ImageEmbedder
 from annotator.worker.features.worker_context import WorkerContext
-from models.backbones.batch_size import find_fastest_batch_size
+from spmll.backbones.batch_size import find_fastest_batch_size
 
 BACKBONE = "efficientnet_lite0"
 
@@ -195,7 +195,7 @@ def test_a_full_disk_keeps_what_is_there_and_frees_the_project(annotator, db):
 
 
 def test_a_machine_of_another_version_refuses_and_one_without_the_images_gets_their_content(db, photos):
-    from models.backbones.pretrained import load_pretrained
+    from spmll.backbones.pretrained import load_pretrained
 
     of_all = load_image_files(db, [1, 2, 99])
     assert open_image_file(of_all[0]).is_file() and of_all[2].places == ()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.manifold import trustworthiness
 
-from models.embedding_2d import compute_layout
+from spmll.embedding_2d import compute_layout
 
 
 def clusters(per_cluster: int, dimensions: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.fit_ensemble import IMAGES_PER_BLOCK, Ensemble, fit_ensemble
-from models.ensemble.regions import encode_regions, learn_region_basis
-from models.linear.training import Epoch
-from models.methods import make_method
-from models.statistics.metrics import hidden_average_precision
+from spmll.ensemble.fit_ensemble import IMAGES_PER_BLOCK, Ensemble, fit_ensemble
+from spmll.ensemble.regions import encode_regions, learn_region_basis
+from spmll.linear.training import Epoch
+from spmll.methods import make_method
+from spmll.statistics.metrics import hidden_average_precision
 
 CLASSES, DIMENSIONS = 4, 24
 

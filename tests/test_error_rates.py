@@ -8,7 +8,7 @@ import pytest
 from scipy.special import betaln
 
 from annotator.quality.disagreement_resolution import MIN_SURE_PROBABILITY
-from models.statistics.error_rates import (
+from spmll.statistics.error_rates import (
     PRIOR_STRENGTH,
     estimate_error_rates,
     estimate_probabilities,

@@ -28,13 +28,13 @@ from annotator.worker.adapting import adaptation_plan
 from annotator.worker.duties.event_refresher import EventRefresher
 from annotator.worker.features.worker_context import WorkerContext
 from annotator.worker.training import train
-from models.ensemble.stacking import fit_stacked
-from models.labels import ABSENT, PRESENT
-from models.methods.auto import Auto
-from models.statistics.event_totals import OPEN_STATE, EventSample, certify_events, count_events
-from models.statistics.paired_bootstrap import compare_scorings
-from models.statistics.stratified_sampling import NO_STRATUM
-from models.trainers import make_trainer
+from spmll.ensemble.stacking import fit_stacked
+from spmll.labels import ABSENT, PRESENT
+from spmll.methods.auto import Auto
+from spmll.statistics.event_totals import OPEN_STATE, EventSample, certify_events, count_events
+from spmll.statistics.paired_bootstrap import compare_scorings
+from spmll.statistics.stratified_sampling import NO_STRATUM
+from spmll.trainers import make_trainer
 
 PROJECTS = 30
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.linear.prototypes import compute_prototype_p_values
-from models.linear.training import Head, fit
-from models.methods import METHODS, make_method
+from spmll.linear.prototypes import compute_prototype_p_values
+from spmll.linear.training import Head, fit
+from spmll.methods import METHODS, make_method
 
 LABELS = np.array([[1, 0, 0, -1], [0, 0, 1, 0]], np.int8)
 SCORES = np.array([[0.9, 0.8, 0.3, 0.9], [np.nan, 0.31, 0.2, 0.05]], np.float32)

@@ -25,7 +25,7 @@ from annotator.exchange.formats.export_view import Block, View
 from annotator.exchange.formats.shared.label_table import read_table as read_table
 from annotator.exchange.formats.shared.sidecars import SidecarWriter
 from annotator.records import FILL_SOURCES, SOURCES, Class, Image
-from models.statistics.metrics import find_confident_threshold
+from spmll.statistics.metrics import find_confident_threshold
 
 CELLS = 200_000
 

@@ -97,7 +97,7 @@ def run(folder: Path, line: str) -> str:
     done = subprocess.run(
         [sys.executable, *words[1:]],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(folder / "models")])},
         capture_output=True,
         text=True,
         timeout=300,
@@ -112,9 +112,9 @@ def run(folder: Path, line: str) -> str:
 def test_the_page_on_extending_does_what_it_says(extended):
     copy = extended
     assert [path for path, _ in PAGE.of("python")] == [
-        "models/losses/capped.py",
+        "models/spmll/losses/capped.py",
         "tests/test_capped.py",
-        "models/methods/published/capped.py",
+        "models/spmll/methods/published/capped.py",
         "annotator/store/schema/m099.py",
         "tests/test_lens.py",
     ]

@@ -22,11 +22,11 @@ from annotator.store.database.database import Database
 from annotator.worker.features import embed
 from annotator.worker.features.backbone import load_project_backbone
 from annotator.worker.features.embed import embed_images
-from models.backbones import fast_inference, frozen_backbone
-from models.backbones.batch_size import tune_batch_size
-from models.backbones.cam import compute_heat_map
-from models.backbones.frozen_backbone import Backbone, load_backbone, load_on_device
-from models.backbones.pretrained import load_pretrained
+from spmll.backbones import fast_inference, frozen_backbone
+from spmll.backbones.batch_size import tune_batch_size
+from spmll.backbones.cam import compute_heat_map
+from spmll.backbones.frozen_backbone import Backbone, load_backbone, load_on_device
+from spmll.backbones.pretrained import load_pretrained
 
 
 class OnGpu(Backbone):

@@ -11,17 +11,17 @@ from torch import nn
 from annotator.benchmark.methods.epochs import Best, follow_training
 from annotator.benchmark.methods.task import Task
 from annotator.store.pictures.decoding import open_rgb
-from models.backbones.pretrained import Pretrained
-from models.finetune.best_epoch import BestEpoch
-from models.finetune.checkpoints import get_method_state, restore_method_state
-from models.finetune.fit_network import fit_linear_start, fit_network, predict
-from models.finetune.optimizers import compute_average_decay, create_optimizer, update_average
-from models.finetune.views import ImageExamples, MapExamples
-from models.finetune.whole_network import MapNetwork, WholeNetwork, build_whole_network
-from models.methods import METHODS, make_method
-from models.methods.training_recipes import TrainingRecipe
-from models.trainers.base import ResumePoint, TrainingLabels
-from models.trainers.network import WholeNetworkTrainer
+from spmll.backbones.pretrained import Pretrained
+from spmll.finetune.best_epoch import BestEpoch
+from spmll.finetune.checkpoints import get_method_state, restore_method_state
+from spmll.finetune.fit_network import fit_linear_start, fit_network, predict
+from spmll.finetune.optimizers import compute_average_decay, create_optimizer, update_average
+from spmll.finetune.views import ImageExamples, MapExamples
+from spmll.finetune.whole_network import MapNetwork, WholeNetwork, build_whole_network
+from spmll.methods import METHODS, make_method
+from spmll.methods.training_recipes import TrainingRecipe
+from spmll.trainers.base import ResumePoint, TrainingLabels
+from spmll.trainers.network import WholeNetworkTrainer
 
 pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 

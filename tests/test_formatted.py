@@ -10,7 +10,7 @@ from tiny_sets import TEST, TRUTH, is_published_protocol, make_formatted, make_v
 
 from annotator.benchmark.datasets import draw_observed_labels, load_dataset, voc_dataset
 from annotator.errors import AnnotatorError
-from models.single_positive_sampling import sample_single_positives, split_train_validation
+from spmll.single_positive_sampling import sample_single_positives, split_train_validation
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from annotator.worker.features import image_codes
 from annotator.worker.features.image_codes import ImageCodesCache
 from annotator.worker.features.region_coding import to_stored_basis
 from annotator.worker.training.incremental_update import Updater
-from models.ensemble.incremental_update import encode_images, learn_image_basis
+from spmll.ensemble.incremental_update import encode_images, learn_image_basis
 
 MANY = 60
 

@@ -16,7 +16,7 @@ WORKER = ("process", "training.train", "duties.explain", "features.embed")
 # One process a list; each step imports further modules, after which none of these names may be loaded.
 PROCESSES = {
     "the page's process": [
-        ("models.statistics.metrics, models.catalog", "torch"),
+        ("spmll.statistics.metrics, spmll.catalog", "torch"),
         ("annotator.ui.server, annotator.ui.pages.annotate", "torch sklearn matplotlib altair"),
         (", ".join(f"annotator.ui.pages.{name}" for name in PAGES), "torch"),
         ("annotator.benchmark.interface", "torch playwright"),
@@ -25,12 +25,12 @@ PROCESSES = {
         ("annotator.cli", "torch pandas pyarrow sklearn scipy"),  # what every command loads
         (", ".join(f"annotator.worker.{name}" for name in WORKER), "streamlit"),
     ],
-    "training": [("models.linear.training, models.methods", "torch._dynamo")],
+    "training": [("spmll.linear.training, spmll.methods", "torch._dynamo")],
 }
 TRAIN = """
 import numpy as np
-for _ in models.linear.training.fit(models.linear.training.Head(3, 2), np.eye(3, dtype=np.float32),
-    np.eye(3, 2, dtype=np.int8), models.methods.make_method("gr"), epochs=1): pass
+for _ in spmll.linear.training.fit(spmll.linear.training.Head(3, 2), np.eye(3, dtype=np.float32),
+    np.eye(3, 2, dtype=np.int8), spmll.methods.make_method("gr"), epochs=1): pass
 """
 
 

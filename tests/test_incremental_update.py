@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from models.ensemble.incremental_update import (
+from spmll.ensemble.incremental_update import (
     BIAS_VARIANCE,
     WEIGHT_VARIANCE,
     apply_corrections,
@@ -13,7 +13,7 @@ from models.ensemble.incremental_update import (
     fit_correction,
     learn_image_basis,
 )
-from models.statistics.metrics import average_precision
+from spmll.statistics.metrics import average_precision
 
 
 @pytest.fixture(scope="module")

@@ -24,15 +24,15 @@ from annotator.worker.features.map_cache import (
 )
 from annotator.worker.features.worker_context import Stopped
 from annotator.worker.process import Worker
-from models.backbones.feature_maps import FeatureMaps
-from models.backbones.frozen_backbone import load_backbone
-from models.finetune import augment
-from models.finetune.views import MapExamples
-from models.linear.surrogate_head import fit_surrogate_head
-from models.linear.training import Head
-from models.methods import METHODS, make_method
-from models.methods.published.label_decoder import LabelDecoder, sine_position_encoding
-from models.methods.published.lagc_losses import (
+from spmll.backbones.feature_maps import FeatureMaps
+from spmll.backbones.frozen_backbone import load_backbone
+from spmll.finetune import augment
+from spmll.finetune.views import MapExamples
+from spmll.linear.surrogate_head import fit_surrogate_head
+from spmll.linear.training import Head
+from spmll.methods import METHODS, make_method
+from spmll.methods.published.label_decoder import LabelDecoder, sine_position_encoding
+from spmll.methods.published.lagc_losses import (
     EmbeddingQueue,
     consistency_loss,
     contrastive_loss,

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from models.statistics.logistic import fit_logistic
+from spmll.statistics.logistic import fit_logistic
 
 
 def problem(seed: int, answers: int, inputs: int, scale: float = 1.0) -> dict:

@@ -7,9 +7,9 @@ import pytest
 import torch
 from tables import over
 
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.losses import LOSSES, make_loss
-from models.losses.base import REDUCTIONS, PerImageLoss, negative_log_sigmoid
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.losses import LOSSES, make_loss
+from spmll.losses.base import REDUCTIONS, PerImageLoss, negative_log_sigmoid
 
 # In these the cells of an image, or of a batch, are priced together, so the price of one depends on the others.
 TOGETHER = {"pairwise_ranking", "expected_positive_regularization", "zlpr", "opml"}

@@ -6,10 +6,10 @@ import pytest
 import torch
 from tables import over
 
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.losses import LOSSES, make_loss
-from models.losses.expected_positive_regularization import expected_count_penalty
-from models.losses.high_rank import rank_penalty
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.losses import LOSSES, make_loss
+from spmll.losses.expected_positive_regularization import expected_count_penalty
+from spmll.losses.high_rank import rank_penalty
 
 
 def cells(*rows):

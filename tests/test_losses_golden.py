@@ -21,9 +21,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.losses import make_loss
-from models.losses.base import unknown_name_error
-from models.losses.high_rank import rank_penalty
+from spmll.losses import make_loss
+from spmll.losses.base import unknown_name_error
+from spmll.losses.high_rank import rank_penalty
 
 OURS = Path(__file__).with_name("golden_losses.json")
 FILE = Path(os.environ.get("SPML_GOLDEN") or OURS)
@@ -161,7 +161,7 @@ def rank(vector: dict, at: Inputs, p: Params) -> Tensor:
 
 
 def role(vector: dict, at: Inputs, p: Params) -> Tensor:
-    from models.methods.published.role import role_loss
+    from spmll.methods.published.role import role_loss
 
     return role_loss(
         at["logits"], at["phi"], at["labels"], k=p["k"], strength=p.get("lambda", 1.0), eps=p.get("eps", 0.0)
@@ -170,7 +170,7 @@ def role(vector: dict, at: Inputs, p: Params) -> Tensor:
 
 def large(correct: bool) -> Callable[[dict, Inputs, Params], Tensor]:
     def price(vector: dict, at: Inputs, p: Params) -> Tensor:
-        from models.methods.published.large_loss import large_loss
+        from spmll.methods.published.large_loss import large_loss
 
         loss, above = large_loss(at["logits"], at["labels"], p["k"], correct)
         if vector.get("aux"):
@@ -181,7 +181,7 @@ def large(correct: bool) -> Callable[[dict, Inputs, Params], Tensor]:
 
 
 def consistency(vector: dict, at: Inputs, p: Params) -> Tensor:
-    from models.methods.published.lagc_losses import consistency_loss
+    from spmll.methods.published.lagc_losses import consistency_loss
 
     form = "paper" if "sum over C" in vector["reduction"] else "code"
     strength = p.get("lambda_plc", 1.0)
@@ -191,7 +191,7 @@ def consistency(vector: dict, at: Inputs, p: Params) -> Tensor:
 
 
 def contrastive(vector: dict, at: Inputs, p: Params) -> Tensor:
-    from models.methods.published.lagc_losses import contrastive_loss
+    from spmll.methods.published.lagc_losses import contrastive_loss
 
     form = "paper" if "paper" in vector["source"] else "code"
     return contrastive_loss(at["features"], at["labels"].long(), p["temperature"], form=form)
@@ -274,7 +274,7 @@ def test_our_copy_of_the_figures_is_complete():
 
 
 def test_pseudo_negatives_are_those_of_the_published_code_after_every_call():
-    from models.methods.published.em_apl import write_pseudo_negatives
+    from spmll.methods.published.em_apl import write_pseudo_negatives
 
     block = GOLDEN["apl_procedure"]
     probabilities = torch.sigmoid(array(block["logits"]))
@@ -286,7 +286,7 @@ def test_pseudo_negatives_are_those_of_the_published_code_after_every_call():
 
 
 def test_em_apl_gives_up_on_cells_when_and_as_often_as_the_published_code():
-    from models.methods import make_method
+    from spmll.methods import make_method
 
     block = GOLDEN["apl_procedure"]
     constants = block["params"]
@@ -309,7 +309,7 @@ def test_em_apl_gives_up_on_cells_when_and_as_often_as_the_published_code():
 
 @pytest.mark.parametrize("epochs", GOLDEN.get("gr_schedule_official", {}).get("fractions", {}))
 def test_gr_moves_its_curves_as_the_published_code(epochs):
-    from models.methods import make_method
+    from spmll.methods import make_method
 
     method = make_method("gr", w=3.0, b=5.0, mu=0.9, sigma=0.25, w_start=1.0, b_start=-3.0)
     method.begin(torch.tensor([[1, 0]], dtype=torch.int8), None, int(epochs.removeprefix("T")), torch.Generator())
@@ -324,7 +324,7 @@ def test_gr_moves_its_curves_as_the_published_code(epochs):
 
 @pytest.mark.parametrize("setting", GOLDEN.get("ll_k_per_epoch", {}))
 def test_large_loss_rejects_as_many_cells_in_each_epoch_as_the_published_code(setting):
-    from models.methods.published.large_loss import count_rejections
+    from spmll.methods.published.large_loss import count_rejections
 
     batch, classes, percent = re.fullmatch(r"B(\d+)_C(\d+)_delta([\d.e-]+)%", setting).groups()
     ours = [
@@ -337,7 +337,7 @@ def test_large_loss_rejects_as_many_cells_in_each_epoch_as_the_published_code(se
 @pytest.mark.parametrize("vector", [v for v in GOLDEN["vectors"] if v["method"].startswith("LL-")], ids=named)
 def test_large_loss_counts_its_rejections_from_epoch_and_share(vector):
     # In the vectors delta_rel is a share, in the schedule above a percentage.
-    from models.methods.published.large_loss import count_rejections
+    from spmll.methods.published.large_loss import count_rejections
 
     p = flat(vector["params"])
     cells = array(vector["inputs"]["logits"]).numel()
@@ -346,7 +346,7 @@ def test_large_loss_counts_its_rejections_from_epoch_and_share(vector):
 
 @pytest.mark.parametrize("block", [name for name in GOLDEN if name.startswith("onecycle")])
 def test_the_learning_rate_goes_up_and_down_as_in_the_published_code(block):
-    from models.methods.published.lagc_losses import make_one_cycle_schedule
+    from spmll.methods.published.lagc_losses import make_one_cycle_schedule
 
     rates = GOLDEN[block]["lrs"]
     peak, warm_up = (float(re.search(rf"{word}([\de.-]+\d)", block).group(1)) for word in ("max", "pct"))
@@ -363,7 +363,7 @@ def test_the_learning_rate_goes_up_and_down_as_in_the_published_code(block):
 
 
 def test_the_one_label_of_an_image_is_drawn_as_in_the_published_code():
-    from models.single_positive_sampling import sample_single_positives
+    from spmll.single_positive_sampling import sample_single_positives
 
     block = GOLDEN["single_positive_sampling"]
     truth = array(block["labels01"]).numpy().astype(np.int8)
@@ -373,7 +373,7 @@ def test_the_one_label_of_an_image_is_drawn_as_in_the_published_code():
 
 @pytest.mark.parametrize("data", GOLDEN.get("splits", {}).get("splits", {}))
 def test_the_training_images_are_split_as_in_the_published_code(data):
-    from models.single_positive_sampling import split_train_validation
+    from spmll.single_positive_sampling import split_train_validation
 
     block = GOLDEN["splits"]["splits"][data]
     train, val = (np.asarray(rows) for rows in split_train_validation(block["n"]))
@@ -384,7 +384,7 @@ def test_the_training_images_are_split_as_in_the_published_code(data):
 
 
 def test_mean_average_precision_is_that_of_the_published_code():
-    from models.statistics.metrics import average_precision, mean_average_precision
+    from spmll.statistics.metrics import average_precision, mean_average_precision
 
     block = GOLDEN["metric"]
     truth, scores = array(block["y_true"]).numpy(), array(block["y_score"]).numpy()
@@ -394,7 +394,7 @@ def test_mean_average_precision_is_that_of_the_published_code():
 
 
 def test_average_precision_is_also_had_as_the_code_of_asl_counts_it():
-    from models.statistics.metrics import asl_average_precision, average_precision
+    from spmll.statistics.metrics import asl_average_precision, average_precision
 
     block = GOLDEN["metric_asl_style"]
     truth, scores = array(block["y_true"]).numpy(), array(block["y_score"]).numpy()
@@ -405,7 +405,7 @@ def test_average_precision_is_also_had_as_the_code_of_asl_counts_it():
 
 
 def test_the_estimated_labels_of_role_begin_where_the_published_code_begins():
-    from models.methods.published.role import draw_initial_estimates, inverse_sigmoid
+    from spmll.methods.published.role import draw_initial_estimates, inverse_sigmoid
 
     block = GOLDEN["role_init"]
     labels = array(block["obs"])

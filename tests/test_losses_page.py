@@ -10,13 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-from models.losses import LOSSES, make_loss
-from models.losses.high_rank import rank_penalty
-from models.methods.published.lagc_losses import contrastive_loss
+from spmll.losses import LOSSES, make_loss
+from spmll.losses.high_rank import rank_penalty
+from spmll.methods.published.lagc_losses import contrastive_loss
 
 ROOT = Path(__file__).resolve().parent.parent
-BLOCKS = re.findall(
-    r"^```python\n(.*?)^```", (ROOT / "docs/losses.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+BLOCKS, README_BLOCKS = (
+    re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    for page in ("docs/losses.md", "models/README.md")
 )
 
 
@@ -57,10 +58,17 @@ def test_the_other_blocks_of_the_page_run_where_their_packages_are_there(problem
             compile(block, "docs/losses.md", "exec")
 
 
+def test_code_of_the_readme_of_spmll_runs():
+    names = {}
+    (block,) = README_BLOCKS
+    exec(block, names)
+    assert names["logits"].grad.abs().sum() > 0
+
+
 @pytest.mark.process
 def test_losses_load_neither_the_annotator_nor_a_library_of_networks():
     code = (
-        "import sys, torch; from models.losses import GeneralizedRobust;"
+        "import sys, torch; from spmll.losses import GeneralizedRobust;"
         "labels = torch.tensor([[1, 0, -1]]);"
         "assert GeneralizedRobust()(torch.zeros(1, 3), labels) > 0;"
         "loaded = {name.split('.')[0] for name in sys.modules};"

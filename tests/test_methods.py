@@ -4,10 +4,10 @@ import pytest
 import torch
 from tables import over
 
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.methods import DEFAULT_METHOD, METHODS, get_default_parameters, make_method
-from models.methods.published.em_apl import write_pseudo_negatives
-from models.methods.training_recipes import BENCHMARK_SETS, shared_protocol
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.methods import DEFAULT_METHOD, METHODS, get_default_parameters, make_method
+from spmll.methods.published.em_apl import write_pseudo_negatives
+from spmll.methods.training_recipes import BENCHMARK_SETS, shared_protocol
 
 every_method = over(name=METHODS)
 

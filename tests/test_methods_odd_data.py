@@ -7,8 +7,8 @@ import pytest
 import torch
 from tables import over
 
-from models.linear.training import Head, fit
-from models.methods import METHODS, get_default_parameters, make_method
+from spmll.linear.training import Head, fit
+from spmll.methods import METHODS, get_default_parameters, make_method
 
 pytestmark = pytest.mark.training
 

@@ -5,16 +5,16 @@ import math
 import pytest
 import torch
 
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.linear.training import Adam
-from models.losses.base import negative_log_sigmoid
-from models.methods import make_method
-from models.methods.published.en import estimate_positive_counts
-from models.methods.published.large_loss import count_rejections, large_loss
-from models.methods.published.opml_sp import compute_observed_ap, correct_labels, smooth_targets
-from models.methods.published.ranks import select_lowest
-from models.methods.published.role import draw_initial_estimates, inverse_sigmoid, role_loss
-from models.statistics.metrics import average_precision
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.linear.training import Adam
+from spmll.losses.base import negative_log_sigmoid
+from spmll.methods import make_method
+from spmll.methods.published.en import estimate_positive_counts
+from spmll.methods.published.large_loss import count_rejections, large_loss
+from spmll.methods.published.opml_sp import compute_observed_ap, correct_labels, smooth_targets
+from spmll.methods.published.ranks import select_lowest
+from spmll.methods.published.role import draw_initial_estimates, inverse_sigmoid, role_loss
+from spmll.statistics.metrics import average_precision
 
 
 def begun(name, labels, mask=None, epochs=10, **parameters):

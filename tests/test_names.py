@@ -27,9 +27,9 @@ from annotator.ui.access import served_project
 from annotator.ui.parts import class_names_section
 from annotator.worker.process import Worker
 from annotator.worker.training.schedule import Schedule
-from models.backbones.sources.open_clip_models import load
-from models.statistics.metrics import hidden_average_precision, mean_average_precision
-from models.zero_shot.prompts import BACKGROUND_PROMPTS, build_prompts, list_names
+from spmll.backbones.sources.open_clip_models import load
+from spmll.statistics.metrics import hidden_average_precision, mean_average_precision
+from spmll.zero_shot.prompts import BACKGROUND_PROMPTS, build_prompts, list_names
 
 pytest.importorskip("open_clip")
 IMAGES = 48
@@ -172,7 +172,7 @@ def test_what_is_in_the_settings_by_accident_does_no_harm(db):
 
 
 def test_a_tokenizer_that_is_missing_is_said_once_and_the_project_goes_on(db, monkeypatch):
-    from models.backbones.sources import open_clip_models
+    from spmll.backbones.sources import open_clip_models
 
     def gone(open_clip, architecture):
         raise OSError("no such file")

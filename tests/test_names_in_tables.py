@@ -31,14 +31,14 @@ from annotator.queues.query_order import QUERY_ORDERS, find_strategy
 from annotator.records import SOURCES, STATES
 from annotator.roles import Role, parse_role
 from annotator.store.networks import configuration
-from models.backbones.packaged import PACKAGED_BACKBONES
-from models.backbones.pretrained import load_pretrained
-from models.losses import LOSSES, make_loss
-from models.losses.base import REDUCTIONS
-from models.methods import METHODS, get_default_parameters, make_method
-from models.query_strategies import STRATEGIES, order_candidates
-from models.statistics.calibration import CALIBRATIONS, fit_calibration
-from models.trainers import TRAINERS, get_trainer_class
+from spmll.backbones.packaged import PACKAGED_BACKBONES
+from spmll.backbones.pretrained import load_pretrained
+from spmll.losses import LOSSES, make_loss
+from spmll.losses.base import REDUCTIONS
+from spmll.methods import METHODS, get_default_parameters, make_method
+from spmll.query_strategies import STRATEGIES, order_candidates
+from spmll.statistics.calibration import CALIBRATIONS, fit_calibration
+from spmll.trainers import TRAINERS, get_trainer_class
 
 WRONG = "no such name"
 NO_ANSWERS = np.zeros((0, 1)), np.zeros(0), np.zeros(0)

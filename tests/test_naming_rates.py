@@ -6,9 +6,9 @@ import torch
 
 from annotator.benchmark.datasets import draw_clicks
 from annotator.benchmark.first_named_class import Naming, compute_naming_rates
-from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
-from models.ensemble.moments import Moments
-from models.ensemble.naming_rates import (
+from spmll.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from spmll.ensemble.moments import Moments
+from spmll.ensemble.naming_rates import (
     EPSILON,
     HALFWAY_MARKS,
     MAX_RATE,
@@ -16,8 +16,8 @@ from models.ensemble.naming_rates import (
     estimate_log_naming_rates,
     predict_leave_one_out,
 )
-from models.methods import make_method
-from models.statistics.metrics import hidden_average_precision
+from spmll.methods import make_method
+from spmll.statistics.metrics import hidden_average_precision
 
 CLASSES, DIMENSIONS = 6, 32
 

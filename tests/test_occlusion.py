@@ -13,11 +13,11 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.runs.heatmap_findings import HeatmapFinding, load_finding
 from annotator.worker.duties.explain import Explainer
-from models.backbones.cam import compute_heat_map
-from models.backbones.frozen_backbone import Backbone
-from models.backbones.occlusion import compute_logit_gains, crop_hottest_spot, find_confused_class
-from models.backbones.pretrained import Pretrained
-from models.linear.training import Head
+from spmll.backbones.cam import compute_heat_map
+from spmll.backbones.frozen_backbone import Backbone
+from spmll.backbones.occlusion import compute_logit_gains, crop_hottest_spot, find_confused_class
+from spmll.backbones.pretrained import Pretrained
+from spmll.linear.training import Head
 
 FOX, HERON, DEER = 1, 2, 3
 # Herons are green. What was learned of deer is the blue around, no red, and the green of the herons beside them.

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from models.ensemble.stacking import fit_stacked
-from models.methods.auto import Auto
-from models.statistics.metrics import average_precision
-from models.statistics.outside_scores import OutsideScores, add_first_guesses, estimate_class_trust, estimate_trust
-from models.statistics.stacker import Scores, fit_stacker
-from models.zero_shot.first_guess import guess_probabilities
+from spmll.ensemble.stacking import fit_stacked
+from spmll.methods.auto import Auto
+from spmll.statistics.metrics import average_precision
+from spmll.statistics.outside_scores import OutsideScores, add_first_guesses, estimate_class_trust, estimate_trust
+from spmll.statistics.stacker import Scores, fit_stacker
+from spmll.zero_shot.first_guess import guess_probabilities
 
 IMAGES, DIMENSIONS, SHARES = 500, 40, np.array([0.4, 0.25, 0.15, 0.1])
 

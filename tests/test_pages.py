@@ -14,7 +14,7 @@ from annotator.store.labels import decisions
 from annotator.store.networks import adaptation, configuration
 from annotator.ui.access import served_project, serving_modes
 from annotator.ui.parts import frame, navigation
-from models import catalog
+from spmll import catalog
 
 SCRIPT = """
 from annotator.ui.parts import frame

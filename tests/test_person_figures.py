@@ -13,7 +13,7 @@ from test_annotator_disagreement import say
 from annotator.quality.annotator_figures import compute_annotator_figures
 from annotator.records import Batch, Decision
 from annotator.store.labels import decisions
-from models.statistics import intervals
+from spmll.statistics import intervals
 
 
 def test_a_careless_person_is_told_apart_and_changes_by_others_are_counted(db, project, annotator, tmp_path):

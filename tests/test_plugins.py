@@ -11,8 +11,8 @@ import pytest
 
 from annotator import open
 from annotator.exchange import formats
-from models import plugins
-from models.plugins import PluginWarning
+from spmll import plugins
+from spmll.plugins import PluginWarning
 
 PLUGIN = Path(__file__).resolve().parent / "plugin"
 BROKEN = {

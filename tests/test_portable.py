@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.basis import signed_sqrt, to_float_tensor
-from models.ensemble.fit_ensemble import fit_second_model
-from models.ensemble.portable import PortableEnsemble
-from models.ensemble.regions import encode_regions, learn_region_basis
-from models.ensemble.stacking import fit_stacked
-from models.ensemble.training_subset import TrainingSubset
-from models.methods.auto import Auto
+from spmll.ensemble.basis import signed_sqrt, to_float_tensor
+from spmll.ensemble.fit_ensemble import fit_second_model
+from spmll.ensemble.portable import PortableEnsemble
+from spmll.ensemble.regions import encode_regions, learn_region_basis
+from spmll.ensemble.stacking import fit_stacked
+from spmll.ensemble.training_subset import TrainingSubset
+from spmll.methods.auto import Auto
 
 IMAGES, CLASSES, DIMENSIONS, REGIONS = 240, 5, 24, 9
 

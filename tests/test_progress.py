@@ -15,7 +15,7 @@ from annotator.store.labels import decisions, project_counts
 from annotator.store.networks import embedding_claim
 from annotator.ui.access import served_project
 from annotator.ui.charts import progress_charts, theme
-from models.statistics.intervals import wilson_interval
+from spmll.statistics.intervals import wilson_interval
 
 SCRIPT = """
 from annotator.ui.pages import progress

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from models.single_positive_sampling import sample_single_positives, split_train_validation
+from spmll.single_positive_sampling import sample_single_positives, split_train_validation
 
 # Made by observe_uniform of Cole et al. with RandomState(1200); the last row has no positive.
 ROWS = "001000 111010 010010 101001 001110 000011 001100 110001 101101 000000"

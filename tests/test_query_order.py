@@ -17,7 +17,7 @@ from annotator.store.people import leases
 from annotator.worker.features.worker_context import WorkerContext
 from annotator.worker.training.first_orders import FirstOrderPublisher
 from annotator.worker.training.train import train
-from models.query_strategies import STRATEGIES
+from spmll.query_strategies import STRATEGIES
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from models.labels import ABSENT, PRESENT
-from models.query_strategies import STRATEGIES, order_candidates
-from models.query_strategies.diversity import MAX_CENTERS
-from models.query_strategies.expected_missing import count_expected_missing
-from models.query_strategies.mix import MIXED_STRATEGIES
-from models.query_strategies.representative import MAX_SAMPLED_IMAGES
+from spmll.labels import ABSENT, PRESENT
+from spmll.query_strategies import STRATEGIES, order_candidates
+from spmll.query_strategies.diversity import MAX_CENTERS
+from spmll.query_strategies.expected_missing import count_expected_missing
+from spmll.query_strategies.mix import MIXED_STRATEGIES
+from spmll.query_strategies.representative import MAX_SAMPLED_IMAGES
 
 ROWS, CLASSES = 60, 5
 

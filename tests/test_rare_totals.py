@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models.statistics.metrics import count_honest_totals
+from spmll.statistics.metrics import count_honest_totals
 
 
 def test_a_total_is_honest_up_to_twice_the_truth_and_only_rare_classes_are_judged():

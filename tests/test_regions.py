@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.basis import MAX_AXES, signed_sqrt
-from models.ensemble.regions import IMAGES_PER_CHUNK, RegionCodes, encode_regions, learn_region_basis
+from spmll.ensemble.basis import MAX_AXES, signed_sqrt
+from spmll.ensemble.regions import IMAGES_PER_CHUNK, RegionCodes, encode_regions, learn_region_basis
 
 ROUNDING = 0.025  # a coordinate is rounded to 8 / 127 standard deviations
 

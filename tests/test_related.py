@@ -13,7 +13,7 @@ from annotator.store.relations import declared_relations
 from annotator.store.relations.relation_edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declaration
 from annotator.worker.process import Worker
 from annotator.worker.training.incremental_update import Updater
-from models.statistics.relation_constraints import ClassRelations
+from spmll.statistics.relation_constraints import ClassRelations
 
 # animal 0, dog 1, spaniel 2, cat 3, day 4, night 5: a dog is no cat, and it is day or night
 ROUNDED = 1e-5

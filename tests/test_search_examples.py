@@ -25,7 +25,7 @@ from annotator.snapshot.similarity import varied_images
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration, search_examples
 from annotator.worker.process import Worker
-from models.zero_shot.prompts import BACKGROUND_PROMPTS, build_prompts, list_names
+from spmll.zero_shot.prompts import BACKGROUND_PROMPTS, build_prompts, list_names
 
 pytest.importorskip("open_clip")
 IMAGES = 24

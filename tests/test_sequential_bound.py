@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from annotator.benchmark.acceptance import ACCEPTANCE_CONDITIONS, measure_condition
-from models.statistics.sequential_bound import (
+from spmll.statistics.sequential_bound import (
     StratifiedSample,
     bound_wrong_cells,
     count_needed_answers,

@@ -23,7 +23,7 @@ from annotator.store.features.stored_image_codes import save_codes
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
 from annotator.worker.features.region_coding import to_stored_basis
-from models.ensemble.incremental_update import encode_images, learn_image_basis
+from spmll.ensemble.incremental_update import encode_images, learn_image_basis
 
 IMAGES = 24
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from models.labels import ABSENT, UNSEEN
-from models.linear.training import Head, fit
-from models.methods import make_method
-from models.methods.published.label_enhancement import (
+from spmll.labels import ABSENT, UNSEEN
+from spmll.linear.training import Head, fit
+from spmll.methods import make_method
+from spmll.methods.published.label_enhancement import (
     average_over_neighbors,
     beta_divergence,
     enhancement_loss,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.basis import center_and_normalize, signed_sqrt, to_float_tensor
-from models.ensemble.gram_cache import GramCache
-from models.ensemble.moments import Moments
+from spmll.ensemble.basis import center_and_normalize, signed_sqrt, to_float_tensor
+from spmll.ensemble.gram_cache import GramCache
+from spmll.ensemble.moments import Moments
 
 IMAGES, DIMENSIONS, CLASSES = 300, 12, 3
 
@@ -28,7 +28,7 @@ def features() -> np.ndarray:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("models.ensemble.gram_cache.IMAGES_PER_BLOCK", 7)
+    monkeypatch.setattr("spmll.ensemble.gram_cache.IMAGES_PER_BLOCK", 7)
 
 
 def is_full(kept: Counted, features: np.ndarray, rows: np.ndarray, centre: torch.Tensor) -> int:

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble import stacking
-from models.ensemble.collection_scoring import score_locally
-from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
-from models.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
-from models.ensemble.stacking import MIN_UNBIASED_ANSWERS, fit_stacked
-from models.ensemble.training_subset import select_training_rows
-from models.ensemble.warm_start import WarmStart
-from models.methods.auto import Auto
-from models.statistics.outside_scores import OutsideScores
-from models.statistics.stacker import PRIOR_MEAN, Scores, Stacker, count_other_classes, fit_stacker
+from spmll.ensemble import stacking
+from spmll.ensemble.collection_scoring import score_locally
+from spmll.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from spmll.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
+from spmll.ensemble.stacking import MIN_UNBIASED_ANSWERS, fit_stacked
+from spmll.ensemble.training_subset import select_training_rows
+from spmll.ensemble.warm_start import WarmStart
+from spmll.methods.auto import Auto
+from spmll.statistics.outside_scores import OutsideScores
+from spmll.statistics.stacker import PRIOR_MEAN, Scores, Stacker, count_other_classes, fit_stacker
 
 pytestmark = pytest.mark.training
 
@@ -196,7 +196,7 @@ def test_halves_trained_in_a_thread_of_their_own_are_the_same_halves(world, monk
     features, truth = world
     labels, unbiased = answered(truth, 80)
     at_once, threads = scored(features, labels, unbiased), torch.get_num_threads()
-    monkeypatch.setattr("models.ensemble.stacking.MIN_IMAGES_FOR_THREAD", 1)
+    monkeypatch.setattr("spmll.ensemble.stacking.MIN_IMAGES_FOR_THREAD", 1)
     try:
         torch.set_num_threads(2)
         beside = scored(features, labels, unbiased)
@@ -210,7 +210,7 @@ def test_a_training_that_is_ended_takes_the_halves_with_it(world, monkeypatch):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     rows = np.flatnonzero((labels != 0).any(1))
-    monkeypatch.setattr("models.ensemble.stacking.MIN_IMAGES_FOR_THREAD", 1)
+    monkeypatch.setattr("spmll.ensemble.stacking.MIN_IMAGES_FOR_THREAD", 1)
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
@@ -226,7 +226,7 @@ def test_a_stacker_of_a_sample_of_the_cells_expects_nearly_what_that_of_all_does
     features, truth = world
     labels, unbiased = answered(truth, 120)
     of_all = scored(features, labels, unbiased)
-    monkeypatch.setattr("models.ensemble.stacking.MAX_STACKED_CELLS", 400)
+    monkeypatch.setattr("spmll.ensemble.stacking.MAX_STACKED_CELLS", 400)
     sampled = scored(features, labels, unbiased)
     open_ = labels == 0
     assert 0.8 < sampled[open_].sum() / of_all[open_].sum() < 1.25

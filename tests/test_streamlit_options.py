@@ -87,7 +87,7 @@ found = {name: config.get_option(name) for name in config._config_options_templa
 print(json.dumps(found | {"secrets": secrets_singleton.load_if_toml_exists()}))
 """
 MODULES = words("""
-annotator models streamlit starlette uvicorn numpy torch filelock sqlite_utils typer PIL json logging queue random
+annotator spmll streamlit starlette uvicorn numpy torch filelock sqlite_utils typer PIL json logging queue random
 socket threading multiprocessing subprocess tempfile runpy sitecustomize usercustomize
 """)
 

@@ -31,7 +31,7 @@ from annotator.ui.access import served_project, sessions
 from annotator.ui.access.middleware import MEMBER_SCOPE_KEY
 from annotator.ui.access.serving_modes import Access
 from annotator.ui.routes import ROUTES
-from models.query_strategies import STRATEGIES
+from spmll.query_strategies import STRATEGIES
 
 OTHER, KNOWER = "Zenobia", "Olga"  # who answers blind what Ben and Gus are still to answer, and who knows answers
 KNOWN = (1, 2)

@@ -17,7 +17,7 @@ from annotator.snapshot.time_model import DEFAULT_TIMES, TIME_PARTS, TimeModel, 
 from annotator.store.labels import answer_times, decisions
 from annotator.store.labels.answer_times import TimedAnswer
 from annotator.store.people import speed_tests
-from models.statistics.time_regression import INTERVAL_QUANTILES, fit_times
+from spmll.statistics.time_regression import INTERVAL_QUANTILES, fit_times
 
 ONE = np.ones(1)
 

@@ -25,10 +25,10 @@ from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.process import Worker
 from annotator.worker.training import calibrate
 from annotator.worker.training.train import train
-from models.backbones.cam import compute_heat_map
-from models.backbones.frozen_backbone import load_backbone
-from models.ensemble.regions import encode_regions
-from models.linear.training import Head
+from spmll.backbones.cam import compute_heat_map
+from spmll.backbones.frozen_backbone import load_backbone
+from spmll.ensemble.regions import encode_regions
+from spmll.linear.training import Head
 
 pytestmark = pytest.mark.training
 

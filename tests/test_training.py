@@ -8,10 +8,10 @@ import torch
 from safetensors.torch import save_file
 from tables import over
 
-from models.linear.training import ROWS_PER_CHUNK, Adam, Epoch, Head, fit
-from models.methods import METHODS, make_method
-from models.methods.published.loss_only import AN
-from models.statistics.metrics import hidden_average_precision
+from spmll.linear.training import ROWS_PER_CHUNK, Adam, Epoch, Head, fit
+from spmll.methods import METHODS, make_method
+from spmll.methods.published.loss_only import AN
+from spmll.statistics.metrics import hidden_average_precision
 
 ON_FEATURES = [name for name, method in METHODS.items() if method.reads == "features"]
 

@@ -22,7 +22,7 @@ from annotator.store.images import near_duplicate_groups
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
 from annotator.worker.process import Worker
-from models.near_duplicates import group_similar_hashes, split_groups_by_features
+from spmll.near_duplicates import group_similar_hashes, split_groups_by_features
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What an index would get: the wheel and the sdist, installed outside of this folder."""
+"""What an index would get: the wheels and sdists of both packages, installed outside of this folder."""
 
 import os
 import subprocess
@@ -9,13 +9,14 @@ import pytest
 from served import free_port, until
 
 ROOT = Path(__file__).resolve().parent.parent
+DISTRIBUTIONS = {"multilabel_annotator": ".", "spmll": "models"}  # name in the file names: folder of its pyproject.toml
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory) -> list[Path]:
-    """The sdist of a copy of what is committed or new, and the wheel that is built from it."""
+def built(tmp_path_factory) -> dict[str, list[Path]]:
+    """The sdists of a copy of all committed and new files, and the wheels that are built from them."""
     folder = tmp_path_factory.mktemp("built")
     words = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
     names = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
@@ -23,30 +24,65 @@ def built(tmp_path_factory) -> list[Path]:
         if (ROOT / name).exists():
             (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / "tree" / name).write_bytes((ROOT / name).read_bytes())
-    words = [sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(folder / "tree")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return sorted((folder / "dist").iterdir())
+    found = {}
+    for name, place in DISTRIBUTIONS.items():
+        words = [sys.executable, "-m", "build", "--outdir", str(folder / name), str(folder / "tree" / place)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found[name] = sorted((folder / name).iterdir())
+    return found
 
 
-def test_an_index_would_take_wheel_and_sdist(built):
-    assert [path.name.rpartition(".")[2] for path in built] == ["whl", "gz"]
-    words = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_wheel_runs_the_demo_outside_of_this_folder(built, tmp_path, processes):
-    target = tmp_path / "installed"
-    words = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(built[0])]
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory) -> Path:
+    """A folder with both wheels as pip installs them, without their dependencies."""
+    target = tmp_path_factory.mktemp("installed")
+    wheels = [str(paths[0]) for paths in built.values()]
+    words = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), *wheels]
     subprocess.run(words, check=True)
-    environment = {**os.environ, "PYTHONPATH": str(target)}
-    where = "import annotator, models; print(annotator.__file__, models.__file__)"
-    words = [sys.executable, "-P", "-c", where]
-    found = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
-    assert all(path.startswith(str(target)) for path in found.split())
+    return target
+
+
+def run_outside(installed: Path, folder: Path, *words: str, path: str = "") -> str:
+    """Return what Python prints when it runs in a folder with the installed wheels, and with `path` before them."""
+    places = os.pathsep.join(filter(None, [path, str(installed)]))
+    done = subprocess.run(
+        [sys.executable, "-P", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_an_index_accepts_wheel_and_sdist(built, name):
+    assert [path.name.rpartition(".")[2] for path in built[name]] == ["whl", "gz"]
+    words = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built[name])]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_installed_wheels_bring_no_package_with_a_common_name(installed):
+    brought = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    assert brought - {"bin"} == {"annotator", "spmll", "sample_data"}
+
+
+def test_users_own_models_folder_is_imported_beside_the_wheels(installed, tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "net.py").write_text("WIDTH = 7\n")
+    code = "import annotator, spmll.methods, models.net; print(annotator.__file__, spmll.__file__, models.net.WIDTH)"
+    *ours, width = run_outside(installed, tmp_path, "-c", code, path=str(tmp_path)).split()
+    assert all(path.startswith(str(installed)) for path in ours) and width == "7"
+
+
+def test_installed_wheels_run_the_demo_outside_of_this_folder(installed, tmp_path, processes):
     port = free_port()
     words = [sys.executable, "-P", "-m", "annotator", "demo", "demo-project", "--no-browser", "--port", str(port)]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
     with (tmp_path / "demo.log").open("wb") as log:
         demo = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=log, stderr=log)
     processes.append(demo)

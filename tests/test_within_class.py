@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.answered_head import AnsweredHead
-from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
-from models.ensemble.regions import encode_regions, learn_region_basis
-from models.ensemble.second_model import SecondModel, estimate_difficulty
-from models.ensemble.stacking import fit_stacked
-from models.methods.auto import Auto
+from spmll.ensemble.answered_head import AnsweredHead
+from spmll.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from spmll.ensemble.regions import encode_regions, learn_region_basis
+from spmll.ensemble.second_model import SecondModel, estimate_difficulty
+from spmll.ensemble.stacking import fit_stacked
+from spmll.methods.auto import Auto
 
 
 def second(logits: torch.Tensor, scores: torch.Tensor, weight: float = 0.5) -> SecondModel:

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from models.statistics.metrics import mean_average_precision
-from models.zero_shot.first_guess import CLASSES_PER_CHUNK, guess_probabilities, standardize
-from models.zero_shot.patch_scores import average_class_vectors, score_best_patch
-from models.zero_shot.prompts import NAME_SLOT, PROMPT_TEMPLATES, build_prompts, list_names
+from spmll.statistics.metrics import mean_average_precision
+from spmll.zero_shot.first_guess import CLASSES_PER_CHUNK, guess_probabilities, standardize
+from spmll.zero_shot.patch_scores import average_class_vectors, score_best_patch
+from spmll.zero_shot.prompts import NAME_SLOT, PROMPT_TEMPLATES, build_prompts, list_names
 
 PATCHES, SIZE = 49, 32
 

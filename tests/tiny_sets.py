@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.datasets import voc_dataset
-from models.single_positive_sampling import sample_single_positives, split_train_validation
+from spmll.single_positive_sampling import sample_single_positives, split_train_validation
 
 
 def empty(path: Path) -> Path:

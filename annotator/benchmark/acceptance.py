@@ -1,7 +1,7 @@
 """Measurement of how often auto-accept breaks its precision guarantee, in simulated projects whose truth is known.
 
 Each project goes through the steps of a real one: an audit is drawn and answered part by part, people answer likely
-cells in between, and after every part the app's code checks the guarantee (models/statistics/sequential_bound.py). A
+cells in between, and after every part the app's code checks the guarantee (spmll/statistics/sequential_bound.py). A
 guarantee counts as broken when at any check more of the accepted cells are wrong than it allows.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.statistics.sequential_bound import (
+from spmll.statistics.sequential_bound import (
     CANDIDATE_THRESHOLDS,
     StratifiedSample,
     compute_sample_size,

@@ -21,21 +21,21 @@ from annotator.benchmark.datasets.folder import read_image_folder
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
 from annotator.worker.features.map_cache import MapFiles, StoredMaps
-from models.backbones.frozen_backbone import DEFAULT_BACKBONE, Backbone
-from models.backbones.pretrained import load_pretrained
-from models.finetune.adapt import (
+from spmll.backbones.frozen_backbone import DEFAULT_BACKBONE, Backbone
+from spmll.backbones.pretrained import load_pretrained
+from spmll.finetune.adapt import (
     DEFAULT_EPOCHS,
     WEAK_VIEWS,
     adapt_last_stages,
     compute_stage_features,
     make_adaptation_recipe,
 )
-from models.finetune.last_stages import StageInputs, split_network
-from models.finetune.linear_probe import score_with_probe
-from models.finetune.views import MapExamples
-from models.methods import make_method
-from models.statistics.metrics import mean_average_precision
-from models.statistics.paired_bootstrap import compare_scorings
+from spmll.finetune.last_stages import StageInputs, split_network
+from spmll.finetune.linear_probe import score_with_probe
+from spmll.finetune.views import MapExamples
+from spmll.methods import make_method
+from spmll.statistics.metrics import mean_average_precision
+from spmll.statistics.paired_bootstrap import compare_scorings
 
 
 def measure(

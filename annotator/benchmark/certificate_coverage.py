@@ -2,10 +2,10 @@
 
 Each project goes through the steps of a real one: people label likely cells, a model scores the rest well or badly,
 some cells are auto-accepted, an audit is drawn, ordinary work answers some of its cells, people answer others, and the
-intervals are computed by the app's code (models/statistics/stratified_sampling.py,
-models/statistics/certified_recall.py). In some, people err (erring_people.py), several of them answer some images, and
+intervals are computed by the app's code (spmll/statistics/stratified_sampling.py,
+spmll/statistics/certified_recall.py). In some, people err (erring_people.py), several of them answer some images, and
 recall allows for their mistakes. In some, images come in events, and both images and events are certified
-(models/statistics/event_totals.py).
+(spmll/statistics/event_totals.py).
 """
 
 import time
@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from annotator.benchmark.erring_people import People, draw_answers, label_double_readings
-from models.labels import ABSENT, PRESENT
-from models.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify, count_strata
-from models.statistics.double_reading import DoubleReadings, correct_recall_for_mistakes
-from models.statistics.event_totals import (
+from spmll.labels import ABSENT, PRESENT
+from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify, count_strata
+from spmll.statistics.double_reading import DoubleReadings, correct_recall_for_mistakes
+from spmll.statistics.event_totals import (
     EventSample,
     EventTotals,
     certify_events,
@@ -26,7 +26,7 @@ from models.statistics.event_totals import (
     count_events,
     draw_events,
 )
-from models.statistics.stratified_sampling import (
+from spmll.statistics.stratified_sampling import (
     ACCEPTED_PRESENT,
     NO_STRATUM,
     UNKNOWN_CELL,

@@ -3,7 +3,7 @@
 Groups are as unequal as places are, from one with a third of the images to ones with few, and classes are as unequally
 frequent in them. Each project goes through the steps of certificate_coverage.py; the intervals are computed by the
 app's code
-(models/statistics/domain_totals.py).
+(spmll/statistics/domain_totals.py).
 """
 
 import time
@@ -25,9 +25,9 @@ from annotator.benchmark.certificate_coverage import (
     simulate_work,
 )
 from annotator.quality.evidence import MAX_WIDTH_SHARE
-from models.labels import PRESENT
-from models.statistics.certified_recall import LabelTotals, Strata, count_strata_by_domain
-from models.statistics.domain_totals import certify_domain, select_domain_rows
+from spmll.labels import PRESENT
+from spmll.statistics.certified_recall import LabelTotals, Strata, count_strata_by_domain
+from spmll.statistics.domain_totals import certify_domain, select_domain_rows
 
 SIMULATED_GROUPS = 12
 AUDIT_CELLS_PER_CLASS = 200  # drawn of each class

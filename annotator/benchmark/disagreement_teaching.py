@@ -7,7 +7,7 @@ careless. What the model is taught of these answers:
     agreed      what people differ on is left out
     majority    what people differ on is decided by most of them; a draw is left out
     probable    what a project does (quality/disagreement_resolution.py): what three people or more differ on is decided
-                by how often each of them errs (models/statistics/error_rates.py), where that is sure enough; the rest
+                by how often each of them errs (spmll/statistics/error_rates.py), where that is sure enough; the rest
                 is left out
     sure        every answer is decided so, those that one person alone gave as well, from a lower probability on
     weighted    the likelier answer to each cell, with the probability that it is right as its weight
@@ -34,12 +34,12 @@ from annotator.benchmark.methods.compared_images import ComparedImages
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.quality.disagreement_resolution import MIN_PEOPLE, MIN_SURE_PROBABILITY
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.methods import make_method
-from models.statistics.error_rates import Pattern, estimate_error_rates, estimate_probabilities
-from models.statistics.metrics import mean_average_precision
-from models.trainers import make_trainer
-from models.trainers.base import TrainingLabels
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.methods import make_method
+from spmll.statistics.error_rates import Pattern, estimate_error_rates, estimate_probabilities
+from spmll.statistics.metrics import mean_average_precision
+from spmll.trainers import make_trainer
+from spmll.trainers.base import TrainingLabels
 
 TEACHING_WAYS = ("first", "agreed", "majority", "probable", "sure", "weighted", "drawn", "settled")
 TEAM_SIZES = (2, 3)

@@ -29,8 +29,8 @@ from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
 from annotator.worker.features.backbone import check_license_accepted
 from annotator.worker.features.embed import embed_images, embedding_threads
-from models.backbones.batch_size import tune_batch_size
-from models.backbones.frozen_backbone import DEFAULT_BACKBONE, Backbone, load_backbone
+from spmll.backbones.batch_size import tune_batch_size
+from spmll.backbones.frozen_backbone import DEFAULT_BACKBONE, Backbone, load_backbone
 
 PHOTOS_PER_ROUND, GPU_PHOTOS_PER_ROUND = 96, 4096  # in each timing
 MAX_PLAIN_LOOP_PHOTOS = 512

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.quality.double_reading_counts import DoubleReadingCounter
-from models.labels import ABSENT, PRESENT
-from models.statistics.double_reading import DoubleReadings
+from spmll.labels import ABSENT, PRESENT
+from spmll.statistics.double_reading import DoubleReadings
 
 OPEN_STATE = 2
 

@@ -26,14 +26,14 @@ from annotator.store.pictures.decoding import check_image, open_rgb
 from annotator.store.pictures.files import list_files, unescape_path
 from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
 from annotator.worker.features.embed import embed_images
-from models.backbones.cam import compute_heat_map
-from models.backbones.frozen_backbone import Backbone, load_backbone
-from models.backbones.occlusion import compute_logit_gains, find_confused_class
-from models.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
-from models.labels import UNSEEN
-from models.methods import make_method
-from models.trainers import make_trainer
-from models.trainers.base import MapSource, Progress, TrainingLabels
+from spmll.backbones.cam import compute_heat_map
+from spmll.backbones.frozen_backbone import Backbone, load_backbone
+from spmll.backbones.occlusion import compute_logit_gains, find_confused_class
+from spmll.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
+from spmll.labels import UNSEEN
+from spmll.methods import make_method
+from spmll.trainers import make_trainer
+from spmll.trainers.base import MapSource, Progress, TrainingLabels
 
 LABEL_COUNTS = (20, 40, 80, 160)
 POSITIVE_BINS = (1, 5, 10, MIN_HEATMAP_POSITIVES)  # positives that the training has seen of a class, from so many on
@@ -41,7 +41,7 @@ POSITIVE_BINS = (1, 5, 10, MIN_HEATMAP_POSITIVES)  # positives that the training
 
 @dataclass(frozen=True)
 class EmbeddedImages:
-    """The images as trainers read them (models/trainers/base.py), with their names, and those of the C classes.
+    """The images as trainers read them (spmll/trainers/base.py), with their names, and those of the C classes.
 
     Attributes:
         features: (N, D) float16.

@@ -30,7 +30,7 @@ from annotator.store.networks import configuration
 from annotator.store.runs import prediction_sources
 from annotator.worker.process import Worker
 from annotator.worker.training.train import train
-from models.statistics.metrics import hidden_average_precision
+from spmll.statistics.metrics import hidden_average_precision
 
 BENCH_ANNOTATOR = "Bench"
 

@@ -12,7 +12,7 @@ import numpy as np
 from annotator.queues.speed_test_tasks import TASK_PLAN
 from annotator.snapshot.time_model import DEFAULT_TIMES, TIME_PARTS, TimeModel, count_parts, estimate_times
 from annotator.store.labels.answer_times import MAX_ANSWER_MILLISECONDS, TimedAnswer
-from models.statistics.time_regression import INTERVAL_QUANTILES, prior_covariance
+from spmll.statistics.time_regression import INTERVAL_QUANTILES, prior_covariance
 
 GRID_SIZES = (12, 24, 48, 96)
 CHANGED_SHARES = (0.02, 0.1, 0.3)  # shares of a grid that are changed

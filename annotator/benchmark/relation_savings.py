@@ -30,10 +30,10 @@ from annotator.store.relations.relation_edits import EXACTLY_ONE, IS_A, Declarat
 from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.training.project_images import ProjectImages
 from annotator.worker.training.related_columns import load_related_columns
-from models.ensemble.stacking import fit_stacked
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.methods.auto import Auto
-from models.statistics.metrics import hidden_average_precision
+from spmll.ensemble.stacking import fit_stacked
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.methods.auto import Auto
+from spmll.statistics.metrics import hidden_average_precision
 
 PLAYED_POLICIES = ("autopilot", "form")
 KINDS_PER_GROUP = 3  # classes of a group, and groups of a whole

@@ -9,7 +9,7 @@ import typer
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, print_result, print_table, show_progress
 from annotator.humanize import format_count
-from models.statistics.agreement_coefficients import Estimate
+from spmll.statistics.agreement_coefficients import Estimate
 
 DEFAULT_PAIRS_SHOWN = 20
 

@@ -14,7 +14,7 @@ from annotator.cli.printing import escape_unprintable, print_result, print_table
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count, format_duration
 from annotator.store.networks.network_comparisons import NetworkComparison
-from models.backbones.licenses import License
+from spmll.backbones.licenses import License
 
 commands = typer.Typer(rich_markup_mode=None)
 

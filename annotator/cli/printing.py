@@ -27,7 +27,7 @@ from annotator.humanize import format_count, format_percent
 from annotator.records import SOURCES, STATE_NAMES, BadFile
 from annotator.store.gallery.image_history import DecisionRecord
 from annotator.store.networks.configuration import describe_method_source, format_value
-from models.notice import Notice
+from spmll.notice import Notice
 
 LINE_CHARACTERS = 110  # characters a line, where the terminal has as many
 PIPE_LINE_CHARACTERS = 1_000_000  # characters a line through a pipe

@@ -9,8 +9,8 @@ import typer
 
 from annotator.cli import printing
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
-from models import catalog
-from models.catalog import MethodEntry
+from spmll import catalog
+from spmll.catalog import MethodEntry
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -152,7 +152,7 @@ def build_method_json(entry: MethodEntry) -> dict:
 
 def build_method_details(entry: MethodEntry) -> dict:
     """Return a method as JSON values, with everything that its class declares; loads torch."""
-    from models.methods import METHODS
+    from spmll.methods import METHODS
 
     method = METHODS[entry.name]
     return build_method_json(entry) | {

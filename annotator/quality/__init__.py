@@ -2,5 +2,5 @@
 
 audit_sampling.py draws cells, certification.py estimates recall and precision from their answers, auto_accept.py
 accepts cells under a precision guarantee, annotator_agreement.py compares people. May import snapshot, store and
-models.statistics. Begin with audit_sampling.py.
+spmll.statistics. Begin with audit_sampling.py.
 """

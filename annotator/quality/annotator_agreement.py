@@ -19,7 +19,7 @@ from annotator.records import ABSENT, PRESENT
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import disagreed_cells
-from models.statistics.agreement_coefficients import (
+from spmll.statistics.agreement_coefficients import (
     Estimate,
     cohen_kappa,
     krippendorff_alpha,
@@ -73,7 +73,7 @@ class WeekAgreement:
     A cell counts in the week of its second answer.
 
     Attributes:
-        alpha: Krippendorff's within classes (models/statistics/agreement_coefficients.py), which is 0 for agreement by
+        alpha: Krippendorff's within classes (spmll/statistics/agreement_coefficients.py), which is 0 for agreement by
             chance.
     """
 

@@ -3,7 +3,7 @@
 Only each person's first answer to a cell counts, given without seeing another's (store/labels/disagreed_cells.py).
 Shares have Wilson's interval, which takes the answers of others as fixed. Where several people answered a cell, its
 pairs are not independent, and the interval is a little too short. Sensitivity and specificity are estimates of
-models/statistics/error_rates.py; with fewer than MIN_EXPECTED_CELLS cells they are not given. Times are those of a
+spmll/statistics/error_rates.py; with fewer than MIN_EXPECTED_CELLS cells they are not given. Times are those of a
 person's newest
 answers (answer_times.LOOKED_AT).
 """
@@ -20,9 +20,9 @@ from annotator.quality.first_answers import build_pattern
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_times, disagreed_cells
-from models.statistics import intervals
-from models.statistics.agreement_coefficients import Estimate
-from models.statistics.error_rates import ErrorRates, Pattern, estimate_error_rates
+from spmll.statistics import intervals
+from spmll.statistics.agreement_coefficients import Estimate
+from spmll.statistics.error_rates import ErrorRates, Pattern, estimate_error_rates
 
 # present (absent) cells, in expectation, below which a rate says more of the prior than of the person
 MIN_EXPECTED_CELLS = 10

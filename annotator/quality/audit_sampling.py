@@ -17,8 +17,8 @@ from annotator.store.classes import classes
 from annotator.store.database.database import Database, get_newest_decision_id
 from annotator.store.labels import audits
 from annotator.store.labels.audits import OPEN, Audit, AuditCells
-from models.rows import Rows
-from models.statistics.stratified_sampling import (
+from spmll.rows import Rows
+from spmll.statistics.stratified_sampling import (
     ACCEPTED_ABSENT,
     ACCEPTED_PRESENT,
     LOOK_ABSENT,
@@ -97,7 +97,7 @@ def draw_audit(
     """Draw an audit from the labels as they stand.
 
     Undecided cells are sampled by strata of the current run's probabilities; auto-accepted cells are strata of their
-    own (models/statistics/stratified_sampling.py). Relabels are a simple random sample of the cells that people have
+    own (spmll/statistics/stratified_sampling.py). Relabels are a simple random sample of the cells that people have
     decided, of either state; where all are decided, the audit consists of relabels.
 
     Args:
@@ -237,7 +237,7 @@ def load_cells_to_repeat(
 def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSample]:
     """Return the samples of an audit, class by class; [] when its arrays are gone.
 
-    In each stratum only the answers count that `models.statistics.stratified_sampling.usable` allows. Images that
+    In each stratum only the answers count that `spmll.statistics.stratified_sampling.usable` allows. Images that
     cannot be shown any more are taken out, sampled or not: the rest of the sample is a random sample of the rest.
     """
     try:

@@ -4,7 +4,7 @@ The guarantee is about the share of right cells among those accepted. An audit k
 neither its answers nor later trainings change them, so no cell is judged by a model that has learned from its answer.
 The sample bounds how many of *all* cells above a threshold are wrong, also of those answered since. Mistakes that
 people found are subtracted, and the rest must be few enough for the open cells
-(models/statistics/sequential_bound.py). Answers to grids never count: they show the likeliest cells first and are no
+(spmll/statistics/sequential_bound.py). Answers to grids never count: they show the likeliest cells first and are no
 random sample. Cells of which the newest run predicts the opposite are not accepted.
 """
 
@@ -27,7 +27,7 @@ from annotator.store.database import jobs
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, auto_accepted
 from annotator.store.labels.auto_accepted import NewAcceptance
-from models.statistics.sequential_bound import CANDIDATE_THRESHOLDS, CONFIDENCE, Verdict, find_lowest_threshold
+from spmll.statistics.sequential_bound import CANDIDATE_THRESHOLDS, CONFIDENCE, Verdict, find_lowest_threshold
 
 
 @dataclass(frozen=True)

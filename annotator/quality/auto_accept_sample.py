@@ -19,8 +19,8 @@ from annotator.store.classes import classes
 from annotator.store.database.database import Database, get_newest_decision_id
 from annotator.store.labels import audits
 from annotator.store.labels.audits import OPEN, Audit
-from models.statistics.sequential_bound import CANDIDATE_THRESHOLDS, StratifiedSample, compute_sample_size
-from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, NO_STRATUM, find_usable_cells
+from spmll.statistics.sequential_bound import CANDIDATE_THRESHOLDS, StratifiedSample, compute_sample_size
+from spmll.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, NO_STRATUM, find_usable_cells
 
 ONE_CLASS_STRATA = {PRESENT: 40, ABSENT: 41}  # strata of an audit for auto-accept: acceptable cells of one class
 ALL_CLASSES_STRATA = {PRESENT: 42, ABSENT: 43}  # the same, sampled from all classes as one

@@ -1,7 +1,7 @@
 """The certificate by a fact: recall and precision of the images of each place, camera, band of hours and so on.
 
 It rests on the audits of images that the certificate uses, which were drawn of all images: what their samples say of a
-part of them is computed by models/statistics/domain_totals.py. Audits of events say nothing here.
+part of them is computed by spmll/statistics/domain_totals.py. Audits of events say nothing here.
 """
 
 from dataclasses import asdict, dataclass
@@ -33,9 +33,9 @@ from annotator.store.gallery.values import NO_TEXT
 from annotator.store.images import attributes
 from annotator.store.labels import audits, auto_accepted
 from annotator.store.pictures.decoding_budget import release_freed_memory
-from models.statistics.bounds import CONFIDENCE
-from models.statistics.certified_recall import LabelTotals, Strata, count_strata_by_domain
-from models.statistics.domain_totals import certify_domain, select_domain_rows
+from spmll.statistics.bounds import CONFIDENCE
+from spmll.statistics.certified_recall import LabelTotals, Strata, count_strata_by_domain
+from spmll.statistics.domain_totals import certify_domain, select_domain_rows
 
 MAX_GROUPS = 60  # groups; the rarest choices are one group together
 UNKNOWN_GROUP_NAME = "not known"

@@ -1,7 +1,7 @@
 """The strata that a certificate is computed from: all cells of the project, aligned with the samples of its audits.
 
 This module reads the store class by class, inside one `Database.reading()`; certification.py and certificate_groups.py
-hand what it returns to models/statistics/.
+hand what it returns to spmll/statistics/.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from annotator.records import ABSENT, PRESENT
 from annotator.store.database.database import Database
 from annotator.store.labels import audits
 from annotator.store.labels.audits import Audit, AuditCells
-from models.statistics.certified_recall import Strata, count_strata
-from models.statistics.event_totals import compute_event_states, count_events
-from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, NO_STRATUM
+from spmll.statistics.certified_recall import Strata, count_strata
+from spmll.statistics.event_totals import compute_event_states, count_events
+from spmll.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, NO_STRATUM
 
 # an audit is used, too, if it leaves at most this share of a class's cells more without a sample
 UNCOVERED_SLACK = 0.02

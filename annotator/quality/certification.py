@@ -1,6 +1,6 @@
 """The certificate: how complete and how correct the labels are, estimated from audit samples (audit_sampling.py).
 
-This module reads the store and builds the records; the statistics are those of models/statistics/certified_recall.py.
+This module reads the store and builds the records; the statistics are those of spmll/statistics/certified_recall.py.
 """
 
 from collections import Counter
@@ -50,11 +50,11 @@ from annotator.store.labels import audits, auto_accepted, project_counts
 from annotator.store.labels.audits import OPEN, AuditCells
 from annotator.store.pictures.decoding_budget import release_freed_memory
 from annotator.store.runs import runs
-from models.statistics.bounds import Bounds
-from models.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify
-from models.statistics.double_reading import correct_recall_for_mistakes
-from models.statistics.event_totals import certify_events
-from models.statistics.stratified_sampling import NO_STRATUM
+from spmll.statistics.bounds import Bounds
+from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify
+from spmll.statistics.double_reading import correct_recall_for_mistakes
+from spmll.statistics.event_totals import certify_events
+from spmll.statistics.stratified_sampling import NO_STRATUM
 
 COLUMNS_PER_READ = 8  # of all probabilities: reading one column of them takes as long as reading eight
 FOUND_SHARE = 0.95  # share of the missing positives that the stated time finds

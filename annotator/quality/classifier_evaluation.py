@@ -17,11 +17,11 @@ from annotator.quality.audit_sampling import load_samples
 from annotator.records import PRESENT
 from annotator.store.database.database import Database
 from annotator.store.labels import audits
-from models.statistics.agreement_coefficients import Estimate
+from spmll.statistics.agreement_coefficients import Estimate
 
 MIN_ANSWERS = 30  # answers, from which on figures are stated
 DRAW_COUNT = 2000
-BIN_COUNT = 15  # of the expected calibration error, as in models.statistics.metrics
+BIN_COUNT = 15  # of the expected calibration error, as in spmll.statistics.metrics
 NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan)
 
 

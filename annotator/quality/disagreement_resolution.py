@@ -28,7 +28,7 @@ def resolve_cells(db: Database, resolution: str) -> dict[tuple[int, int], int | 
     Args:
         db: The project's database.
         resolution: One of RESOLUTIONS. BY_ESTIMATE: the probability of presence given everybody's first answer (Dawid
-            and Skene 1979, models/statistics/error_rates.py), where it is MIN_SURE_PROBABILITY one way or the other. Of
+            and Skene 1979, spmll/statistics/error_rates.py), where it is MIN_SURE_PROBABILITY one way or the other. Of
             two people alone it is only known that they differ, so little of what they differ on is sure.
 
     Raises:

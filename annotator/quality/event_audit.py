@@ -1,6 +1,6 @@
 """Audits of events: whole events drawn at random, whose answers say how many events of a class are found.
 
-Only events count here, each once; images of such an audit are not counted for images (models/statistics/
+Only events count here, each once; images of such an audit are not counted for images (spmll/statistics/
 event_totals.py).
 """
 
@@ -14,9 +14,9 @@ from annotator.store.database.database import Database, get_newest_decision_id
 from annotator.store.events import membership
 from annotator.store.labels import audits
 from annotator.store.labels.audits import Audit, AuditCells
-from models.rows import Rows
-from models.statistics.event_totals import EventSample, draw_events
-from models.statistics.stratified_sampling import NO_STRATUM, allocate
+from spmll.rows import Rows
+from spmll.statistics.event_totals import EventSample, draw_events
+from spmll.statistics.stratified_sampling import NO_STRATUM, allocate
 
 MAX_EVENT_IMAGES = 200  # images of an event that is drawn: each asks for an answer
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotator.humanize import format_percent
-from models.statistics.bounds import Bounds
+from spmll.statistics.bounds import Bounds
 
 MAX_WIDTH_SHARE = 0.5
 NOT_MEASURED = "not measured"

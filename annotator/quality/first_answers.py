@@ -1,6 +1,6 @@
 """The probability that a class is present, by the first answers of several people.
 
-The probability is that of models/statistics/error_rates.py, from everybody's first answers to all cells that several
+The probability is that of spmll/statistics/error_rates.py, from everybody's first answers to all cells that several
 people answered without seeing each other's. A worker keeps them from one training to the next, and reads again only
 images that somebody decided about since: an image takes a third of a millisecond, and there can be thousands.
 """
@@ -12,7 +12,7 @@ from annotator.records import PRESENT
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions, disagreed_cells
 from annotator.store.labels.disagreed_cells import FirstAnswer
-from models.statistics.error_rates import Pattern, estimate_probabilities
+from spmll.statistics.error_rates import Pattern, estimate_probabilities
 
 
 class FirstAnswers:

@@ -10,7 +10,7 @@ from annotator.records import ABSENT, PRESENT
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import project_counts
-from models.statistics.sequential_bound import compute_sample_size, count_needed_answers, find_possible_precision
+from spmll.statistics.sequential_bound import compute_sample_size, count_needed_answers, find_possible_precision
 
 GUARANTEE_SETTING = "acceptance"
 DEFAULT_PRECISION = 0.99

@@ -25,7 +25,7 @@ from annotator.store.labels import audits, auto_accepted, prediction_outcomes, p
 from annotator.store.labels.audits import OPEN
 from annotator.store.labels.auto_accepted import Acceptance, NewAcceptance
 from annotator.store.runs import runs
-from models.statistics.sequential_bound import CONFIDENCE
+from spmll.statistics.sequential_bound import CONFIDENCE
 
 # random images without a positive, from which on a class may be ruled out: at most 3.1 % show it
 MIN_RANDOM_ABSENT = 96

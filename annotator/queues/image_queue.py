@@ -26,7 +26,7 @@ from annotator.store.labels import decisions, event_labels, project_counts
 from annotator.store.labels.comments import count_comments_by_image
 from annotator.store.people import assignment, blindness, leases
 from annotator.store.runs import runs
-from models.query_strategies.incomplete import INCOMPLETE
+from spmll.query_strategies.incomplete import INCOMPLETE
 
 ALL_COMPLETE_MESSAGE = "Every image is complete: each class has an answer."
 COMING_BACK_MESSAGE = "Unanswered ones come back within three minutes."  # of images that other pages have open

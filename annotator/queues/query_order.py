@@ -1,6 +1,6 @@
 """Query orders: the order in which Annotate shows images, chosen by a person and computed by the worker.
 
-Each run stores one order per strategy of models/query_strategies/, over at most MAX_ORDER_IMAGES images without a
+Each run stores one order per strategy of spmll/query_strategies/, over at most MAX_ORDER_IMAGES images without a
 label. The
 page walks the chosen order and takes the images that are still free. Before the first run only strategies that need
 nothing but features have orders, once some images have features. Images that are not in the order (new ones, skipped
@@ -25,14 +25,14 @@ from annotator.store.images import sequences
 from annotator.store.labels import label_cells
 from annotator.store.labels.label_cells import load_incomplete_image_ids
 from annotator.store.runs import runs
-from models.labels import PRESENT, UNSEEN
-from models.query_strategies import STRATEGIES, order_candidates
-from models.query_strategies.base import Strategy
-from models.query_strategies.incomplete import INCOMPLETE
-from models.query_strategies.mix import MIX, MIXED_STRATEGIES, interleave
-from models.query_strategies.random import RANDOM
-from models.query_strategies.unusual import UNUSUAL
-from models.rows import Rows
+from spmll.labels import PRESENT, UNSEEN
+from spmll.query_strategies import STRATEGIES, order_candidates
+from spmll.query_strategies.base import Strategy
+from spmll.query_strategies.incomplete import INCOMPLETE
+from spmll.query_strategies.mix import MIX, MIXED_STRATEGIES, interleave
+from spmll.query_strategies.random import RANDOM
+from spmll.query_strategies.unusual import UNUSUAL
+from spmll.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def build(
         image_ids: (N,) int64, in any order: the images of the rows of the other arrays.
         features: (N, D) float16, on the disk or in memory.
         probabilities: (N, C) float, nan where there is no model; read by rows.
-        labels: (N, C) int8, models/labels.py; read by rows.
+        labels: (N, C) int8, spmll/labels.py; read by rows.
         seed: Decides all that is random.
 
     Returns:

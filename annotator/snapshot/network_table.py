@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.networks import adapted_networks, configuration, machine_settings
-from models.backbones import hub, licenses
-from models.backbones.curated import CURATED_NETWORKS, find_curated, get_install_command, is_packaged, reads_text
-from models.backbones.packaged import find_plugin_backbones
-from models.plugins import describe_package
+from spmll.backbones import hub, licenses
+from spmll.backbones.curated import CURATED_NETWORKS, find_curated, get_install_command, is_packaged, reads_text
+from spmll.backbones.packaged import find_plugin_backbones
+from spmll.plugins import describe_package
 
 ADAPTED_SOURCE, PLUG_IN_SOURCE, NAMED_SOURCE = "adapted in this project", "plug-in", "named for this project"
 

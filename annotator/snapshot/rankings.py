@@ -18,7 +18,7 @@ from annotator.snapshot import merged_ranking
 from annotator.store.database.arrays import open_array, save_array
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, label_cells
-from models.rows import Rows
+from spmll.rows import Rows
 
 MAX_RANKED_PER_CLASS = 50_000  # cells kept of each class, and images
 MAX_RANKED_CELLS = 10_000_000  # kept of all classes: 60 MB on the disk

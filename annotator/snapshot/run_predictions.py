@@ -18,7 +18,7 @@ from annotator.store.classes import classes
 from annotator.store.database.arrays import open_array
 from annotator.store.database.database import Database
 from annotator.store.runs import probabilities, runs
-from models.rows import Rows
+from spmll.rows import Rows
 
 MAX_CACHED_VERSIONS = 4  # in memory: mapped files, and what is computed from them
 
@@ -49,7 +49,7 @@ class Predictions(Probabilities):
 class AlignedRows:
     """A run's probabilities (N, C) float16 for other images and classes than its own, read row by row.
 
-    nan where the run has none, all nan without a run. It can be passed as models.rows.Rows.
+    nan where the run has none, all nan without a run. It can be passed as spmll.rows.Rows.
     """
 
     def __init__(self, predictions: Probabilities | None, image_ids: np.ndarray, class_ids: np.ndarray):

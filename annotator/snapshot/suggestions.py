@@ -13,7 +13,7 @@ from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, decisions
 from annotator.store.networks import configuration
 from annotator.store.runs import prediction_sources, runs
-from models.catalog import get_default_method_name
+from spmll.catalog import get_default_method_name
 
 FROM_NAMES_ALONE = "from the names alone"
 

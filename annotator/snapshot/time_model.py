@@ -1,7 +1,7 @@
 """Time model: how many seconds an answer of each kind takes this annotator.
 
 The default times (with sources, below) are the middle of a prior, which this annotator's own times adjust: those of
-their newest answers and of the speed test (models/statistics/time_regression.py has the estimate). Without times of
+their newest answers and of the speed test (spmll/statistics/time_regression.py has the estimate). Without times of
 this annotator those of all annotators are used. The module is in snapshot because Autopilot (queues) and the
 certificate (quality) both use it.
 """
@@ -16,7 +16,7 @@ from annotator.store.database.database import Database
 from annotator.store.labels import answer_times
 from annotator.store.labels.answer_times import TimedAnswer
 from annotator.store.people import speed_tests
-from models.statistics.time_regression import PartTimes, fit_times
+from spmll.statistics.time_regression import PartTimes, fit_times
 
 MAX_DECISIONS_READ = 3000  # decisions that are read,
 MAX_ANSWERS, MAX_TESTS = 600, 200  # and at most so many answers in them, and so many tasks of the speed test

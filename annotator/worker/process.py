@@ -43,7 +43,7 @@ from annotator.worker.training.first_orders import FirstOrderPublisher
 from annotator.worker.training.training_duty import TrainingDuty
 
 if TYPE_CHECKING:
-    from models.ensemble.collection_scoring import ScoringFunction
+    from spmll.ensemble.collection_scoring import ScoringFunction
 
 POLL_SECONDS = 0.1
 # seconds from a request to end until the process exits, as a thread on a stalled disk never ends

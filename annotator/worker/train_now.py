@@ -95,7 +95,7 @@ def configure_method(db: Database, method: str | None, settings: Sequence[str]) 
     name = method or configuration.get_method(db)
     parameters = configuration.get_parameters(db) if method is None else {}
     changed = parameters | configuration.parse_parameters(name, settings)
-    from models.methods import make_method  # loads torch; the method itself checks the values
+    from spmll.methods import make_method  # loads torch; the method itself checks the values
 
     try:
         make_method(name, **changed)

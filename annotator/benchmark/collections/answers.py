@@ -11,10 +11,10 @@ import numpy as np
 from annotator.benchmark.methods.compared_images import ComparedImages
 from annotator.benchmark.methods.finished_results import Work
 from annotator.benchmark.methods.task import Task
-from models.ensemble.stacking import fit_stacked
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.methods.auto import Auto
-from models.statistics.metrics import count_honest_totals
+from spmll.ensemble.stacking import fit_stacked
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.methods.auto import Auto
+from spmll.statistics.metrics import count_honest_totals
 
 CLICKED_SHARE = 0.2  # of the images that have a click
 # images that are answered in every class; of each class, the likeliest images that are answered

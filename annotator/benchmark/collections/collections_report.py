@@ -6,7 +6,7 @@ from typing import Any
 from annotator.benchmark.collections.collections_comparison import OUR_METHOD
 from annotator.benchmark.methods.task import HIDDEN_FIGURES
 from annotator.humanize import format_count
-from models.methods import get_default_parameters
+from spmll.methods import get_default_parameters
 
 FIGURE_HEADINGS = {"hidden_ap": "hidden AP", "hidden_map": "hidden mAP"}
 COLLECTIONS_NOTE = (

@@ -1,6 +1,6 @@
 """The sets on which methods are compared: those of the papers, or any folder of images with its truth.
 
-One file a set, one line in DATASETS. models/single_positive_sampling.py makes figures comparable with published ones:
+One file a set, one line in DATASETS. spmll/single_positive_sampling.py makes figures comparable with published ones:
 rows, split and single-positive draw. Each file says how its set is read.
 """
 

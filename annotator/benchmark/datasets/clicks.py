@@ -9,8 +9,8 @@ import numpy as np
 from annotator.benchmark.datasets.dataset import DataSet, join_official_truth
 from annotator.benchmark.first_named_class import RANDOM_NAMING, Naming, choose_first_classes, compute_log_weights
 from annotator.errors import AnnotatorError
-from models.labels import PRESENT, UNSEEN
-from models.single_positive_sampling import PUBLISHED_SEED, sample_single_positives
+from spmll.labels import PRESENT, UNSEEN
+from spmll.single_positive_sampling import PUBLISHED_SEED, sample_single_positives
 
 
 def draw_observed_labels(

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from models.single_positive_sampling import sample_single_positives, split_train_validation
+from spmll.single_positive_sampling import sample_single_positives, split_train_validation
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def build_official_dataset(
     notes: tuple[str, ...] | list[str],
     areas: np.ndarray | None = None,
 ) -> DataSet:
-    """Return a set of the papers by their protocol (models/single_positive_sampling.py): labels and split, seed 1200.
+    """Return a set of the papers by their protocol (spmll/single_positive_sampling.py): labels and split, seed 1200.
 
     Args:
         name: The name of the set.

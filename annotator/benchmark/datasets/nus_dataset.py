@@ -23,7 +23,7 @@ from annotator.benchmark.datasets.places import (
 )
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.text_files import read_text
-from models.single_positive_sampling import PUBLISHED_SEED
+from spmll.single_positive_sampling import PUBLISHED_SEED
 
 NUS_TITLE = "NUS-WIDE"
 CONCEPT_COUNT = 81

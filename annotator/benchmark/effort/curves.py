@@ -8,7 +8,7 @@ from annotator.benchmark.effort.session import Session, Spent
 from annotator.records import PRESENT
 from annotator.snapshot.time_model import TIME_PARTS, TimeModel
 from annotator.store.labels.audits import OPEN
-from models.statistics.metrics import find_best_threshold
+from spmll.statistics.metrics import find_best_threshold
 
 GOAL_RECALL, GOAL_PRECISION = 0.95, 0.99
 COST_KINDS = ("actions", "seconds")

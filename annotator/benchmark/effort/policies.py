@@ -21,7 +21,7 @@ from annotator.store.labels import label_cells
 from annotator.store.labels.audits import OPEN
 from annotator.store.networks.adapted_networks import AdaptedNetwork
 from annotator.store.people import speed_tests
-from models.query_strategies import order_candidates
+from spmll.query_strategies import order_candidates
 
 LEASE_HOLDER = "bench"
 GRID_TILES = 24

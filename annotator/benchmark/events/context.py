@@ -1,4 +1,4 @@
-"""What the model gains from knowing where and when images were taken (models/statistics/image_context.py).
+"""What the model gains from knowing where and when images were taken (spmll/statistics/image_context.py).
 
 A share of the events is answered whole, in every class, as audits and whole images are; hidden AP is that of all other
 images. Both models train on the same answers and keep events on one side of every split; one is told the context.
@@ -18,11 +18,11 @@ from annotator.store.networks import configuration
 from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.training import capture_context
 from annotator.worker.training.project_images import ProjectImages
-from models.ensemble.stacking import fit_stacked
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.methods.auto import Auto
-from models.statistics.image_context import ImageContext
-from models.statistics.metrics import hidden_average_precision
+from spmll.ensemble.stacking import fit_stacked
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.methods.auto import Auto
+from spmll.statistics.image_context import ImageContext
+from spmll.statistics.metrics import hidden_average_precision
 
 ANSWERED_EVENT_SHARES = (0.1, 0.3)  # of the events that are answered
 

@@ -25,7 +25,7 @@ from annotator.benchmark.finish.protocol import (
     Task,
     WrongTool,
 )
-from models import plugins
+from spmll import plugins
 
 PLUGIN_GROUP = "annotator.finish_tools"
 MAX_LINE_LETTERS = 1 << 26  # letters of a line

@@ -19,7 +19,7 @@ from annotator.store.database.database import Database
 from annotator.store.features.shards import CodedRegions, write_shard
 from annotator.store.features.stored_image_codes import save_codes
 from annotator.worker.features.region_coding import to_stored_basis
-from models.ensemble.incremental_update import encode_images, learn_image_basis
+from spmll.ensemble.incremental_update import encode_images, learn_image_basis
 
 FEATURE_DIMENSIONS = 1280  # of the network that projects begin with
 LATENT_DIMENSIONS = 96  # directions in which kinds differ

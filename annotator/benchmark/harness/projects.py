@@ -141,7 +141,7 @@ def begin_run(db: Database) -> int:
 
 def finish_run(db: Database, run_id: int) -> float:
     """Rank and publish a run whose probabilities are written; return the seconds that the rankings took."""
-    from models.linear.training import Head  # torch is loaded only where a run is wanted
+    from spmll.linear.training import Head  # torch is loaded only where a run is wanted
 
     folder, class_ids = db.paths.run(run_id), _load_class_ids(db)
     image_ids, probabilities = (open_array(folder / f"{name}.npy") for name in ("image_ids", "probabilities"))

@@ -7,7 +7,7 @@ from typing import Any
 from annotator.benchmark.first_named_class import RANDOM_NAMING, Naming
 from annotator.benchmark.methods.task import Choice, Task
 from annotator.benchmark.methods.trainers import Train
-from models.methods import METHODS
+from spmll.methods import METHODS
 
 Tasks = dict[tuple[float, Naming], list[Task]]
 
@@ -18,7 +18,7 @@ class Cell:
 
     Attributes:
         kind: "trial": of a choice, judged by validation mAP alone; "result": for the table.
-        method: A name in models.methods.METHODS.
+        method: A name in spmll.methods.METHODS.
         share: The share of the training images that have a label.
         seed: The seed of labels and weights.
         naming: The way in which the labels were chosen.

@@ -5,7 +5,7 @@ from typing import Any
 
 from annotator.errors import AnnotatorError, combine_problems, did_you_mean
 from annotator.store.networks.configuration import parse_parameters
-from models.methods import METHODS, make_method
+from spmll.methods import METHODS, make_method
 
 
 def parse_changes(words: Sequence[str], method_names: Collection[str]) -> dict[str, dict[str, Any]]:

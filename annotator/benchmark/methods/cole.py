@@ -23,14 +23,14 @@ from annotator.benchmark.methods.epochs import Best, best_file, follow_training,
 from annotator.benchmark.methods.finished_results import Work
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from annotator.store.pictures.decoding import open_rgb
-from models.backbones.pretrained import load_pretrained
-from models.finetune.linear_start import compute_pooled_features
-from models.finetune.views import FeatureExamples, ImageExamples
-from models.finetune.whole_network import WholeNetwork, build_whole_network
-from models.methods import METHODS, make_method
-from models.methods.training_recipes import BENCHMARK_SETS, TrainingRecipe
-from models.trainers.base import ResumePoint
-from models.trainers.network import WholeNetworkTrainer
+from spmll.backbones.pretrained import load_pretrained
+from spmll.finetune.linear_start import compute_pooled_features
+from spmll.finetune.views import FeatureExamples, ImageExamples
+from spmll.finetune.whole_network import WholeNetwork, build_whole_network
+from spmll.methods import METHODS, make_method
+from spmll.methods.training_recipes import BENCHMARK_SETS, TrainingRecipe
+from spmll.trainers.base import ResumePoint
+from spmll.trainers.network import WholeNetworkTrainer
 
 COLE_EPOCHS = 25
 LEARNING_RATES = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -83,7 +83,7 @@ class FixedFeatures:
         """Train a linear classifier, and keep the epoch that is best on the validation images.
 
         Args:
-            name: A name in models.methods.METHODS, of a method that reads features.
+            name: A name in spmll.methods.METHODS, of a method that reads features.
             choice: One of `make_grid`, or the one that it chose.
             task: The labels, and the images that are trained on and scored.
             seed: Decides the weights and the order of images.

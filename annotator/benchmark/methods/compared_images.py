@@ -1,4 +1,4 @@
-"""The images of a comparison as trainers read them (models/trainers/base.py).
+"""The images of a comparison as trainers read them (spmll/trainers/base.py).
 
 Each input is made once, for all methods, shares and seeds.
 """
@@ -18,15 +18,15 @@ from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.finished_results import Work
 from annotator.errors import combine_problems
 from annotator.worker.features.map_cache import WEAK_VIEW_COUNT, MapFiles, StoredMaps
-from models.backbones.feature_maps import FeatureMaps
-from models.backbones.frozen_backbone import load_backbone
-from models.backbones.pretrained import load_pretrained
-from models.backbones.text_image import TextImageNetwork
-from models.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
-from models.trainers.base import Progress
-from models.zero_shot.first_guess import guess_probabilities
-from models.zero_shot.patch_scores import average_class_vectors
-from models.zero_shot.prompts import build_prompts, list_names
+from spmll.backbones.feature_maps import FeatureMaps
+from spmll.backbones.frozen_backbone import load_backbone
+from spmll.backbones.pretrained import load_pretrained
+from spmll.backbones.text_image import TextImageNetwork
+from spmll.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
+from spmll.trainers.base import Progress
+from spmll.zero_shot.first_guess import guess_probabilities
+from spmll.zero_shot.patch_scores import average_class_vectors
+from spmll.zero_shot.prompts import build_prompts, list_names
 
 
 class ComparedImages:
@@ -73,7 +73,7 @@ class ComparedImages:
     def name_scores(self) -> np.ndarray:
         """Return the scores of class names for the training images, (N, C) float32; nan for all other images.
 
-        Scores are made of whole images (models/zero_shot/first_guess.py).
+        Scores are made of whole images (spmll/zero_shot/first_guess.py).
         """
         return self._name_scores
 

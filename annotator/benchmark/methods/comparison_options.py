@@ -11,10 +11,10 @@ from annotator.benchmark.methods import changed_parameters, measures
 from annotator.benchmark.methods.supervision import LABEL_KINDS, VALIDATION_KINDS, Supervision
 from annotator.errors import AnnotatorError, combine_problems, did_you_mean
 from annotator.settings import DEFAULT_BACKBONE
-from models.backbones.curated import reads_text
-from models.catalog import METHOD_NEEDS
-from models.methods import METHODS
-from models.single_positive_sampling import ALL_LABELS
+from spmll.backbones.curated import reads_text
+from spmll.catalog import METHOD_NEEDS
+from spmll.methods import METHODS
+from spmll.single_positive_sampling import ALL_LABELS
 
 REGIME_NAMES = ("linear", "finetune")
 PRECISION_NAMES = ("fp32", "bf16", "fp16")

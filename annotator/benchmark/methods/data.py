@@ -15,7 +15,7 @@ from annotator.benchmark.harness.projects import SAMPLE_FOLDER
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.store.pictures.files import escape_path
 from annotator.worker.features.embed import EmbeddedBatch, embed_images
-from models.backbones.frozen_backbone import load_backbone
+from spmll.backbones.frozen_backbone import load_backbone
 
 PART_NAMES = ("train", "val", "test")
 

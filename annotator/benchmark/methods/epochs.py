@@ -1,6 +1,6 @@
 """Following a training epoch by epoch: score it, keep the best weights, stop where its paper stops.
 
-A long training that is killed goes on after its last finished epoch: models/finetune/fit_network.py keeps the state of
+A long training that is killed goes on after its last finished epoch: spmll/finetune/fit_network.py keeps the state of
 the training, this file beside it the scores and the best weights so far.
 """
 
@@ -11,13 +11,13 @@ import numpy as np
 
 from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods.task import Task, Trained
-from models.finetune import checkpoints
-from models.finetune.best_epoch import BestEpoch
-from models.trainers.base import Trainer
+from spmll.finetune import checkpoints
+from spmll.finetune.best_epoch import BestEpoch
+from spmll.trainers.base import Trainer
 
 
 def state_file(state: Path) -> Path:
-    """Return the file in which models/finetune/fit_network.py keeps the training named `state`."""
+    """Return the file in which spmll/finetune/fit_network.py keeps the training named `state`."""
     return state.with_name(f"{state.name}.state")
 
 

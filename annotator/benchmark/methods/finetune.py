@@ -10,14 +10,14 @@ import torch
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.task import Choice, Task
 from annotator.store.pictures.decoding import open_rgb
-from models.backbones.pretrained import load_pretrained
-from models.finetune.linear_start import compute_pooled_features, fit_linear_start
-from models.finetune.views import ImageExamples
-from models.finetune.whole_network import build_whole_network
-from models.methods import METHODS, make_method
-from models.methods.training_recipes import TrainingRecipe, shared_protocol
-from models.trainers.base import ResumePoint
-from models.trainers.network import WholeNetworkTrainer
+from spmll.backbones.pretrained import load_pretrained
+from spmll.finetune.linear_start import compute_pooled_features, fit_linear_start
+from spmll.finetune.views import ImageExamples
+from spmll.finetune.whole_network import build_whole_network
+from spmll.methods import METHODS, make_method
+from spmll.methods.training_recipes import TrainingRecipe, shared_protocol
+from spmll.trainers.base import ResumePoint
+from spmll.trainers.network import WholeNetworkTrainer
 
 LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
 
@@ -27,7 +27,7 @@ class Network:
     """The network of a comparison, and the settings that the papers leave open, the same for all methods.
 
     Attributes:
-        backbone: Any name of models.backbones.pretrained.
+        backbone: Any name of spmll.backbones.pretrained.
         size: The side of the network's square input, in pixels.
         device: "cpu", "cuda", ...
         published_set: The data set whose settings are used: "voc", "coco", "nus" or "cub".
@@ -73,7 +73,7 @@ def build_network_trainer(
     """Return a trainer of the whole network on the images with a label; a new one begins with a linear start if asked.
 
     Args:
-        name: A name in models.methods.METHODS.
+        name: A name in spmll.methods.METHODS.
         choice: The settings of this training.
         task: The images and labels.
         paths: (N,) the files of the whole collection.

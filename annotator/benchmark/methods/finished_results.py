@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from models.methods import METHODS
-from models.trainers import get_trainer_class
+from spmll.methods import METHODS
+from spmll.trainers import get_trainer_class
 
 METHODS_PACKAGE = "annotator.benchmark.methods"
 
@@ -124,7 +124,7 @@ def find_modules(name: str, regime: str, protocol: str = "own") -> dict[str, Pat
         paths[module] = Path(spec.origin)
         tree = ast.parse(paths[module].read_bytes())
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "models":
-                names = [f"models.{alias.name}" for alias in node.names] if node.module == "models" else []
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "spmll":
+                names = [f"spmll.{alias.name}" for alias in node.names] if node.module == "spmll" else []
                 waiting += [node.module, *names]
     return paths

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from annotator.errors import did_you_mean
-from models.statistics.metrics import precision_and_recall_at, wasserstein_distance
+from spmll.statistics.metrics import precision_and_recall_at, wasserstein_distance
 
 PLAIN_MEASURES = ("train_map", "wasserstein")
 AT_K_PATTERN = re.compile(r"(precision|recall)@([1-9][0-9]*)")

@@ -31,8 +31,8 @@ from annotator.benchmark.methods.task import (
 )
 from annotator.benchmark.methods.trainers import make_training_function
 from annotator.errors import AnnotatorError
-from models.labels import PRESENT
-from models.methods import METHODS
+from spmll.labels import PRESENT
+from spmll.methods import METHODS
 
 
 def measure_methods(

@@ -6,7 +6,7 @@ from annotator.benchmark.first_named_class import RANDOM_NAMING
 from annotator.benchmark.methods import measures
 from annotator.benchmark.methods.supervision import SINGLE_POSITIVE, Supervision
 from annotator.benchmark.methods.task import HIDDEN_FIGURES, SUGGESTIONS_PER_SITTING
-from models.single_positive_sampling import ALL_LABELS
+from spmll.single_positive_sampling import ALL_LABELS
 
 # key, heading, digits; the figures with a spread are written "mean +- deviation".
 TABLE_COLUMNS = (

@@ -15,7 +15,7 @@ from annotator.benchmark.methods.cells import Cell, Trainings
 from annotator.cluster.connection import ClusterUse, connect_to_cluster
 from annotator.cluster.task_runner import Machine, TaskRunner
 from annotator.errors import AnnotatorError
-from models.linear.training import one_thread
+from spmll.linear.training import one_thread
 
 
 class TrainingCluster:

@@ -1,7 +1,7 @@
 """What a comparison tells a training of its images: one positive each, more, absences, or the whole truth.
 
 The papers tell one positive an image. Their tables also have rows with every label, with all absences, and with one
-absence ("1 P, 1 N"); the draws of these are those of Cole et al. (models/single_positive_sampling.py) for the sets of
+absence ("1 P, 1 N"); the draws of these are those of Cole et al. (spmll/single_positive_sampling.py) for the sets of
 the papers.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 from annotator.benchmark.datasets.clicks import draw_clicks, draw_observed_labels
 from annotator.benchmark.datasets.dataset import DataSet, join_official_truth
 from annotator.benchmark.first_named_class import RANDOM_NAMING, Naming
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.single_positive_sampling import ALL_LABELS, PUBLISHED_SEED, sample_single_positives
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.single_positive_sampling import ALL_LABELS, PUBLISHED_SEED, sample_single_positives
 
 LABEL_KINDS = ("single", "full")
 VALIDATION_KINDS = ("full", "observed", "none")

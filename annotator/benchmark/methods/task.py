@@ -22,15 +22,15 @@ from annotator.benchmark.methods.supervision import (
     draw_training_labels,
     draw_validation_positives,
 )
-from models.labels import ABSENT, PRESENT, UNSEEN
-from models.statistics.metrics import (
+from spmll.labels import ABSENT, PRESENT, UNSEEN
+from spmll.statistics.metrics import (
     count_honest_totals,
     expected_calibration_error,
     hidden_average_precision,
     mean_average_precision,
     precision_at,
 )
-from models.trainers.base import TrainingLabels
+from spmll.trainers.base import TrainingLabels
 
 SUGGESTIONS_PER_SITTING = 100  # suggestions that a person would look at in one sitting
 HIDDEN_FIGURES = ("hidden_ap", "hidden_map")  # what people get out of a method

@@ -11,10 +11,10 @@ from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.epochs import Best, best_file, follow_training, state_file
 from annotator.benchmark.methods.finetune import Network, build_network_trainer
 from annotator.benchmark.methods.task import Choice, Task, Trained
-from models.methods import METHODS, make_method
-from models.methods.training_recipes import BENCHMARK_SETS
-from models.trainers import get_trainer_class
-from models.trainers.base import ResumePoint, TrainingInputs, TrainingSettings
+from spmll.methods import METHODS, make_method
+from spmll.methods.training_recipes import BENCHMARK_SETS
+from spmll.trainers import get_trainer_class
+from spmll.trainers.base import ResumePoint, TrainingInputs, TrainingSettings
 
 Train = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on what, seed, what its state is called
 
@@ -42,7 +42,7 @@ def train_on_frozen(
     """Train on the images with a label; score the validation images after every epoch, and keep the best epoch.
 
     Args:
-        name: A name in models.methods.METHODS.
+        name: A name in spmll.methods.METHODS.
         choice: The settings of this training.
         task: The labels, and the images that are trained on and scored. On a set of the papers, classes that nobody
             marked are trained and scored too, as the authors do.
@@ -80,7 +80,7 @@ def train_network(
     """Train the whole network with the settings of the method's paper, and keep the best epoch as train_on_frozen does.
 
     Args:
-        name: A name in models.methods.METHODS.
+        name: A name in spmll.methods.METHODS.
         choice: The settings of this training.
         task: The labels, and the images that are trained on and scored.
         paths: (N,) the files of the whole collection.

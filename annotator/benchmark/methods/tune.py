@@ -15,7 +15,7 @@ import numpy as np
 from annotator.benchmark.methods import cole
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.task import Choice
-from models.methods import METHODS
+from spmll.methods import METHODS
 
 LR_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 EPOCH_FACTORS = (0.5, 1.0, 2.0, 4.0)
@@ -27,7 +27,7 @@ def draw_trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) 
     """Return the choices to try for a method, its own defaults first.
 
     Args:
-        name: A name in models.methods.METHODS.
+        name: A name in spmll.methods.METHODS.
         budget: The number of choices.
         fixed: Constants that every choice has; None: there are none.
 

@@ -14,7 +14,7 @@ from typing import Any
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.measures import PLAIN_MEASURES
 from annotator.errors import AnnotatorError, did_you_mean
-from models.single_positive_sampling import ALL_LABELS
+from spmll.single_positive_sampling import ALL_LABELS
 
 TABLES_FILE = Path(__file__).with_name("tables.json")
 # all others have the name of their field

@@ -15,7 +15,7 @@ from annotator.benchmark.harness.projects import FEATURE_DIMENSIONS, REGIONS_PER
 from annotator.store.features.project_contents import ImageContents
 from annotator.store.features.shards import CodedRegions, write_shard
 from annotator.store.features.stored_basis import StoredBasis, publish_basis
-from models.ensemble.basis import CLIP_DEVIATIONS, MAX_AXES, MAX_STEP
+from spmll.ensemble.basis import CLIP_DEVIATIONS, MAX_AXES, MAX_STEP
 
 CLASSES_PER_IMAGE = 3.0  # classes an image, on average
 CLASS_STRENGTH = 11.0  # of a class in its region, in standard deviations of one coordinate ...

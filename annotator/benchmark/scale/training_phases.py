@@ -17,10 +17,10 @@ from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.training import publish
 from annotator.worker.training.project_images import ProjectImages
 from annotator.worker.training.training_set import load_training_set
-from models.methods import make_method
-from models.statistics.metrics import hidden_average_precision
-from models.trainers import make_trainer
-from models.trainers.base import TrainingLabels
+from spmll.methods import make_method
+from spmll.statistics.metrics import hidden_average_precision
+from spmll.trainers import make_trainer
+from spmll.trainers.base import TrainingLabels
 
 JUDGED_IMAGES = 100_000  # images whose hidden positives are ranked
 FLOOR_SAMPLE_IMAGES = 4096  # images that the floor is measured on

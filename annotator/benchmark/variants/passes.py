@@ -15,9 +15,9 @@ from typing_extensions import override
 
 from annotator.errors import AnnotatorError
 from annotator.worker.features.embed import embed_images
-from models.backbones.frozen_backbone import Backbone
-from models.backbones.network_parts import GRID_SIDE
-from models.backbones.pretrained import load_pretrained
+from spmll.backbones.frozen_backbone import Backbone
+from spmll.backbones.network_parts import GRID_SIDE
+from spmll.backbones.pretrained import load_pretrained
 
 MIRRORED_REGIONS = [2, 1, 0, 5, 4, 3, 8, 7, 6]  # where the regions of a mirrored image are
 POOLED_BY: tuple[str, ...] = ("average", "maximum", "generalized mean")

@@ -23,11 +23,11 @@ from annotator.benchmark.variants.passes import Pass, compute_vectors, time_pass
 from annotator.benchmark.variants.small_objects import SMALL_OBJECT_COLLECTIONS, draw_collection
 from annotator.benchmark.variants.variants import DEFAULT_VARIANT, VARIANTS, Variant
 from annotator.errors import AnnotatorError
-from models.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
-from models.methods import make_method
-from models.statistics.metrics import hidden_average_precision
-from models.trainers import make_trainer
-from models.trainers.base import Progress
+from spmll.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
+from spmll.methods import make_method
+from spmll.statistics.metrics import hidden_average_precision
+from spmll.trainers import make_trainer
+from spmll.trainers.base import Progress
 
 LABELED_SHARES = (0.2, 1.0)  # of the images that have a label
 TIMING_ROUNDS = 5  # of timing
@@ -90,7 +90,7 @@ def build_table(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 class CollectionImages:
-    """The images of a collection as their vectors (models.trainers.base.Images)."""
+    """The images of a collection as their vectors (spmll.trainers.base.Images)."""
 
     def __init__(self, vectors: np.ndarray):
         self.features, self._regions = np.ascontiguousarray(vectors[:, 0]), vectors[:, 1:]

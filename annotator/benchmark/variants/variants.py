@@ -1,6 +1,6 @@
 """Other ways to make features with the packaged networks. Each is made of passes, and of what is done with them.
 
-What joins several vectors brings each to the same length first, as models/backbones/joined_networks.py does.
+What joins several vectors brings each to the same length first, as spmll/backbones/joined_networks.py does.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Groups of images that show the same picture at another size or quality, so that they stay in one split.
 
-Difference hashes alone decide (store/pictures/appearance.py, models/near_duplicates.py), not features: a split must not
+Difference hashes alone decide (store/pictures/appearance.py, spmll/near_duplicates.py), not features: a split must not
 depend on a network.
 """
 
@@ -16,7 +16,7 @@ from annotator.store.images.band_setting import get_shown_bands
 from annotator.store.locations.location import open_source
 from annotator.store.pictures.appearance import HASH_SIDE, compute_difference_hash
 from annotator.store.pictures.decoding import BadImage, open_rgb
-from models.near_duplicates import group_similar_hashes
+from spmll.near_duplicates import group_similar_hashes
 
 IMAGES_PER_BATCH = 1000
 

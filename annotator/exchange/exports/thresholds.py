@@ -8,7 +8,7 @@ positives
 could otherwise become absent everywhere.
 
 This is only as good as the probabilities. While there are too few answers to calibrate them
-(worker/training/calibrate.py, and models/ensemble for `auto`), MAX_ERROR_FACTOR is 1: every single cell, not only the
+(worker/training/calibrate.py, and spmll/ensemble for `auto`), MAX_ERROR_FACTOR is 1: every single cell, not only the
 mean, must
 be within the requested error.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.exchange.formats.export_view import PROBABILITY_DIGITS
-from models.statistics.metrics import find_confident_threshold
+from spmll.statistics.metrics import find_confident_threshold
 
 DEFAULT_EXPECTED_ERROR = 0.01
 MAX_ERROR_FACTOR = 10.0

@@ -42,7 +42,7 @@ from annotator.exchange.formats.vott import VOTT
 from annotator.exchange.formats.webdataset import WEBDATASET
 from annotator.exchange.formats.wildlife_insights import WILDLIFE_INSIGHTS
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
-from models.plugins import find_plugins, load_plugin, warn_left_out
+from spmll.plugins import find_plugins, load_plugin, warn_left_out
 
 FORMATS: dict[str, Format] = {
     format_.name: format_
@@ -91,7 +91,7 @@ ENTRY_POINT_GROUP = "annotator.formats"
 def all_formats() -> dict[str, Format]:
     """Return all formats by name, those of installed packages after ours.
 
-    A plug-in that cannot be used is left out with a warning that names it (models/plugins.py).
+    A plug-in that cannot be used is left out with a warning that names it (spmll/plugins.py).
     """
     return FORMATS | _load_plugin_formats()
 

@@ -42,7 +42,7 @@ from annotator.store.labels import (
 from annotator.store.people import assignment, leases, reference_answers
 from annotator.store.relations import declared_relations
 from annotator.store.runs import runs
-from models.query_strategies.representative import REPRESENTATIVE
+from spmll.query_strategies.representative import REPRESENTATIVE
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 # images that get a single click first: share of all, least, most

@@ -18,8 +18,8 @@ from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
 from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE, NAMES_OFF_SETTING, load_sources, remove_source
-from models.backbones.curated import reads_text
-from models.zero_shot.prompts import BACKGROUND_PROMPTS, NAME_SLOT, PROMPT_TEMPLATES, build_prompts, list_names
+from spmll.backbones.curated import reads_text
+from spmll.zero_shot.prompts import BACKGROUND_PROMPTS, NAME_SLOT, PROMPT_TEMPLATES, build_prompts, list_names
 
 TEXTS_SETTING, TEMPLATES_SETTING, NEWEST_GUESS_SETTING = "name_texts", "name_templates", "guessed_from_names"
 MAX_TEXT_CHARACTERS = 200  # letters of a text; networks read some 60 words at most

@@ -21,7 +21,7 @@ from annotator.errors import DiskFull
 from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.disk.durable import sync_folder
 from annotator.store.disk.processes import build_temporary_path, is_abandoned
-from models.rows import Rows
+from spmll.rows import Rows
 
 CHUNK_ROWS = 16_384  # written at once
 MIN_SCRATCH_FILE_BYTES = 32_000_000  # bytes from which on a scratch array is a file
@@ -83,7 +83,7 @@ def save_array(path: Path, array: np.ndarray, *, sync: bool = True) -> None:
 
 
 def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None:
-    """Write rows (models.rows.Rows) as one .npy of type `dtype`; sync as in `replacing`. Raises DiskFull.
+    """Write rows (spmll.rows.Rows) as one .npy of type `dtype`; sync as in `replacing`. Raises DiskFull.
 
     CHUNK_ROWS rows are read at a time, so that memory does not grow with their number.
     """

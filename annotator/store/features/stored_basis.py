@@ -24,7 +24,7 @@ BASIS_ARRAYS = ("centre", "axes", "scales")
 
 @dataclass(frozen=True, eq=False)
 class StoredBasis:
-    """A basis as arrays (models/ensemble/basis.py has it as tensors).
+    """A basis as arrays (spmll/ensemble/basis.py has it as tensors).
 
     Attributes:
         centre: (D,) float32, where coordinates are counted from.

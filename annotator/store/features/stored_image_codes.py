@@ -26,7 +26,7 @@ from annotator.store.database.arrays import replace_file_atomically, save_rows
 from annotator.store.features.sharded_rows import ShardedRows, ShardPart
 from annotator.store.features.shards import DamagedShard, locate_arrays, read_ids
 from annotator.store.features.stored_basis import StoredBasis
-from models.rows import Rows
+from spmll.rows import Rows
 
 CODES_FOLDER, INDEX_FILE = "image-codes", "index.safetensors"
 HASH_CHUNK_BYTES = 1 << 24  # bytes at once

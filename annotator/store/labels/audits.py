@@ -19,7 +19,7 @@ from annotator.store.database.arrays import open_array, save_array, save_rows
 from annotator.store.database.database import Database, get_inserted_id, get_newest_decision_id
 from annotator.store.database.invalid_rows import VALID_ACCEPTED_STATES_SQL, VALID_LABEL_STATES_SQL
 from annotator.store.images.stages import EXCLUDED
-from models.rows import Rows
+from spmll.rows import Rows
 
 MAX_KEPT_AUDITS = 5  # audits whose arrays are kept; answers of older ones count as labels only
 ABANDONED_SECONDS = 3600.0  # after which an audit that was never published is removed

@@ -1,6 +1,6 @@
 """The adapted networks of a project: folders in `adapted`, each with a network in timm's form, a model card, and facts.
 
-    adapted/NAME/config.json, model.safetensors     the network (models/backbones/local_dir.py)
+    adapted/NAME/config.json, model.safetensors     the network (spmll/backbones/local_dir.py)
     adapted/NAME/README.md                          its model card
     adapted/NAME/facts.json, seen.npy               Adapted, and the ids of the images that it was fitted to
 

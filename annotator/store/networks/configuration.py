@@ -9,9 +9,9 @@ from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD
 from annotator.store.database.database import Database
 from annotator.store.networks.adapted_networks import NEXT_BACKBONE_SETTING
 from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE, NAMES_OFF_SETTING, load_sources
-from models import catalog
-from models.backbones.curated import reads_text
-from models.catalog import METHOD_NEEDS
+from spmll import catalog
+from spmll.backbones.curated import reads_text
+from spmll.catalog import METHOD_NEEDS
 
 OWN_METHOD_PREFIX = "None"  # the beginning of `paper` of methods without one
 TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")

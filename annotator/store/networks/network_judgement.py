@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from models.statistics.paired_bootstrap import Comparison
+from spmll.statistics.paired_bootstrap import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)

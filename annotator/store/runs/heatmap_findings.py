@@ -17,7 +17,7 @@ class HeatmapFinding:
     """The result of examining one heat map, and how many heat maps of its class had such a result.
 
     Attributes:
-        shown_class_id: The class that the heat map may show instead of its own (models/backbones/occlusion.py); None:
+        shown_class_id: The class that the heat map may show instead of its own (spmll/backbones/occlusion.py); None:
             no class.
         explained: The number of heat maps of this class and run that may show another class, of `maps` examined ones.
     """

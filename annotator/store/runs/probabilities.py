@@ -20,7 +20,7 @@ import numpy as np
 from annotator.settings import Paths
 from annotator.store.database.arrays import open_array, save_array, save_rows
 from annotator.store.database.database import Database
-from models.rows import Rows
+from spmll.rows import Rows
 
 WHOLE_FILE, COLUMNS_FILE, COLUMN_PLACES_FILE = "probabilities.npy", "columns.npy", "columns_of.npy"
 MAX_MAPPED_VERSIONS = 4  # arrays of all classes
@@ -28,7 +28,7 @@ WHOLE_VERSION_RATIO = 4  # a version that changes more than one column in so man
 
 
 class LayeredProbabilities:
-    """Probabilities (N, C) of which some columns lie in other arrays (models.rows.Rows).
+    """Probabilities (N, C) of which some columns lie in other arrays (spmll.rows.Rows).
 
     It is indexed as a numpy array is, by at most one key for the rows and one for the columns. The result is a copy in
     memory.

@@ -9,7 +9,7 @@ import pandas as pd
 from annotator.humanize import format_percent
 from annotator.ui.charts import theme
 from annotator.ui.charts.theme import CHART_HEIGHT_PIXELS, STATES, Palette
-from models.statistics.intervals import wilson_interval
+from spmll.statistics.intervals import wilson_interval
 
 AXIS_PIXELS = 86  # pixels of HEIGHT which axes and legend take where they lie above and below the rows
 MIN_BARS = 20  # room for so many: the first minute of a project is not as wide as the page

@@ -15,7 +15,7 @@ from annotator.store.labels import decisions, disagreed_cells
 from annotator.ui.access import served_project
 from annotator.ui.charts import agreement_charts, theme
 from annotator.ui.parts import frame, html_tables
-from models.statistics.agreement_coefficients import Estimate
+from spmll.statistics.agreement_coefficients import Estimate
 
 MAX_PAIRS_SHOWN = 200
 

@@ -18,8 +18,8 @@ from annotator.store.networks import configuration, machine_settings
 from annotator.ui.access import served_project
 from annotator.ui.components import mount_component
 from annotator.ui.parts import frame
-from models.backbones import licenses
-from models.backbones.curated import CURATED_NETWORKS, get_install_command, reads_text
+from spmll.backbones import licenses
+from spmll.backbones.curated import CURATED_NETWORKS, get_install_command, reads_text
 
 MAX_PROPOSED_VALUES = 200  # of an imported column, which are proposed
 

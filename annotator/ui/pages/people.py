@@ -16,8 +16,8 @@ from annotator.store.people import reference_answers
 from annotator.ui.access import served_project
 from annotator.ui.charts import agreement_charts, theme
 from annotator.ui.parts import frame, html_tables
-from models.statistics.agreement_coefficients import Estimate
-from models.statistics.intervals import wilson_interval
+from spmll.statistics.agreement_coefficients import Estimate
+from spmll.statistics.intervals import wilson_interval
 
 
 def page() -> None:

@@ -10,7 +10,7 @@ from annotator.store.database.database import Database
 from annotator.store.networks import configuration
 from annotator.ui.access import served_project
 from annotator.ui.parts import adaptation_section, class_names_section, frame, networks_section, tagger_section
-from models import catalog
+from spmll import catalog
 
 PROVIDER_EXAMPLE = {  # serving_modes.NEEDED, with what a provider gives for each
     "client_id": "annotator",

@@ -12,7 +12,7 @@ from annotator.store.classes import classes, name_texts
 from annotator.store.database.database import Database
 from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE
 from annotator.ui.parts import drafts, frame
-from models.zero_shot.prompts import build_prompts
+from spmll.zero_shot.prompts import build_prompts
 
 SEPARATOR = "|"  # in no name of a class
 ROW_PIXELS, MAX_TABLE_PIXELS = 35, 700  # pixels

@@ -8,7 +8,7 @@ from annotator.store.database.database import Database
 from annotator.store.networks import adapted_networks, configuration, machine_settings, network_comparisons
 from annotator.store.networks.network_comparisons import NetworkComparison
 from annotator.ui.parts import frame, html_tables
-from models.backbones import licenses
+from spmll.backbones import licenses
 
 
 def draw(db: Database) -> None:

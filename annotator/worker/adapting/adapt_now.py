@@ -105,7 +105,7 @@ def _adapt(
     notify: Callable[[str], None],
 ) -> AdaptationResult:
     from annotator.worker.adapting.local_training import Training  # imports torch
-    from models.finetune.adapt import DEFAULT_EPOCHS
+    from spmll.finetune.adapt import DEFAULT_EPOCHS
 
     began = time.monotonic()
     folder = db.paths.unfinished_adaptation

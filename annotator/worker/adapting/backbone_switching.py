@@ -19,7 +19,7 @@ from annotator.worker.features.image_embedder import ImageEmbedder
 from annotator.worker.features.worker_context import WorkerContext
 
 if TYPE_CHECKING:
-    from models.backbones.frozen_backbone import Backbone
+    from spmll.backbones.frozen_backbone import Backbone
 
 CHECK_SECONDS = 5.0  # between two looks at what is missing, where another process or a bucket is waited for
 DOWNLOADING_STATE = "downloading the network"  # megabytes

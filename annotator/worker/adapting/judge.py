@@ -7,8 +7,8 @@ from annotator.store.database.database import Database
 from annotator.store.events import membership
 from annotator.store.features.feature_cache import open_features
 from annotator.worker.adapting.adaptation_plan import AdaptationPlan
-from models.finetune.linear_probe import score_with_probe
-from models.statistics.paired_bootstrap import Comparison, compare_scorings
+from spmll.finetune.linear_probe import score_with_probe
+from spmll.statistics.paired_bootstrap import Comparison, compare_scorings
 
 
 def judge_network(

@@ -25,15 +25,15 @@ from annotator.worker.adapting.judge import judge_network
 from annotator.worker.adapting.network_card import format_network_card
 from annotator.worker.adapting.stage_inputs import build_examples, limit_to_disk_space, make_inputs, open_input_files
 from annotator.worker.features.backbone import load_project_network
-from models.backbones.frozen_backbone import Backbone
-from models.backbones.local_dir import read_timm_license, save_network
-from models.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
-from models.finetune.last_stages import merge_last_stages, split_network
-from models.methods import make_method
-from models.statistics.paired_bootstrap import Comparison
+from spmll.backbones.frozen_backbone import Backbone
+from spmll.backbones.local_dir import read_timm_license, save_network
+from spmll.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
+from spmll.finetune.last_stages import merge_last_stages, split_network
+from spmll.methods import make_method
+from spmll.statistics.paired_bootstrap import Comparison
 
 if TYPE_CHECKING:
-    from models.finetune.fit_network import NetworkTraining
+    from spmll.finetune.fit_network import NetworkTraining
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 TIMED_IMAGES = 16  # images whose inputs, and features, are timed

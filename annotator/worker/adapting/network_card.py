@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from annotator.humanize import format_count
 from annotator.store.networks.adapted_networks import AdaptedNetwork
-from models.backbones.pretrained import Pretrained
+from spmll.backbones.pretrained import Pretrained
 
 UNKNOWN_LICENSE = "not stated by timm: that of the parent"
 

@@ -23,12 +23,12 @@ from annotator.store.disk import processes
 from annotator.store.images.file_addresses import open_image_file
 from annotator.worker.adapting.node_task import RESULT_FILE, AdaptationTask
 from annotator.worker.features.map_cache import MapFiles, StoredMaps
-from models.backbones.frozen_backbone import Backbone
-from models.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
-from models.finetune.last_stages import split_network
-from models.finetune.parallel_process import ParallelProcess
-from models.finetune.views import MapExamples
-from models.methods import make_method
+from spmll.backbones.frozen_backbone import Backbone
+from spmll.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
+from spmll.finetune.last_stages import split_network
+from spmll.finetune.parallel_process import ParallelProcess
+from spmll.finetune.views import MapExamples
+from spmll.methods import make_method
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 SEED = 0

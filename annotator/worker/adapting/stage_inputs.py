@@ -13,9 +13,9 @@ from annotator.store.locations.location import ImageSource
 from annotator.store.pictures.bands import BandChoices
 from annotator.worker.adapting.adaptation_plan import AdaptationPlan, check_plan
 from annotator.worker.features.map_cache import MapFiles, StoredMaps
-from models.finetune.adapt import WEAK_VIEWS
-from models.finetune.last_stages import StageInputs
-from models.finetune.views import MapExamples
+from spmll.finetune.adapt import WEAK_VIEWS
+from spmll.finetune.last_stages import StageInputs
+from spmll.finetune.views import MapExamples
 
 MAX_INPUT_BYTES = 40 << 30  # of inputs on the disk: 400,000 images of the default network
 INPUTS_FOLDER = "inputs"

@@ -1,6 +1,6 @@
 """Draws heat maps, the regions of an image that support a class, and stores them as small PNG files.
 
-With each it stores which other class on the image the heat map may show instead (models/backbones/occlusion.py).
+With each it stores which other class on the image the heat map may show instead (spmll/backbones/occlusion.py).
 """
 
 import numpy as np
@@ -17,9 +17,9 @@ from annotator.store.labels import decisions
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.runs import runs
 from annotator.store.runs.heatmap_findings import save_finding
-from models.backbones.cam import color_heat_map, compute_heat_map
-from models.backbones.occlusion import compute_logit_gains, find_confused_class
-from models.linear.training import Head
+from spmll.backbones.cam import color_heat_map, compute_heat_map
+from spmll.backbones.occlusion import compute_logit_gains, find_confused_class
+from spmll.linear.training import Head
 
 
 class Explainer:

@@ -12,7 +12,7 @@ from annotator.snapshot import image_map
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import FeatureCache
-from models.rows import Rows
+from spmll.rows import Rows
 
 RELAYOUT_NEW_SHARE = 0.1  # images without a place, as a share of those with one, at which the layout is made again
 
@@ -48,7 +48,7 @@ class Mapmaker:
         self._thread.start()
 
     def _make_layout(self, db: Database, folder: Path, ids: np.ndarray, features: Rows) -> None:
-        from models.embedding_2d import compute_layout
+        from spmll.embedding_2d import compute_layout
 
         started = time.monotonic()
         try:

@@ -23,8 +23,8 @@ from annotator.store.locations.location import ImageSource, start_reading
 from annotator.store.runs import prediction_sources
 from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE, PROBABILITY, ScoreBlock
 from annotator.worker.features.worker_context import WorkerContext
-from models.zero_shot.first_guess import guess_probabilities
-from models.zero_shot.prompts import BACKGROUND_PROMPTS
+from spmll.zero_shot.first_guess import guess_probabilities
+from spmll.zero_shot.prompts import BACKGROUND_PROMPTS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,8 +50,8 @@ class _EncodedWording:
 
     def __init__(self, context: WorkerContext, wording: Wording):
         from annotator.worker.features.backbone import load_project_network
-        from models.backbones.text_image import TextImageNetwork  # loads torch
-        from models.zero_shot.patch_scores import average_class_vectors
+        from spmll.backbones.text_image import TextImageNetwork  # loads torch
+        from spmll.zero_shot.patch_scores import average_class_vectors
 
         self.wording = wording
         source = load_project_network(context.db, wording.network)
@@ -223,7 +223,7 @@ class NameGuesser:
 def _score_patches(paths: Sequence[ImageSource], asked: _EncodedWording) -> Iterator[ScoredBatch]:
     """Yield (places that were read, places that could not be, scores (n, C)) batch by batch, for STEP_SECONDS."""
     from annotator.worker.features.embed import BATCH_IMAGES, embedding_threads, read_batch
-    from models.zero_shot.patch_scores import score_best_patch
+    from spmll.zero_shot.patch_scores import score_best_patch
 
     network, backbone = asked.network, asked.network.backbone
     ends_at = time.monotonic() + STEP_SECONDS

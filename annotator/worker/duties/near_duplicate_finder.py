@@ -8,7 +8,7 @@ import numpy as np
 from annotator.indexing import find_positions
 from annotator.store.images import near_duplicate_groups
 from annotator.worker.features.worker_context import WorkerContext
-from models.near_duplicates import group_similar_hashes, split_groups_by_features
+from spmll.near_duplicates import group_similar_hashes, split_groups_by_features
 
 PAUSE_FACTOR = 20  # times as long as finding them took, before they are looked for again
 

@@ -109,8 +109,8 @@ class NetworkComparer:
 
 def compare_networks(db: Database, first: str, second: str) -> NetworkComparison:
     """Compare two networks on the images with features of both. Raises NothingToLearn with too few answers."""
-    from models.finetune.linear_probe import score_with_probe  # loads torch
-    from models.statistics.paired_bootstrap import compare_scorings
+    from spmll.finetune.linear_probe import score_with_probe  # loads torch
+    from spmll.statistics.paired_bootstrap import compare_scorings
 
     caches = [open_features(db, name) for name in (first, second)]
     known = load_training_set(db, caches[0])

@@ -21,10 +21,10 @@ from annotator.store.networks import search_examples
 from annotator.store.networks.search_examples import PART, PICTURE, ExampleAnswer, ExampleRequest
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.worker.features.worker_context import WorkerContext
-from models.zero_shot.prompts import NAME_SLOT, build_prompts
+from spmll.zero_shot.prompts import NAME_SLOT, build_prompts
 
 if TYPE_CHECKING:
-    from models.backbones.text_image import TextImageNetwork
+    from spmll.backbones.text_image import TextImageNetwork
 
 CHUNK_ROWS = 4096  # images compared with words at once
 
@@ -92,7 +92,7 @@ class SearchAnswerer:
         import torch
 
         from annotator.worker.features.backbone import load_project_network
-        from models.backbones.text_image import TextImageNetwork
+        from spmll.backbones.text_image import TextImageNetwork
 
         name = name_texts.get_text_network(self._db)
         if not name:

@@ -13,7 +13,7 @@ from annotator.worker.embedding.result_writer import EmbeddingResult
 from annotator.worker.features.embed import SizedThreadPool, embed_batches, embedding_threads
 
 if TYPE_CHECKING:
-    from models.backbones.frozen_backbone import Backbone
+    from spmll.backbones.frozen_backbone import Backbone
 
 NODE_NAME = "this machine"
 IMAGES_PER_CHUNK = 4096  # images whose places are looked up at once

@@ -1,7 +1,7 @@
 """The network on a machine of a cluster: threads that decode and embed on a CPU, or that decode for a GPU.
 
 It embeds as the worker does (worker/features/embed.py). How many images a GPU takes at once is found by trying before
-the first (models/backbones/batch_size.py).
+the first (spmll/backbones/batch_size.py).
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ import torch
 from annotator.store.locations.location import PendingRead
 from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
 from annotator.worker.features.embed import EmbeddedBatch, embed_batches, embedding_threads
-from models.backbones.batch_size import tune_batch_size
-from models.backbones.frozen_backbone import load_on_device
-from models.backbones.pretrained import Pretrained
+from spmll.backbones.batch_size import tune_batch_size
+from spmll.backbones.frozen_backbone import load_on_device
+from spmll.backbones.pretrained import Pretrained
 
 
 class NodeNetwork:

@@ -13,13 +13,13 @@ from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 from annotator.store.networks import adapted_networks, machine_settings
-from models.backbones import hub, licenses
-from models.backbones.curated import get_install_command
+from spmll.backbones import hub, licenses
+from spmll.backbones.curated import get_install_command
 
 if TYPE_CHECKING:
-    from models.backbones.frozen_backbone import Backbone
-    from models.backbones.pretrained import Pretrained
-    from models.backbones.published_weights import PublishedWeights
+    from spmll.backbones.frozen_backbone import Backbone
+    from spmll.backbones.pretrained import Pretrained
+    from spmll.backbones.published_weights import PublishedWeights
 
 DEFAULT_MEASURE_SECONDS = 5.0
 ProgressCallback = Callable[[int, int, str], None]
@@ -42,8 +42,8 @@ def prepare_backbone(
     """
     if name == DEFAULT_BACKBONE:
         return
-    from models.backbones.frozen_backbone import Backbone  # loads torch, so only when it is needed
-    from models.backbones.pretrained import load_pretrained, split_joined_name
+    from spmll.backbones.frozen_backbone import Backbone  # loads torch, so only when it is needed
+    from spmll.backbones.pretrained import load_pretrained, split_joined_name
 
     check_installed(name)
     try:
@@ -73,7 +73,7 @@ def _find_published_weights(part: str) -> "PublishedWeights":
 
     The licence of a repository that is only on the hub is asked for there, before its download.
     """
-    from models.backbones.published_weights import find_published_weights
+    from spmll.backbones.published_weights import find_published_weights
 
     facts = find_published_weights(part)
     repository = facts.repository.partition("@")[0]
@@ -89,7 +89,7 @@ def _needs_acceptance(licence: str) -> bool:
 
 def check_license_accepted(name: str) -> None:
     """Raise AnnotatorError for a network whose weights would be downloaded under a licence that nobody accepted."""
-    from models.backbones.pretrained import split_joined_name
+    from spmll.backbones.pretrained import split_joined_name
 
     for part in split_joined_name(name):
         facts = _find_published_weights(part)
@@ -115,8 +115,8 @@ def fetch_weights(name: str, on_progress: Callable[[int, int], None]) -> None:
     Raises:
         AnnotatorError: Its licence is not accepted, or its weights cannot be had.
     """
-    from models.backbones.pretrained import split_joined_name
-    from models.backbones.published_weights import find_published_weights
+    from spmll.backbones.pretrained import split_joined_name
+    from spmll.backbones.published_weights import find_published_weights
 
     check_installed(name)
     check_license_accepted(name)
@@ -134,8 +134,8 @@ def load_project_network(db: Database, name: str) -> "Pretrained":
 
     Raises AnnotatorError when its weights cannot be had.
     """
-    from models.backbones.pretrained import load_pretrained
-    from models.backbones.sources.timm_models import LOCAL_DIR_PREFIX
+    from spmll.backbones.pretrained import load_pretrained
+    from spmll.backbones.sources.timm_models import LOCAL_DIR_PREFIX
 
     folder = adapted_networks.find_folder(db, name)
     if folder is None:
@@ -151,7 +151,7 @@ def load_project_backbone(db: Database, name: str) -> "Backbone":
 
     Raises AnnotatorError when its weights cannot be had.
     """
-    from models.backbones.frozen_backbone import load_on_device, warn_user
+    from spmll.backbones.frozen_backbone import load_on_device, warn_user
 
     def say(sentence: str) -> None:
         heartbeat.record_error(db, sentence)
@@ -178,8 +178,8 @@ def measure_speed(name: str, db: Database | None = None, seconds: float | None =
     import torch
 
     from annotator.worker.features.embed import BATCH_IMAGES, embedding_threads, forward
-    from models.backbones.batch_size import tune_batch_size
-    from models.backbones.frozen_backbone import load_backbone
+    from spmll.backbones.batch_size import tune_batch_size
+    from spmll.backbones.frozen_backbone import load_backbone
 
     try:
         if db is not None:

@@ -31,10 +31,10 @@ from annotator.store.pictures.appearance import GRAY_SIDE_PIXELS, Appearance, me
 from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
 from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image, open_rgb
 from annotator.store.pictures.files import compute_sha256
-from models.backbones.batch_size import tune_batch_size
+from spmll.backbones.batch_size import tune_batch_size
 
 if TYPE_CHECKING:
-    from models.backbones.frozen_backbone import Backbone
+    from spmll.backbones.frozen_backbone import Backbone
 
 BATCH_IMAGES = 8  # images a thread takes at a time; small, so that a request to stop is heard soon
 DECODED_BATCHES_AHEAD = 2  # batches of a GPU that wait in memory

@@ -1,4 +1,4 @@
-"""The codes of all images, as updates use them (models/ensemble/incremental_update.py).
+"""The codes of all images, as updates use them (spmll/ensemble/incremental_update.py).
 
 They are made once, extended as images come, and stored beside the features for the next worker
 (store/features/stored_image_codes.py).
@@ -19,7 +19,7 @@ from annotator.store.features.feature_cache import FeatureCache
 from annotator.store.features.sharded_rows import ShardedRows
 from annotator.store.features.stored_image_codes import read_codes, save_codes
 from annotator.worker.features.region_coding import to_basis, to_stored_basis
-from models.ensemble.incremental_update import (
+from spmll.ensemble.incremental_update import (
     BASIS_SAMPLE_IMAGES,
     IMAGES_PER_CHUNK,
     ImageCodes,

@@ -28,9 +28,9 @@ from annotator.store.locations.location import ImageSource, open_source
 from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.worker.features.embed import embedding_threads
-from models.backbones.feature_maps import FeatureMaps
-from models.finetune.augment import make_strong_view
-from models.finetune.last_stages import StageInputs
+from spmll.backbones.feature_maps import FeatureMaps
+from spmll.finetune.augment import make_strong_view
+from spmll.finetune.last_stages import StageInputs
 
 # views of an image that is trained on: unchanged and mirrored; strongly augmented
 WEAK_VIEW_COUNT, STRONG_VIEW_COUNT = (2, 2)

@@ -1,4 +1,4 @@
-"""The region codes of all embedded images, as trainings read them (models/ensemble/regions.py).
+"""The region codes of all embedded images, as trainings read them (spmll/ensemble/regions.py).
 
 Once the axes are settled, codes lie on the disk (region_coding.py), also those of images that an older version has
 embedded. Before, with few images, they are made in memory, anew whenever the number of images has doubled.
@@ -9,8 +9,8 @@ from typing import Any
 
 from annotator.store.features.feature_cache import FeatureCache
 from annotator.worker.features.region_coding import StoredRegions, ensure_basis, replace_regions_by_codes
-from models.ensemble.basis import GrowingCodes
-from models.ensemble.regions import BASIS_SAMPLE_IMAGES, RegionCodes, Regions, encode_regions, learn_region_basis
+from spmll.ensemble.basis import GrowingCodes
+from spmll.ensemble.regions import BASIS_SAMPLE_IMAGES, RegionCodes, Regions, encode_regions, learn_region_basis
 
 
 class RegionCache:

@@ -14,9 +14,9 @@ import torch
 from annotator.store.features.feature_cache import FeatureCache
 from annotator.store.features.shards import CodedRegions, write_shard
 from annotator.store.features.stored_basis import StoredBasis, publish_basis, read_basis_name
-from models.ensemble.basis import Basis
-from models.ensemble.regions import BASIS_SAMPLE_IMAGES, RegionCodes, encode_regions, learn_region_basis
-from models.rows import Rows
+from spmll.ensemble.basis import Basis
+from spmll.ensemble.regions import BASIS_SAMPLE_IMAGES, RegionCodes, encode_regions, learn_region_basis
+from spmll.rows import Rows
 
 
 def ensure_basis(cache: FeatureCache) -> StoredBasis | None:
@@ -76,7 +76,7 @@ def replace_regions_by_codes(cache: FeatureCache, tell: Callable[[], None] = lam
 
 
 class StoredRegions:
-    """The region codes of a cache's images, read by rows from the disk (models.ensemble.regions.Regions).
+    """The region codes of a cache's images, read by rows from the disk (spmll.ensemble.regions.Regions).
 
     Attributes:
         codes, lengths: Rows (N, R, K) int8 and (N, R) float16.

@@ -12,7 +12,7 @@ from annotator.store.networks import configuration
 from annotator.worker.features.backbone import load_project_backbone
 
 if TYPE_CHECKING:
-    from models.backbones.frozen_backbone import Backbone
+    from spmll.backbones.frozen_backbone import Backbone
 
 
 class Stopped(Exception):

@@ -11,10 +11,10 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.classifier.description import parse_description
 from annotator.worker.taking_home.classifier_writer import ClassifierModule
 from annotator.worker.taking_home.portable_classifier import PortableClassifier
-from models.backbones.frozen_backbone import Backbone
-from models.backbones.pretrained import load_pretrained
-from models.ensemble.portable import PortableEnsemble, PortableHead, PortableModel
-from models.linear.training import Head
+from spmll.backbones.frozen_backbone import Backbone
+from spmll.backbones.pretrained import load_pretrained
+from spmll.ensemble.portable import PortableEnsemble, PortableHead, PortableModel
+from spmll.linear.training import Head
 
 
 def load_module(path: str | Path) -> ClassifierModule:

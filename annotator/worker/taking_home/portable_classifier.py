@@ -1,6 +1,6 @@
 """The classifier of a project's current run: its model, thresholds, and what its card says.
 
-The model is the one of the run (models/ensemble/portable.py), for an image of which nothing is known but its pixels.
+The model is the one of the run (spmll/ensemble/portable.py), for an image of which nothing is known but its pixels.
 A slope and a shift a class, fitted to the published probabilities of all images, calibrate it. Classes without a model
 are left out.
 """
@@ -31,17 +31,17 @@ from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.worker.features.backbone import load_project_network
 from annotator.worker.features.region_coding import StoredRegions
 from annotator.worker.training.publish import PORTABLE_MODEL_FILE
-from models.ensemble.portable import PortableEnsemble, PortableHead, PortableModel
-from models.ensemble.regions import encode_regions, learn_region_basis
-from models.linear.training import Head
-from models.statistics.agreement_coefficients import Estimate
-from models.statistics.calibration import PROBABILITY_EPS, fit_calibration, to_logits
+from spmll.ensemble.portable import PortableEnsemble, PortableHead, PortableModel
+from spmll.ensemble.regions import encode_regions, learn_region_basis
+from spmll.linear.training import Head
+from spmll.statistics.agreement_coefficients import Estimate
+from spmll.statistics.calibration import PROBABILITY_EPS, fit_calibration, to_logits
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from models.backbones.frozen_backbone import Backbone
-    from models.ensemble.regions import Regions
+    from spmll.backbones.frozen_backbone import Backbone
+    from spmll.ensemble.regions import Regions
 
 IMAGES_PER_BLOCK = 1024  # images whose features and regions are read at once
 MAX_CALIBRATION_PAIRS = 500_000  # pairs that the calibration is fitted to, at most
@@ -249,7 +249,7 @@ def _compute_thresholds(
 
 def _load_network(db: Database, name: str) -> "tuple[Backbone, dict[str, Tensor]]":
     """Return a network on the CPU, and its weights without the classifier it was published with."""
-    from models.backbones.frozen_backbone import Backbone
+    from spmll.backbones.frozen_backbone import Backbone
 
     source = load_project_network(db, name)
     try:
@@ -261,9 +261,9 @@ def _load_network(db: Database, name: str) -> "tuple[Backbone, dict[str, Tensor]
 
 def _find_license(db: Database, name: str) -> str:
     """Return the licence of a network's weights, of a joined one those of all; "" where one is not known."""
-    from models.backbones.packaged import PACKAGED_BACKBONES
-    from models.backbones.pretrained import split_joined_name
-    from models.backbones.published_weights import find_published_weights
+    from spmll.backbones.packaged import PACKAGED_BACKBONES
+    from spmll.backbones.pretrained import split_joined_name
+    from spmll.backbones.published_weights import find_published_weights
 
     own = next((one for one in adapted_networks.load_networks(db) if one.name == name), None)
     if own is not None:
@@ -279,7 +279,7 @@ def _find_timm_architecture(name: str) -> str:
     """Return the name by which timm makes this network; "" where it is no network of timm."""
     import timm
 
-    from models.backbones.packaged import PACKAGED_BACKBONES
+    from spmll.backbones.packaged import PACKAGED_BACKBONES
 
     return PACKAGED_BACKBONES[name].architecture if name in PACKAGED_BACKBONES else name if timm.is_model(name) else ""
 

@@ -15,8 +15,8 @@ from annotator.records import PRESENT
 from annotator.store.database.database import Database
 from annotator.store.labels import calibration_data
 from annotator.store.networks import adapted_networks
-from models.rows import Rows
-from models.statistics.calibration import Calibration, fit_calibration, to_logits
+from spmll.rows import Rows
+from spmll.statistics.calibration import Calibration, fit_calibration, to_logits
 
 CALIBRATION_KIND = "isotonic"
 MIN_ANSWERS = 40  # answers before anything is calibrated
@@ -115,7 +115,7 @@ def fit_run_calibration(answers: LoggedAnswers, probabilities: np.ndarray, unkno
 
 
 def make_identity_calibration(classes: int, answers: int) -> Calibration | None:
-    """Return the identity, stored with a run that its training has calibrated already (models/ensemble/stacking.py).
+    """Return the identity, stored with a run that its training has calibrated already (spmll/ensemble/stacking.py).
 
     None with fewer than MIN_ANSWERS unbiased answers.
     """
@@ -134,7 +134,7 @@ def apply_calibration(calibration: Calibration | None, probabilities: np.ndarray
 
 
 class CalibratedRows:
-    """The model's probabilities (N, C), calibrated for the rows that are asked for (models.rows.Rows)."""
+    """The model's probabilities (N, C), calibrated for the rows that are asked for (spmll.rows.Rows)."""
 
     def __init__(self, calibration: Calibration | None, probabilities: Rows):
         self._calibration, self._probabilities = calibration, probabilities

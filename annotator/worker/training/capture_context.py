@@ -5,7 +5,7 @@ import numpy as np
 from annotator.indexing import find_positions
 from annotator.store.database.database import Database
 from annotator.store.events import project_events
-from models.statistics.image_context import ImageContext
+from spmll.statistics.image_context import ImageContext
 
 
 def load(db: Database, image_ids: np.ndarray, events: np.ndarray | None) -> ImageContext | None:

@@ -21,11 +21,11 @@ from annotator.errors import AnnotatorError
 from annotator.store.database.arrays import create_scratch_array
 from annotator.store.features.sharded_rows import ShardedRows
 from annotator.worker.features.region_coding import StoredRegions, to_region_codes
-from models.ensemble.basis import Basis
-from models.ensemble.collection_scoring import IMAGES_PER_BLOCK, ImageModel, KnownLabels
-from models.ensemble.regions import RegionCodes, Regions
-from models.linear.blocks import run_in_blocks
-from models.linear.training import Features, one_thread
+from spmll.ensemble.basis import Basis
+from spmll.ensemble.collection_scoring import IMAGES_PER_BLOCK, ImageModel, KnownLabels
+from spmll.ensemble.regions import RegionCodes, Regions
+from spmll.linear.blocks import run_in_blocks
+from spmll.linear.training import Features, one_thread
 
 # images of a call; whole blocks, so that a call scores the blocks that this process would
 IMAGES_PER_CALL = 16 * IMAGES_PER_BLOCK

@@ -11,8 +11,8 @@ from annotator.store.classes import name_texts
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import FeatureCache
 from annotator.store.runs import prediction_sources, runs
-from models.catalog import METHOD_NEEDS, get_default_method_name
-from models.statistics.outside_scores import OutsideScores
+from spmll.catalog import METHOD_NEEDS, get_default_method_name
+from spmll.statistics.outside_scores import OutsideScores
 
 SourceVersions = tuple[tuple[int, int], ...]
 """(source, version) of each."""

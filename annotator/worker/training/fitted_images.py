@@ -17,9 +17,9 @@ from annotator.store.events import membership
 from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.networks import adapted_networks
 from annotator.worker.training.training_set import TrainingSet
-from models.finetune.linear_probe import fit_probe
-from models.rows import Rows
-from models.statistics.calibration import fit_calibration, to_logits
+from spmll.finetune.linear_probe import fit_probe
+from spmll.rows import Rows
+from spmll.statistics.calibration import fit_calibration, to_logits
 
 HALF_COUNT = 2
 MAX_HEAD_IMAGES = 10_000  # images that a head is fitted to, at most

@@ -1,6 +1,6 @@
 """Publishes a new version of the current run after new decisions, in a fraction of a second, without a training.
 
-Every class that was answered since the run's training gets a correction (models/ensemble/incremental_update.py). It is
+Every class that was answered since the run's training gets a correction (spmll/ensemble/incremental_update.py). It is
 always fitted to all of these answers, so that a version does not depend on the ones before it. Only columns with newer
 answers change, in the probabilities and in the rankings. Files are written first, one row last: if the worker is killed
 in between, the previous version stays. Probabilities and codes of all images lie on the disk and pass through memory in
@@ -23,9 +23,9 @@ from annotator.store.labels import decisions, label_cells
 from annotator.store.runs import probabilities, runs
 from annotator.worker.features.image_codes import ImageCodesCache
 from annotator.worker.training.related_columns import list_related_columns, load_related_columns
-from models.ensemble.incremental_update import ImageCodes, apply_corrections, fit_correction
-from models.rows import Rows
-from models.statistics.relation_constraints import ClassRelations
+from spmll.ensemble.incremental_update import ImageCodes, apply_corrections, fit_correction
+from spmll.rows import Rows
+from spmll.statistics.relation_constraints import ClassRelations
 
 MAX_ANSWERS_PER_STATE = 2000  # the newest of each class and state that an update uses; a training uses all
 
@@ -171,7 +171,7 @@ class _LoadedRun:
 
 
 class _CorrectedRows:
-    """Probabilities (N, C) float16 of the next version, computed for the rows that are asked for (models.rows.Rows)."""
+    """Probabilities (N, C) float16 of the next version, computed for the rows that are asked for (spmll.rows.Rows)."""
 
     def __init__(
         self,

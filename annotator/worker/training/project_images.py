@@ -1,4 +1,4 @@
-"""The images of a project as trainers read them (models/trainers/base.py): cached features, region codes, maps."""
+"""The images of a project as trainers read them (spmll/trainers/base.py): cached features, region codes, maps."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,13 @@ from annotator.store.images.band_setting import get_shown_bands
 from annotator.worker.features.backbone import load_project_backbone
 from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.training import external_predictions
-from models.ensemble.regions import Regions
-from models.rows import Rows
-from models.trainers.base import Progress
+from spmll.ensemble.regions import Regions
+from spmll.rows import Rows
+from spmll.trainers.base import Progress
 
 if TYPE_CHECKING:
     from annotator.worker.training.project_maps import ProjectMaps
-    from models.backbones.frozen_backbone import Backbone
+    from spmll.backbones.frozen_backbone import Backbone
 
 
 class ProjectImages:
@@ -69,7 +69,7 @@ class ProjectImages:
         # These take seconds to import, and only methods that read maps need them.
         from annotator.worker.features.map_cache import MapFiles
         from annotator.worker.training.project_maps import ProjectMaps
-        from models.backbones.feature_maps import FeatureMaps
+        from spmll.backbones.feature_maps import FeatureMaps
 
         backbone = self._load() if self._load else load_project_backbone(self._db, self._backbone)
         try:

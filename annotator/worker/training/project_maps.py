@@ -1,4 +1,4 @@
-"""The feature maps of a project's images as trainers read them (models/trainers/base.py)."""
+"""The feature maps of a project's images as trainers read them (spmll/trainers/base.py)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.locations.location import ImageSource
 from annotator.worker.features.map_cache import WEAK_VIEW_COUNT, MapFiles, StoredMaps
-from models.trainers.base import Progress
+from spmll.trainers.base import Progress
 
 # plain maps of unlabeled images are stored if all fit into this; otherwise made for each run
 MAX_STORED_BYTES = 4 << 30

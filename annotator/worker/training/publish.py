@@ -25,10 +25,10 @@ from annotator.store.runs import runs
 from annotator.worker.training import calibrate
 from annotator.worker.training.related_columns import ConsistentRows, load_related_columns
 from annotator.worker.training.training_set import TrainingSet
-from models.linear.training import Head
-from models.methods.base import Method
-from models.rows import Rows
-from models.trainers.base import TrainingOutcome
+from spmll.linear.training import Head
+from spmll.methods.base import Method
+from spmll.rows import Rows
+from spmll.trainers.base import TrainingOutcome
 
 PORTABLE_MODEL_FILE = "portable.safetensors"  # of a run's folder: the model for images outside of the project
 
@@ -131,7 +131,7 @@ def write_run_files(
 
 
 class _ReorderedRows:
-    """Rows (N, ...) in another order, read when they are asked for (models.rows.Rows)."""
+    """Rows (N, ...) in another order, read when they are asked for (spmll.rows.Rows)."""
 
     def __init__(self, rows: Rows, order: np.ndarray):
         self._rows, self._order = rows, order

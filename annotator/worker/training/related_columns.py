@@ -7,8 +7,8 @@ import numpy as np
 
 from annotator.store.database.database import Database
 from annotator.store.relations import declared_relations
-from models.rows import Rows
-from models.statistics.relation_constraints import ClassRelations
+from spmll.rows import Rows
+from spmll.statistics.relation_constraints import ClassRelations
 
 
 def load_related_columns(db: Database, class_ids: Sequence[int]) -> ClassRelations | None:
@@ -50,7 +50,7 @@ def list_related_columns(related: ClassRelations | None) -> list[int]:
 
 
 class ConsistentRows:
-    """Probabilities (N, C) that obey relations, made for the rows that are asked for (models.rows.Rows)."""
+    """Probabilities (N, C) that obey relations, made for the rows that are asked for (spmll.rows.Rows)."""
 
     def __init__(self, rows: Rows, related: ClassRelations):
         self._rows, self._related = rows, related

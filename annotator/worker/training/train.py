@@ -19,13 +19,13 @@ from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.training import capture_context, external_predictions, fitted_images, publish
 from annotator.worker.training.project_images import ProjectImages
 from annotator.worker.training.training_set import load_training_set
-from models.ensemble.collection_scoring import ScoringFunction, score_locally
-from models.methods import make_method
-from models.trainers import make_trainer
-from models.trainers.base import TrainingLabels
+from spmll.ensemble.collection_scoring import ScoringFunction, score_locally
+from spmll.methods import make_method
+from spmll.trainers import make_trainer
+from spmll.trainers.base import TrainingLabels
 
 if TYPE_CHECKING:
-    from models.backbones.frozen_backbone import Backbone
+    from spmll.backbones.frozen_backbone import Backbone
 
 
 def train(

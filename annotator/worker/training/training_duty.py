@@ -15,7 +15,7 @@ from annotator.worker.features.worker_context import Stopped, WorkerContext
 from annotator.worker.training.schedule import RunInputs, Schedule
 
 if TYPE_CHECKING:
-    from models.ensemble.collection_scoring import ScoringFunction
+    from spmll.ensemble.collection_scoring import ScoringFunction
 
 log = logging.getLogger("annotator.worker")
 

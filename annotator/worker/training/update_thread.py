@@ -17,7 +17,7 @@ from annotator.store.features.feature_cache import FeatureCache
 from annotator.store.labels import decisions
 from annotator.store.runs import runs
 from annotator.worker.training.incremental_update import Updater
-from models.ensemble.incremental_update import fix_thread_count, limit_thread_to_one_core
+from spmll.ensemble.incremental_update import fix_thread_count, limit_thread_to_one_core
 
 POLL_SECONDS = 0.05
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from models.backbones.pretrained import Pretrained
+from spmll.backbones.pretrained import Pretrained
 
 
 def random_colors() -> Pretrained:

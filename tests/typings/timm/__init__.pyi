@@ -1,6 +1,5 @@
 """The part of timm that the backbones use. Its networks, all read by `import timm`, are a tenth of the whole check."""
 
-from timm import models as models
 from torch import nn
 
 def is_model(model_name: str) -> bool: ...

@@ -208,7 +208,7 @@ def _read_features(project: Path) -> dict[str, tuple[list[int], np.ndarray]]:
 
 def _make_adaptable_project(folder: Path) -> None:
     """Make a network of random weights, and a project in which each class is a colour somewhere in the image."""
-    import timm
+    import timm.models
     import torch
     from PIL import Image
 

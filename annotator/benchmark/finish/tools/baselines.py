@@ -14,7 +14,7 @@ from annotator.benchmark.finish.tools.binomial_audit import TILES_PER_GRID, Bino
 from annotator.benchmark.finish.tools.engine import Engine, count_open
 from annotator.snapshot.preset_threshold import MIN_PRESET_PROBABILITY
 from annotator.store.labels.audits import OPEN
-from models.query_strategies import order_candidates
+from spmll.query_strategies import order_candidates
 
 IMAGES_PER_ORDER = 10  # images taken from an order before the model is brought up to date
 FIRST_IMAGES_SHARE = 0.05  # share of the images that are answered as a whole before grids begin,

@@ -1,0 +1,15 @@
+"""The libraries that networks come from: one file a library, one line in SOURCES. The first that knows a name loads it.
+
+Begin with network_source.py, which defines a source.
+"""
+
+from spmll.backbones.sources import open_clip_models, packaged_models, plugin_models, timm_models, torchvision_models
+from spmll.backbones.sources.network_source import Source
+
+SOURCES: dict[str, Source] = {
+    "packages": packaged_models.SOURCE,
+    "open_clip": open_clip_models.SOURCE,
+    "timm": timm_models.SOURCE,
+    "torchvision": torchvision_models.SOURCE,
+    "plug-ins": plugin_models.SOURCE,
+}

@@ -1,0 +1,86 @@
+"""Networks of timm: by name, from the hub (hf-hub:), from a folder in timm's form (local-dir:)."""
+
+from pathlib import Path
+from typing import Any
+
+import timm.models
+from timm.data.config import resolve_model_data_config
+from torch import nn
+
+from spmll.backbones import families, hub
+from spmll.backbones.sources.network_source import (
+    Pretrained,
+    Source,
+    describe_offline_choice,
+    format_no_weights,
+    format_reason,
+)
+
+LOCAL_DIR_PREFIX, HUB_PREFIX = "local-dir:", "hf-hub:"  # timm's own prefixes
+
+
+def knows(name: str) -> bool:
+    """Return whether timm has an architecture of that name, or the name begins with one of timm's two prefixes."""
+    return name.startswith((LOCAL_DIR_PREFIX, HUB_PREFIX)) or timm.is_model(name)
+
+
+def load(name: str) -> Pretrained:
+    """Return the network. Raise ValueError if its weights cannot be had, or are damaged."""
+    if name.startswith(LOCAL_DIR_PREFIX):
+        return _load_folder(Path(name.removeprefix(LOCAL_DIR_PREFIX)))
+    if not name.startswith(HUB_PREFIX):
+        published = timm.models.get_pretrained_cfg(name)
+        if published is None or not published.has_weights:
+            raise ValueError(
+                f"timm knows the architecture {name!r} but has no weights for it. {describe_offline_choice()}"
+            )
+    try:
+        with hub.offline_if_unreachable():
+            network = timm.create_model(name, pretrained=True)
+    except Exception as error:  # what is raised depends on the hub, the cache and the kind of failure
+        raise ValueError(format_no_weights(name, error)) from error
+    return to_pretrained(network)
+
+
+def _load_folder(folder: Path) -> Pretrained:
+    """Return a network from config.json and model.safetensors, as timm writes them; other weight files are not read."""
+    missing = [name for name in ("config.json", "model.safetensors") if not (folder / name).is_file()]
+    if missing:
+        raise ValueError(f"There is no network in {folder}: it has no {' and no '.join(missing)}, as timm writes them.")
+    try:
+        network = timm.create_model(f"{LOCAL_DIR_PREFIX}{folder}", pretrained=True)
+    except Exception as error:  # json, safetensors, a wrong shape, an unknown architecture
+        raise ValueError(f"The network in {folder} cannot be loaded: {format_reason(error)}.") from error
+    return to_pretrained(network)
+
+
+def to_pretrained(network: nn.Module) -> Pretrained:
+    """Return a network of timm with its own mean, deviation and interpolation, used as its family is (families.py)."""
+    data = resolve_model_data_config(network)
+    interpolation = data["interpolation"] if data["interpolation"] in {"bilinear", "bicubic"} else "bicubic"
+    size = apply_family(network, max(data["input_size"][1:]))
+    return Pretrained(network.eval(), "timm", size, tuple(data["mean"]), tuple(data["std"]), interpolation)
+
+
+def apply_family(network: Any, size: int) -> int:
+    """Set pooling and input size of a timm network for frozen features; return the input size in pixels.
+
+    timm interpolates the position embeddings (bicubic, as it does when it loads weights for another size).
+    """
+    family = families.find_family((network.pretrained_cfg or {}).get("architecture") or "")
+    if family is None:
+        return size
+    if family.pooling and getattr(network, "global_pool", None) != family.pooling:
+        network.reset_classifier(0, global_pool=family.pooling)
+    if size != family.published_size or family.used_size == family.published_size:
+        return size
+    network.set_input_size(img_size=(family.used_size, family.used_size))
+    return family.used_size
+
+
+def names() -> list[str]:
+    """Return the names of all architectures."""
+    return timm.list_models()
+
+
+SOURCE = Source(knows, load, names)

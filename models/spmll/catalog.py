@@ -1,0 +1,107 @@
+"""Descriptions of the methods, readable without loading torch.
+
+A page lists the methods and the command line checks a name, and neither should wait for torch. `python -m
+spmll.methods` writes the descriptions from the classes into spmll/methods/table.json; a test compares the two, so an
+author writes them once, in the class.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+TABLE_PATH = Path(__file__).resolve().parent / "methods" / "table.json"
+
+METHOD_NEEDS = {
+    "text": "scores of the names of classes by a text-image network",
+    "prototypes": "a frozen network, in whose features it compares images",
+    "maps": "feature maps, for which the files of labeled images are read again",
+    "all labels": "all labels of all images: an upper bound, for comparisons only",
+}
+"""What a method may need beside images and labels of some of them, in words."""
+
+REPRODUCTION_VERDICTS = ("no", "in part", "yes", "none are published")
+"""What `Entry.reproduced` begins with."""
+
+
+@dataclass(frozen=True)
+class MethodParameter:
+    """One constant of a method.
+
+    Attributes:
+        default: Its default value.
+        type_names: The types it may have, by its annotation: some of "float", "int", "bool", "str", "None".
+    """
+
+    name: str
+    default: Any
+    type_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """The description of one method, with the attributes of spmll/methods/base.py."""
+
+    name: str
+    title: str
+    paper: str
+    year: int
+    url: str
+    assumes: str
+    reads: str
+    full_labels: bool
+    yardstick: bool
+    needs: tuple[str, ...]
+    reproduced: str
+    open_points: tuple[str, ...]
+    parameters: tuple[MethodParameter, ...]
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Return the parameters and their defaults, in their order."""
+        return {parameter.name: parameter.default for parameter in self.parameters}
+
+    @property
+    def is_for_projects(self) -> bool:
+        """Return whether a project may choose it; all others are for comparisons."""
+        return not (self.full_labels or self.yardstick)
+
+    @property
+    def all_needs(self) -> tuple[str, ...]:
+        """Return words of METHOD_NEEDS: the method's own needs, and those that follow from what it reads."""
+        of_input = ("maps",) if self.reads == "maps" else ()
+        return (*self.needs, *of_input, *(("all labels",) if self.full_labels else ()))
+
+    @property
+    def needs_description(self) -> str:
+        """Return, in words, what the method needs beside images and some labels; "" for most methods."""
+        return "; ".join(METHOD_NEEDS[need] for need in self.all_needs)
+
+    @property
+    def verdict(self) -> str:
+        """Return the word of REPRODUCTION_VERDICTS for the paper's figures, without the reason."""
+        return self.reproduced.partition(": ")[0]
+
+
+@cache
+def load_methods() -> dict[str, MethodEntry]:
+    """Return all methods by name, in the order of spmll.methods.METHODS."""
+    return {entry["name"]: _build_entry(entry) for entry in _load_table()["methods"]}
+
+
+def get_default_method_name() -> str:
+    """Return the name of the method that a new project gets."""
+    return _load_table()["default"]
+
+
+@cache
+def _load_table() -> dict[str, Any]:
+    return json.loads(TABLE_PATH.read_text(encoding="utf-8"))
+
+
+def _build_entry(entry: dict[str, Any]) -> MethodEntry:
+    parameters = [MethodParameter(row["name"], row["default"], tuple(row["kinds"])) for row in entry["parameters"]]
+    lists = {key: tuple(entry[key]) for key in ("needs", "open_points")}
+    fields: dict[str, Any] = {**entry, **lists, "parameters": tuple(parameters)}
+    return MethodEntry(**fields)

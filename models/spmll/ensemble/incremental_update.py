@@ -1,0 +1,159 @@
+"""Corrections of a trained model by a few decisions, in a fraction of a second.
+
+A training takes seconds to minutes. Until the next one, every class gets a correction of its own: a logistic regression
+on the decisions made since, with the model's own logits as an offset, so that it learns only where the model was wrong.
+Its weights are shrunk towards 0, so that one decision moves images that look like its own and hardly any others.
+
+Measured on hidden positives after 48 to 288 answers in grids of 24 (docs/learning-loop.md): mean average precision
+rises in nearly every case, by up to 0.02 on 14 classes of cut-out scenes, and log loss falls by up to 0.01.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import logit
+from torch import Tensor
+
+from spmll.ensemble.basis import Basis, center_and_normalize, signed_sqrt, to_float_tensor
+from spmll.labels import PRESENT
+from spmll.linear.training import Features
+from spmll.statistics.logistic import fit_logistic
+
+BASIS_SAMPLE_IMAGES = 2000  # images whose features say which directions matter
+IMAGES_PER_CHUNK = 2048  # images encoded or scored at once: a few MB, which a cache can hold
+WEIGHT_VARIANCE = 4.0  # how far a logit may move for images exactly like the answered one (before: mean 0)
+BIAS_VARIANCE = 0.05  # and for all images of the class: people are shown the likely ones, which says little of the rest
+ArrayFactory = Callable[[tuple[int, ...], type[np.generic]], np.ndarray]  # makes an array of this shape and type
+# probabilities are clipped to what float16 can still tell from 0 and 1
+MIN_PROBABILITY, MAX_PROBABILITY = (1e-6, 1 - 2**-12)
+
+
+def limit_thread_to_one_core() -> None:
+    """Limit torch to one thread in this thread, for as long as it lives: a correction is too little work to share.
+
+    `spmll.linear.training.one_thread` cannot be used in a thread beside a training: on leaving, it would undo the
+    setting of the training.
+    """
+    torch.set_num_threads(1)
+
+
+def fix_thread_count() -> None:
+    """Fix the number of torch threads of this thread; call before another thread calls `limit_thread_to_one_core`.
+
+    Torch gives a thread that has not computed yet the number that was set last, in whichever thread.
+    """
+    torch.set_num_threads(torch.get_num_threads())
+
+
+def learn_image_basis(features: Features, seed: int = 0) -> Basis:
+    """Return the directions in which images differ most: principal axes of centred roots of length 1.
+
+    Args:
+        features: (N, D) float16 or float32, pooled; rows that are not finite are left out.
+        seed: Decides all that is random.
+    """
+    rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:BASIS_SAMPLE_IMAGES])
+    roots = signed_sqrt(to_float_tensor(features[rows]))
+    roots = roots[torch.isfinite(roots).all(1)]
+    centre = roots.mean(0)
+    return Basis.build(centre, [center_and_normalize(roots, centre)])
+
+
+@dataclass(frozen=True)
+class ImageCodes:
+    """Coordinates (N, K) int8 of images, along the axes of the basis, in steps of its scales."""
+
+    basis: Basis
+    steps: Tensor
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, rows: np.ndarray | slice) -> Tensor:
+        """Return (n, K) float32 coordinates of some images, nearly of length 1; 0 where features are not finite."""
+        chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
+        return self.steps[chosen].float() * self.basis.scales
+
+    def products(self, rows: np.ndarray, weights: Tensor) -> Tensor:
+        """Return (n, c) float32: coordinates of the images `rows` (n,) times weights (K, c)."""
+        if len(rows) and (np.diff(rows) == 1).all():  # neighbours, as all images of a run mostly are, are not copied
+            steps = self.steps[int(rows[0]) : int(rows[-1]) + 1]
+        else:
+            steps = self.steps[torch.from_numpy(rows)]
+        return steps.float() @ (self.basis.scales[:, None] * weights)
+
+    def join(self, others: "ImageCodes", empty: ArrayFactory = np.empty) -> "ImageCodes":
+        """Return the codes of these images, then of the others, on the same basis; empty as in `encode`."""
+        steps = torch.from_numpy(empty((len(self) + len(others), self.steps.shape[1]), np.int8))
+        steps[: len(self)], steps[len(self) :] = self.steps, others.steps
+        return ImageCodes(self.basis, steps)
+
+
+def encode_images(basis: Basis, features: Features, first: int = 0, empty: ArrayFactory = np.empty) -> ImageCodes:
+    """Return the codes of images from row `first` on.
+
+    Args:
+        basis: The basis of the codes.
+        features: (N, D) of all images.
+        first: The first row to encode.
+        empty: Makes the array that holds the codes, for example one on the disk.
+    """
+    codes = torch.from_numpy(empty((len(features) - first, basis.axes.shape[1]), np.int8))
+    for start in range(0, len(codes), IMAGES_PER_CHUNK):
+        block = features[first + start : first + start + IMAGES_PER_CHUNK]
+        codes[start : start + IMAGES_PER_CHUNK] = basis.quantize(
+            center_and_normalize(signed_sqrt(to_float_tensor(block)), basis.centre).nan_to_num(0, 0, 0)
+        )
+    return ImageCodes(basis, codes)
+
+
+def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """Return the correction of one class's logits: (K + 1,) float64, a weight for every coordinate, then the bias.
+
+    Penalised logistic regression with an offset (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning,
+    2009, sec. 4.4 and 18.4). With fewer answers than coordinates the problem is solved in the space that the answers
+    span, where the solution lies.
+
+    Args:
+        codes: (n, K) float32 of the images that were answered since the training.
+        base: (n,) probabilities that the training gave them.
+        states: (n,) int8, 1 present, -1 absent.
+
+    Returns:
+        Zeros if n is 0.
+    """
+    spread = np.concatenate(
+        [codes.numpy() * WEIGHT_VARIANCE**0.5, np.full((len(codes), 1), BIAS_VARIANCE**0.5)], axis=1, dtype=np.float64
+    )
+    basis, along = np.linalg.qr(spread.T)  # (K + 1, m), (m, n): m the smaller of K + 1 and n
+    offset, size = logit(np.clip(base.astype(np.float64), MIN_PROBABILITY, MAX_PROBABILITY)), len(along)
+    fitted = fit_logistic(along.T, states == PRESENT, np.zeros(size), np.ones(size), offset=offset)
+    correction = basis @ fitted.coefficients[0]
+    correction[:-1] *= WEIGHT_VARIANCE**0.5
+    correction[-1] *= BIAS_VARIANCE**0.5
+    return correction
+
+
+def apply_corrections(codes: ImageCodes, images: np.ndarray, base: np.ndarray, corrections: np.ndarray) -> np.ndarray:
+    """Return the probabilities of some classes after their corrections, (N, c) float16.
+
+    Args:
+        codes: Codes of all images.
+        images: (N,) int64, the image of each row of `base`.
+        base: (N, c) probabilities that the training gave them; nan stays nan.
+        corrections: (c, K + 1) from fit_correction.
+    """
+    weights, biases = torch.from_numpy(corrections[:, :-1].T).float(), torch.from_numpy(corrections[:, -1]).float()
+    out = np.empty(base.shape, np.float16)
+    for start in range(0, len(base), IMAGES_PER_CHUNK):
+        rows = slice(start, start + IMAGES_PER_CHUNK)
+        chances = torch.from_numpy(np.ascontiguousarray(base[rows], np.float32))
+        logits = (
+            torch.logit(chances.clamp(MIN_PROBABILITY, MAX_PROBABILITY))
+            + codes.products(images[rows], weights)
+            + biases
+        )
+        out[rows] = torch.sigmoid(logits).numpy()
+    return out

@@ -1,0 +1,114 @@
+"""Region codes: the nine regions of every image as 256 bytes each, instead of 1280 features.
+
+Every training scores the regions of all images. They are projected once on the principal axes of the regions of a
+sample, and the coordinates rounded to whole steps of each axis. On eight collections the projection changed the average
+precision of hidden positives by less than 0.002.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spmll.ensemble.basis import Basis, signed_sqrt, to_float_tensor
+from spmll.linear.training import Features, one_thread
+
+BASIS_SAMPLE_IMAGES = 1000  # images from whose regions the axes are learned
+IMAGES_PER_CHUNK = 64  # images whose regions are in memory at once: 3 MB of 9 x 1280 float32, which a cache can hold
+
+
+class Regions(Protocol):
+    """The region codes of N images, in memory or on the disk: read by rows."""
+
+    @property
+    def basis(self) -> Basis:
+        """Return the basis of the codes."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
+        """Return the region codes of some images, in memory."""
+        ...
+
+
+@dataclass(frozen=True)
+class RegionCodes:
+    """The regions of some images: basis.centre + (codes * basis.scales) @ basis.axes.T, nearly.
+
+    Attributes:
+        codes: (N, R, K) int8.
+        lengths: (N, R, 1) float32: the exact distance of the region from the centre.
+    """
+
+    basis: Basis
+    codes: Tensor
+    lengths: Tensor
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
+        """Return the codes of some of the images."""
+        chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
+        return RegionCodes(self.basis, self.codes[chosen], self.lengths[chosen])
+
+    def join(self, others: "RegionCodes") -> "RegionCodes":
+        """Return the codes of these images, then of the others, on the same basis."""
+        return RegionCodes(self.basis, torch.cat([self.codes, others.codes]), torch.cat([self.lengths, others.lengths]))
+
+    def products(self, weight: Tensor) -> Tensor:
+        """Return (region - centre) @ weight, nearly, for weight (D, C): (N, R, C)."""
+        return self.multiply_on_axes(self.basis.project_weights(weight))
+
+    def multiply_on_axes(self, weight: Tensor) -> Tensor:
+        """Return the products (N, R, C), as a new tensor, for a weight (K, C) that `basis.along` returned."""
+        return self.codes.float() @ weight
+
+
+@one_thread()
+def learn_region_basis(features: Features, regions, seed: int = 0) -> Basis:
+    """Return the axes along which the roots of regions differ most from the mean root of whole images.
+
+    Args:
+        features: (N, D), pooled.
+        regions: (N, R, D) of the same images, indexed by an array of rows; a memory map is enough.
+        seed: Decides all that is random.
+
+    Raises:
+        ValueError: Some features or regions of the sample are not finite.
+
+    Source: principal components (Pearson, 1901), about the mean of the whole images instead of their own.
+    """
+    rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:BASIS_SAMPLE_IMAGES])
+    centre = signed_sqrt(to_float_tensor(features[rows])).mean(0)
+    blocks = (
+        (signed_sqrt(to_float_tensor(regions[rows[start : start + IMAGES_PER_CHUNK]])) - centre).flatten(0, 1)
+        for start in range(0, len(rows), IMAGES_PER_CHUNK)
+    )
+    try:
+        basis = Basis.build(centre, blocks)
+    except ValueError as error:
+        raise ValueError(
+            f"The features or regions of some of {len(features)} images are not finite. Is the feature file damaged? "
+            "Embed them again."
+        ) from error
+    return basis.reverse_axes()
+
+
+@one_thread()
+def encode_regions(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> RegionCodes:
+    """Return codes of regions (N, R, D), read by slices, from row `first` on; tell is called every few dozen images."""
+    codes, lengths = [], []
+    for start in range(first, len(regions), IMAGES_PER_CHUNK):
+        tell()
+        centred = signed_sqrt(to_float_tensor(regions[start : start + IMAGES_PER_CHUNK])) - basis.centre
+        codes.append(basis.quantize(centred))
+        lengths.append(centred.norm(dim=-1, keepdim=True).clamp(min=1e-6))
+    if not codes:
+        none = torch.zeros(0, regions.shape[1], 1)
+        return RegionCodes(basis, none.to(torch.int8).expand(-1, -1, basis.axes.shape[1]), none)
+    return RegionCodes(basis, torch.cat(codes), torch.cat(lengths))

@@ -1,0 +1,156 @@
+"""Scores of images by the models of one training: the ensemble and the answered-cell head in one pass.
+
+Regions are read once for all models, and only the scores of a block are kept.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from spmll.ensemble.answered_head import BEST_REGION_SHARE, AnsweredHead
+from spmll.ensemble.basis import signed_sqrt, to_float_tensor
+from spmll.ensemble.collection_scoring import IMAGES_PER_BLOCK, KnownLabels
+from spmll.ensemble.fit_ensemble import Ensemble
+from spmll.ensemble.regions import RegionCodes, Regions
+from spmll.labels import UNSEEN
+from spmll.linear.blocks import run_in_blocks
+from spmll.linear.training import Array, Features
+from spmll.statistics.calibration import PROBABILITY_EPS
+from spmll.statistics.stacker import Scores, Stacker, estimate_other_classes, sigmoid
+
+MAX_LOGIT = float(np.log((1 - PROBABILITY_EPS) / PROBABILITY_EPS))
+
+
+class Scorer:
+    """An ensemble and an answered-cell head with the images that they score.
+
+    Args:
+        features, region_codes: Inputs of all N images.
+    """
+
+    def __init__(self, ensemble: Ensemble, head: AnsweredHead, features: Features, region_codes: Regions | None):
+        self._ensemble, self._head = ensemble, head
+        self._features: Features | None = features
+        self._region_codes: Regions | None = region_codes
+        self._columns = ensemble.join_weights(head.weight)
+
+    @property
+    def parts(self) -> tuple[Ensemble, AnsweredHead]:
+        """Return the ensemble and the answered-cell head."""
+        return self._ensemble, self._head
+
+    def without_images(self) -> "Scorer":
+        """Return a copy that holds no images, for `score_images` only: small enough to be sent elsewhere."""
+        alone = copy(self)
+        alone._features = alone._region_codes = None
+        return alone
+
+    def score_rows(self, rows: slice | np.ndarray) -> Scores:
+        """Return scores (m, C) float32 of a few hundred images."""
+        assert self._features is not None  # it has its images
+        return self.score_images(self._features[rows], None if self._region_codes is None else self._region_codes[rows])
+
+    def score_images(self, features: Array, region_codes: RegionCodes | None) -> Scores:
+        """Return scores (m, C) float32 of images whose features (m, D) and region codes are given."""
+        wholes, best = self._columns.score(signed_sqrt(to_float_tensor(features)), region_codes)
+        auto = self._ensemble.logits(wholes, best).clamp_(-MAX_LOGIT, MAX_LOGIT)
+        classes = auto.shape[1]
+        of_head = slice(2 * classes, 3 * classes)
+        known = wholes[:, of_head]
+        if best is not None:
+            known = known + BEST_REGION_SHARE * (best[:, of_head] - known)
+        return Scores(auto.numpy(), (known + self._head.bias).numpy())
+
+    def score_many(self, rows: np.ndarray, tell: Callable[[], None] = lambda: None) -> Scores:
+        """Return scores (m, C) float32 of any number of images; tell is called every few hundred."""
+        auto = np.empty((len(rows), self._head.weight.shape[1]), np.float32)
+        known = np.empty_like(auto)
+
+        def score(places: slice) -> None:
+            scores = self.score_rows(rows[places])
+            auto[places], known[places] = scores.auto, scores.known
+
+        run_in_blocks(len(rows), IMAGES_PER_BLOCK, score, tell)
+        return Scores(auto, known)
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleModel:
+    """The two models of `auto` as an ImageModel, used until there are answers to stack them by."""
+
+    ensemble: Ensemble
+
+    def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
+        """Return (n, C) float32 probabilities of a block of images."""
+        return self.ensemble.probabilities(features, region_codes)
+
+
+@dataclass(frozen=True, eq=False)
+class StackedScorer:
+    """All models of a training of `auto` with enough answers (stacking.py).
+
+    Attributes:
+        whole: The models of all images.
+        halves: For each half, the models trained on the other one; None where there was nothing to learn or to score.
+        stackers: One for each round.
+    """
+
+    whole: Scorer
+    halves: Sequence[Scorer | None]
+    stackers: Sequence[Stacker]
+
+    def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
+        """Return (n, C) float32 probabilities of a block of images."""
+        scores = self.whole.score_images(features, region_codes)
+        scores = Scores(scores.auto, scores.known, known.outside)
+        return self.combine_scores(
+            scores, lambda rows: features[rows], lambda rows: _select_rows(region_codes, rows), known
+        )
+
+    def combine_scores(
+        self,
+        scores: Scores,
+        features: Callable[[np.ndarray], np.ndarray],
+        region_codes: Callable[[np.ndarray], RegionCodes | None],
+        known: KnownLabels,
+    ) -> np.ndarray:
+        """Return the probabilities, given the scores of the models of all images.
+
+        Args:
+            scores: The scores of all images.
+            features: Function from rows of these images to their features.
+            region_codes: Function from rows of these images to their region codes; None where the model reads none.
+            known: The labels of these images.
+        """
+        labels = np.full(scores.known.shape, UNSEEN, np.int8)
+        labels[known.rows] = known.labels
+        others = estimate_other_classes(self.stackers[:-1], scores, labels)
+        probabilities = sigmoid(self.stackers[-1].logits(scores, others))
+        probabilities[np.isnan(scores.auto)] = np.nan
+        # Answered cells get the probabilities of models that had not seen the answer. The others would only repeat
+        # it, and wrong answers could not be found (Northcutt et al., "Confident Learning", JAIR 2021).
+        answered = np.flatnonzero(known.unbiased.any(1))
+        if len(answered):
+            rows = known.rows[answered]
+            held_out = self._score_held_out(rows, known.halves[answered], scores, features, region_codes)
+            unseen = sigmoid(self.stackers[-1].logits(held_out, others[rows]))
+            cells = known.unbiased[answered] & ~np.isnan(scores.auto[rows])
+            probabilities[rows] = np.where(cells, unseen, probabilities[rows])
+        return probabilities
+
+    def _score_held_out(self, rows, halves, scores, features, region_codes) -> Scores:
+        """Return scores of these images by the models that have not seen their half; nan and 0 without such models."""
+        auto = np.full((len(rows), scores.auto.shape[1]), np.nan, np.float32)
+        known = np.zeros_like(auto)
+        for half, scorer in enumerate(self.halves):
+            places = np.flatnonzero(halves == half)
+            if scorer is not None and len(places):
+                of_half = scorer.score_images(features(rows[places]), region_codes(rows[places]))
+                auto[places], known[places] = of_half.auto, of_half.known
+        return Scores(auto, known, [values[rows] for values in scores.outside])
+
+
+def _select_rows(region_codes: RegionCodes | None, rows: np.ndarray) -> RegionCodes | None:
+    return None if region_codes is None else region_codes[rows]

@@ -1,0 +1,143 @@
+"""Adaptation of a pretrained network to a collection: its last stages are trained on the collection's answers.
+
+    inputs, last_stages, _ = split(backbone, source)            spmll/finetune/last_stages.py
+    training = adapt(last_stages, examples, labels, ...)        examples: outputs of `inputs` for each image, two views
+    for epoch in training: ...                                  stops and continues, as fit_network
+    whole = put_back(source, last_stages)                       and spmll/backbones/local_dir.py saves it
+
+The classifier begins as the linear head on the frozen features (Kumar et al., "Fine-Tuning can Distort Pretrained
+Features and Underperform Out-of-Distribution", ICLR 2022), so that the first steps do not spoil the features. Then all
+of the last stages are trained with it: AdamW, one cycle of the learning rate, images and their mirror images.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from spmll.finetune.answer_method import AnswerMethod, choose_single_positive_method
+from spmll.finetune.fit_network import NetworkTraining, fit_network
+from spmll.finetune.last_stages import LastStages
+from spmll.finetune.linear_start import fit_linear_start
+from spmll.finetune.parallel_process import ParallelProcess
+from spmll.finetune.views import Examples
+from spmll.finetune.whole_network import WholeNetwork
+from spmll.methods.base import Method
+from spmll.methods.training_recipes import TrainingRecipe
+
+WEAK_VIEWS = 2  # the image and its mirror image
+LEARNING_RATE, BATCH_IMAGES, DEFAULT_EPOCHS, WEIGHT_DECAY = 3e-4, 32, 4, 0.01
+FEATURE_BATCH_IMAGES = 64
+
+
+def make_adaptation_recipe(epochs: int = DEFAULT_EPOCHS) -> TrainingRecipe:
+    """Return the settings for training the last stages. Raise ValueError for fewer than one epoch."""
+    if epochs < 1:
+        raise ValueError(f"There must be at least one epoch, not {epochs}.")
+    return TrainingRecipe(
+        LEARNING_RATE, BATCH_IMAGES, epochs, optimiser="adamw_onecycle", weight_decay=WEIGHT_DECAY, precision="auto"
+    )
+
+
+def adapt_last_stages(
+    last_stages: LastStages,
+    examples: Examples,
+    labels: np.ndarray,
+    mask: np.ndarray,
+    unbiased: np.ndarray,
+    method: Method,
+    settings: TrainingRecipe,
+    *,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    parallel: ParallelProcess | None = None,
+) -> NetworkTraining:
+    """Return a training of the last stages, which are changed; iterating it trains one epoch at a time.
+
+    A training continued from a checkpoint ends, on a CPU, with the same weights as an uninterrupted one. Other
+    arguments, and errors, are as in fit_network.
+
+    Args:
+        last_stages: The stages to train.
+        examples: The inputs of the first trained stage, of N images in WEAK_VIEWS views.
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
+        mask: (N, C) bool, False where somebody was unsure.
+        unbiased: (N, C) bool, True for answers to cells that were not selected by their likely state.
+        method: The project's method; single positives go through its loss (answer_method.py).
+        settings: As in fit_network.
+        seed: Decides all that is random.
+        checkpoint: The file that the training goes on from and is saved in; None: it is not saved.
+        should_stop: As in fit_network.
+        parallel: Training with other processes, each of which holds some of the images and calls this with equal
+            arguments.
+    """
+    answers = AnswerMethod(
+        choose_single_positive_method(method), torch.from_numpy(np.ascontiguousarray(unbiased, bool))
+    )
+    network = add_classifier(last_stages, examples, labels.shape[1], seed, parallel)
+    stopped = should_stop or (lambda: False)
+    if checkpoint is None or not checkpoint.exists():
+        pooled = None if parallel is None else partial(_gather_pooled_features, last_stages, examples, parallel)
+        fit_linear_start(network, examples, labels, answers, mask=mask, seed=seed, should_stop=stopped, pooled=pooled)
+    return fit_network(
+        network,
+        examples,
+        labels,
+        answers,
+        settings,
+        mask=mask,
+        seed=seed,
+        checkpoint=checkpoint,
+        should_stop=stopped,
+        parallel=parallel,
+    )
+
+
+def _gather_pooled_features(last_stages: LastStages, examples: Examples, parallel: ParallelProcess) -> Tensor:
+    """Return the features of all images, of which each process computes its own."""
+    own = torch.from_numpy(compute_stage_features(last_stages, examples, lambda: False, parallel.own_images)).float()
+    return parallel.gather(own).to(examples.device)
+
+
+def add_classifier(
+    last_stages: LastStages, examples: Examples, classes: int, seed: int, parallel: ParallelProcess | None = None
+) -> WholeNetwork:
+    """Return the last stages followed by a classifier with random weights, on the device of the examples."""
+    last_stages.to(examples.device).eval()
+    with torch.no_grad():
+        first = torch.zeros(1, dtype=torch.int64) if parallel is None else parallel.own_images[:1]
+        dimensions = last_stages(examples.batch(first, 1, False, torch.Generator())).shape[1]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return WholeNetwork(last_stages, nn.Linear(dimensions, classes))
+
+
+@torch.no_grad()
+def compute_stage_features(
+    last_stages: LastStages,
+    examples: Examples,
+    should_stop: Callable[[], bool],
+    rows: Tensor | None = None,
+    *,
+    as_backbone: bool = False,
+) -> np.ndarray:
+    """Return the features that the classifier reads, by the last stages as they are now: (n, D) float16.
+
+    Args:
+        last_stages: The last stages of the network.
+        examples: Their inputs.
+        should_stop: Called before every batch; may raise to end the computation.
+        rows: (n,) int64, the images; None: all.
+        as_backbone: Return the features that a backbone of this network would give instead.
+    """
+    last_stages.to(examples.device).eval()
+    features: list[np.ndarray] = []
+    forward = last_stages.compute_backbone_features if as_backbone else last_stages
+    for part in (torch.arange(len(examples)) if rows is None else rows).split(FEATURE_BATCH_IMAGES):
+        should_stop()
+        features.append(forward(examples.batch(part, 1, False, torch.Generator())).cpu().numpy())
+    return np.concatenate(features).astype(np.float16)

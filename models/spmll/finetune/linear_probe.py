@@ -1,0 +1,52 @@
+"""Test of features on a collection's classes: a linear head on them, fitted to answers, scores other images.
+
+The head is the one of `auto` for answered cells (spmll/ensemble/answered_head.py): logistic regression on roots of
+features, of length 1. An unanswered cell has a small weight as absent in images without an unbiased answer, and none in
+the others.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from spmll.ensemble.answered_head import fit_answered_head
+from spmll.ensemble.basis import center_and_normalize, signed_sqrt, to_float_tensor
+
+UNANSWERED_WEIGHT = 0.05  # weight of a cell that nobody has answered, in an image without an unbiased answer
+
+
+def score_with_probe(
+    features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray, others: np.ndarray
+) -> np.ndarray:
+    """Return probabilities (m, C) float32 of other images, features (m, D), by the head of `fit_probe`."""
+    return fit_probe(features, labels, mask, unbiased)(others)
+
+
+def fit_probe(
+    features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Fit a head to labeled images; return a function from features (m, D) to probabilities (m, C) float32.
+
+    Args:
+        features: (n, D) of the labeled images.
+        labels: (n, C), 1, -1 or 0.
+        mask: (n, C) bool, True where a cell may be used.
+        unbiased: (n, C) bool, True where a label is an unbiased answer.
+    """
+    roots = signed_sqrt(to_float_tensor(features))
+    centre = roots.mean(0)
+    looked_at = (unbiased & mask).any(1, keepdims=True)
+    weights = np.where(labels != 0, 1.0, np.where(looked_at, 0.0, UNANSWERED_WEIGHT)) * mask
+    head = fit_answered_head(
+        center_and_normalize(roots, centre),
+        torch.from_numpy((labels > 0).astype(np.float32)),
+        torch.from_numpy(weights).float(),
+    )
+
+    def scores(others: np.ndarray) -> np.ndarray:
+        return torch.sigmoid(
+            center_and_normalize(signed_sqrt(to_float_tensor(others)), centre) @ head.weight + head.bias
+        ).numpy()
+
+    return scores

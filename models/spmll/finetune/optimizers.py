@@ -1,0 +1,114 @@
+"""Optimisers of the papers for whole networks, their schedules, and the running average of the weights."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim.lr_scheduler import OneCycleLR
+
+from spmll.losses.base import unknown_name_error
+from spmll.methods.published.lagc_losses import make_one_cycle_schedule
+from spmll.methods.training_recipes import TrainingRecipe
+
+OPTIMIZERS = ("adam", "sgd", "adamw_onecycle")
+
+
+def create_optimizer(
+    network: nn.Module, learned: list[dict[str, Any]], settings: TrainingRecipe, steps: int, frozen: bool
+) -> tuple[Optimizer, OneCycleLR | None]:
+    """Return a new optimiser, and its schedule or None.
+
+    Args:
+        network: Parameters that require no gradient are left out; a part called `classifier` gets its own rate.
+        learned: Parameters that the method learns besides (Method.learned); they have no weight decay.
+        settings: Learning rate, batch, epochs, optimiser.
+        steps: The largest number of steps, for the schedule.
+        frozen: True: only the classifier is trained, at settings.linear_lr.
+
+    Raises:
+        ValueError: The optimiser is unknown, or the network has nothing to train.
+    """
+    classifier = getattr(network, "classifier", None)
+    top = list(classifier.parameters()) if isinstance(classifier, nn.Module) else []
+    below = [p for p in network.parameters() if p.requires_grad and not any(p is classifier for classifier in top)]
+    lr = (settings.linear_lr if frozen else None) or settings.lr
+    scale = 1.0 if frozen else settings.head_lr_scale
+    groups = [] if frozen or not below else [{"params": below, "lr": lr, "weight_decay": settings.weight_decay}]
+    if top:
+        groups.append({"params": top, "lr": lr * scale, "weight_decay": settings.weight_decay})
+    groups += [{"params": group["params"], "lr": lr * group["lr_scale"], "weight_decay": 0.0} for group in learned]
+    if not groups:
+        raise ValueError(f"{type(network).__name__} has no parameter that requires a gradient: nothing to train.")
+    if settings.optimiser == "adam":
+        return Adam(groups), None
+    if settings.optimiser == "sgd":
+        return SGD(groups, momentum=settings.momentum), None
+    if settings.optimiser == "adamw_onecycle":
+        optimiser = AdamW(groups)
+        return optimiser, make_one_cycle_schedule(optimiser, steps, [group["lr"] for group in groups])
+    raise unknown_name_error("optimiser", settings.optimiser, OPTIMIZERS)
+
+
+class OptimizerStepper:
+    """The steps of one optimiser, its schedule, and the scaling that float16 gradients need."""
+
+    def __init__(self, optimiser: Optimizer, schedule: OneCycleLR | None, scaled: bool):
+        self.optimiser, self.schedule = optimiser, schedule
+        # Scaling keeps small gradients of float16 from becoming 0; bfloat16 has the range of float32 and needs none.
+        self.scaler = torch.amp.GradScaler("cuda", enabled=scaled)
+
+    def step(self, loss: Tensor) -> None:
+        """Make one step on this loss."""
+        self.optimiser.zero_grad(set_to_none=True)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+        if self.schedule is not None and self.schedule.last_epoch + 1 < self.schedule.total_steps:
+            self.schedule.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of optimiser, schedule and scaler, for a checkpoint."""
+        return {
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": None if self.schedule is None else self.schedule.state_dict(),
+            "scaler": self.scaler.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a state that `state` returned."""
+        self.optimiser.load_state_dict(state["optimiser"])
+        if self.schedule is not None:
+            self.schedule.load_state_dict(state["schedule"])
+        self.scaler.load_state_dict(state["scaler"])
+
+
+@torch.no_grad()
+def update_average(average: nn.Module, network: nn.Module, decay: float) -> None:
+    """Move every entry of the average's state_dict towards the network's.
+
+    Args:
+        average: The network that holds the average; it is changed.
+        network: The network that is trained.
+        decay: Weight of the old average (published: 0.9997).
+    """
+    averages, weights = average.state_dict(), network.state_dict()
+    floats = [name for name, tensor in averages.items() if tensor.is_floating_point()]
+    lerp_all = torch._foreach_lerp_  # pyright: ignore[reportPrivateImportUsage]  # the public lerp_ takes one tensor
+    lerp_all([averages[name] for name in floats], [weights[name] for name in floats], 1 - decay)
+    for name in averages.keys() - set(floats):
+        averages[name].copy_(weights[name])
+
+
+def compute_average_decay(decay: float, step: int) -> float:
+    """Return the decay of an average in its first steps, which follows the network more closely.
+
+    At 0.9997 the average takes 3,000 steps to forget the weights it began with, and a short training may not have as
+    many. So the decay is at most (1 + step) / (10 + step), as in TensorFlow's ExponentialMovingAverage: after 200 steps
+    the average covers about 20, and 0.9997 is reached after 30,000.
+
+    Args:
+        decay: The decay in the end.
+        step: The number of updates, including this one.
+    """
+    return min(decay, (1 + step) / (10 + step))

@@ -1,0 +1,64 @@
+"""Long passes over many rows, block by block, on all cores that torch may use.
+
+Threads take blocks, not parts of an operation: they meet at the end only, so that a thread whose core is busy elsewhere
+delays its own block and nobody else's. What a block writes must not depend on other blocks; then the result does not
+depend on the number of threads.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+from spmll.linear.training import one_thread
+
+MIN_BLOCKS_PER_THREAD = 4  # a thread: for fewer, none is started
+MAX_THREADS = 8  # threads
+
+
+def run_in_blocks(rows: int, size: int, work: Callable[[slice], None], tell: Callable[[], None] = lambda: None) -> None:
+    """Call work(rows) for slices of at most `size` rows that cover all rows; in any order, in several threads.
+
+    A caller that has limited torch to one thread gets one thread.
+
+    Args:
+        rows: The number of rows.
+        size: The most rows of a slice.
+        work: Runs with one torch thread of its own.
+        tell: Called between blocks, in the calling thread; an exception from it or from `work` ends the pass.
+    """
+    threads = min(torch.get_num_threads(), MAX_THREADS, -(-rows // size) // MIN_BLOCKS_PER_THREAD)
+    starts = iter(range(0, rows, size))  # each next() is one step of the interpreter: threads share it
+
+    def blocks() -> Iterator[slice]:
+        for start in starts:
+            yield slice(start, min(start + size, rows))
+
+    ended = threading.Event()
+
+    def help_out() -> None:
+        torch.set_num_threads(1)
+        for block in blocks():
+            if ended.is_set():
+                return
+            work(block)
+
+    with one_thread():
+        if threads < 2:
+            for block in blocks():
+                tell()
+                work(block)
+            return
+        with ThreadPoolExecutor(threads - 1, "blocks") as pool:
+            helpers = [pool.submit(help_out) for _ in range(threads - 1)]
+            try:
+                for block in blocks():
+                    tell()
+                    work(block)
+                    if any(helper.done() and helper.exception() for helper in helpers):
+                        break
+            finally:
+                ended.set()
+            for helper in helpers:
+                helper.result()

@@ -1,0 +1,78 @@
+"""The table of losses, LOSSES. It is the registry: a new loss is one file and one entry here."""
+
+import inspect
+from typing import Any
+
+from spmll.losses.assume_negative import AssumeNegative
+from spmll.losses.assume_negative_smoothed import AssumeNegativeSmoothed
+from spmll.losses.asymmetric import Asymmetric
+from spmll.losses.base import REDUCTIONS, Loss, check_choice, unknown_name_error
+from spmll.losses.binary_cross_entropy import BinaryCrossEntropy
+from spmll.losses.binary_cross_entropy_smoothed import BinaryCrossEntropySmoothed
+from spmll.losses.entropy_maximization import EntropyMaximization
+from spmll.losses.entropy_minimization import EntropyMinimization
+from spmll.losses.expected_negative import ExpectedNegative
+from spmll.losses.expected_positive_regularization import ExpectedPositiveRegularization
+from spmll.losses.focal import Focal
+from spmll.losses.generalized_robust import GeneralizedRobust
+from spmll.losses.generalized_robust_guided import GeneralizedRobustGuided
+from spmll.losses.hill import Hill
+from spmll.losses.ignore_unobserved import IgnoreUnobserved
+from spmll.losses.ignore_unobserved_negatives import IgnoreUnobservedNegatives
+from spmll.losses.opml import OPML
+from spmll.losses.pairwise_ranking import PairwiseRanking
+from spmll.losses.self_paced_correction import SelfPacedCorrection
+from spmll.losses.weak_assume_negative import WeakAssumeNegative
+from spmll.losses.zlpr import ZLPR
+
+LOSSES: dict[str, type[Loss]] = {
+    loss.name: loss
+    for loss in (
+        BinaryCrossEntropy,
+        BinaryCrossEntropySmoothed,
+        IgnoreUnobserved,
+        IgnoreUnobservedNegatives,
+        AssumeNegative,
+        AssumeNegativeSmoothed,
+        WeakAssumeNegative,
+        PairwiseRanking,
+        ExpectedPositiveRegularization,
+        EntropyMaximization,
+        EntropyMinimization,
+        GeneralizedRobust,
+        GeneralizedRobustGuided,
+        Focal,
+        Asymmetric,
+        Hill,
+        SelfPacedCorrection,
+        ZLPR,
+        OPML,
+        ExpectedNegative,
+    )
+}
+
+
+def make_loss(name: str, reduction: str | None = None, **constants: Any) -> Loss:
+    """Return a loss by its name, with its own constants.
+
+    Args:
+        name: A name of LOSSES.
+        reduction: One of REDUCTIONS (losses/base.py); None leaves the loss its own.
+        **constants: The constants that differ from the defaults, by name.
+
+    Returns:
+        The loss.
+
+    Raises:
+        ValueError: No loss, constant or reduction has this name; the message lists them. Or a value is not possible.
+    """
+    if name not in LOSSES:
+        raise unknown_name_error("loss", name, LOSSES)
+    known = inspect.signature(LOSSES[name]).parameters
+    for constant in constants:
+        if constant not in known:
+            raise unknown_name_error(f"constant of loss {name!r}:", constant, known)
+    loss = LOSSES[name](**constants)
+    if reduction is not None:
+        loss.reduction = check_choice("reduction", reduction, REDUCTIONS)
+    return loss

@@ -1,0 +1,105 @@
+"""Entropy maximization with asymmetric pseudo-labelling: the least likely cells become soft negatives.
+
+After a warm-up, every epoch ends with a look at all training images: of each class, the unseen cells with the lowest
+probabilities become soft pseudo-negatives, and stay so. Positives are never guessed; that is the asymmetry.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from spmll.labels import UNSEEN
+from spmll.losses.base import check_fractions, check_non_negative
+from spmll.losses.entropy_maximization import EntropyMaximization
+from spmll.methods.base import Method, search_grid
+from spmll.methods.published.em import has_not_improved
+from spmll.methods.published.ranks import select_lowest
+from spmll.methods.training_recipes import shared_protocol
+
+
+class EMAPL(Method):
+    """Entropy maximization with pseudo-negatives. The defaults are the published ones for PASCAL VOC.
+
+    PASCAL VOC has photographs that show one or two of twenty classes. COCO has alpha .1, beta .9; NUS-WIDE .1, .2,
+    warm-up .4; CUB .01, .4, warm-up .3.
+    """
+
+    name = "em_apl"
+    title = "Entropy maximization + asymmetric pseudo-labelling"
+    paper = "Zhou et al., Acknowledging the Unknown for Multi-label Learning with Single Positive Labels, ECCV"
+    year = 2022
+    url = "https://arxiv.org/abs/2203.16219"
+    assumes = "What nobody marked is unknown; nine tenths of it turn out to be absent."
+    threshold = 0.7
+    tunable = search_grid(alpha=(0.01, 0.1, 0.2, 0.5), beta=(0.02, 0.1, 0.4, 0.9), warm_up=(0.3, 0.5, 0.7))
+    published = shared_protocol(alpha=(0.2, 0.1, 0.1, 0.01), beta=(0.02, 0.9, 0.2, 0.4), warm_up=(0.5, 0.5, 0.4, 0.3))
+
+    def __init__(
+        self,
+        alpha: float = 0.2,
+        beta: float = 0.02,
+        negatives: float = 0.9,
+        warm_up: float = 0.5,
+        eps: float = 1e-5,
+    ):
+        """Store the weights and the schedule.
+
+        Args:
+            alpha: Weight of an unseen cell against a seen one.
+            beta: Weight of a pseudo-negative against a seen cell.
+            negatives: Share of the unseen cells of each class that are pseudo-negatives in the end (the paper's theta).
+            warm_up: Share of the epochs before the first guess (published: 5 of 10).
+            eps: Added inside every logarithm (published code: 1e-5).
+
+        Raises:
+            ValueError: A share is not between 0 and 1.
+        """
+        check_non_negative(alpha=alpha, beta=beta, eps=eps)
+        check_fractions(negatives=negatives, warm_up=warm_up)
+        self.alpha, self.beta = alpha, beta
+        self.negatives, self.warm_up = negatives, warm_up
+        self.eps = eps
+
+    def criterion(self) -> EntropyMaximization:
+        """Return the loss, which is the same in every epoch; only the targets change."""
+        return EntropyMaximization(self.alpha, self.beta, self.eps)
+
+    def should_stop_early(self, scores: list[float]) -> bool:
+        """Return whether the last epoch is no better than the best before it, which may be before the first guess."""
+        return has_not_improved(scores)
+
+    def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
+        """Start as Method does, and count how many cells of each class become pseudo-negatives after each epoch."""
+        super().begin(labels, mask, epochs, generator)
+        self.first = max(1, round(self.warm_up * epochs))
+        unseen = (labels == UNSEEN) if mask is None else (labels == UNSEEN) & mask
+        # int() as in the published code: with few images a class may get no pseudo-negative at all.
+        self.counts = (self.negatives * unseen.sum(0).double() / max(epochs - self.first, 1)).long()
+
+    def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
+        """Make the least likely cells soft negatives; not after the last epoch, unlike the published code."""
+        if self.first <= epoch < self.total_epochs:
+            write_pseudo_negatives(self.targets, predict(), self.counts, self.mask)
+
+
+def write_pseudo_negatives(targets: Tensor, probabilities: Tensor, counts: Tensor, mask: Tensor | None = None) -> None:
+    """Write -p into the `counts` least likely unseen cells of each class, in place.
+
+    Equal probabilities are taken in the order of the rows. A guess of exactly 0 or 1, which float32 can produce, is
+    moved inwards by 1e-7, unlike in the published code: in `targets` it would mean "not looked at" or a person's word.
+
+    Args:
+        targets: (N, C) float; only cells that are 0 are changed, so earlier guesses stay.
+        probabilities: (N, C) float in [0, 1].
+        counts: (C,) int64, cells to write in each class; where fewer are unseen, all of them.
+        mask: (N, C) bool; cells that may not be used are left alone.
+
+    Source: Zhou et al. 2022, and `aysmmetric_pseudo_labeling` in their main.py.
+    """
+    open_cells = targets == UNSEEN
+    if mask is not None:
+        open_cells &= mask
+    chosen = open_cells & select_lowest(torch.where(open_cells, probabilities, torch.inf), counts)
+    guess = -probabilities.clamp(1e-7, 1 - 1e-7).to(targets.dtype)
+    targets.copy_(torch.where(chosen, guess, targets))

@@ -1,0 +1,91 @@
+"""Generalized robust loss: unseen cells start as negatives of low weight and become what the network predicts.
+
+The loss has two curves, k(p) and v(p); this file moves them along while training goes on (eq. 9, 10, 12 and 13).
+"""
+
+from dataclasses import dataclass, field
+
+from spmll.losses.base import check_finite, check_non_negative, unknown_name_error
+from spmll.losses.generalized_robust import GeneralizedRobust
+from spmll.methods.base import Method, has_fallen_behind, search_grid
+from spmll.methods.training_recipes import TrainingRecipe, recipes_by_set
+
+SCHEDULES = ("code", "paper")
+
+
+@dataclass(eq=False, repr=False)
+class GR(Method):
+    """Generalized robust loss with moving curves. The defaults are the published ones for PASCAL VOC.
+
+    PASCAL VOC has photographs that show one or two of twenty classes. COCO and NUS-WIDE end at w 10, b -8; CUB too,
+    with q3 1.5. Only the code gives the values at which the curves start.
+
+    Args:
+        w, b, mu, sigma: Parameters of the curves at the end (see the loss for each).
+        w_start, b_start, mu_start, sigma_start: The same at the beginning.
+        q1, q2, q3, eps: As in the loss.
+        schedule: "code": in epoch e of T, w and b have gone (e - 1) / T of their way (and never arrive), mu and sigma
+            e / T; "paper": all have gone e / T.
+
+    Raises:
+        ValueError: The schedule is unknown, a sigma is not above 0, or another number is outside its range.
+    """
+
+    name = "gr"
+    title = "Generalized robust loss"
+    paper = "Chen et al., Boosting Single Positive Multi-label Classification with Generalized Robust Loss, IJCAI"
+    year = 2024
+    url = "https://arxiv.org/abs/2405.03501"
+    assumes = "What nobody marked is mostly absent, except where the network is coming to believe otherwise."
+    threshold = 0.5
+    tunable = search_grid(w=(2.0, 5.0, 10.0), b=(-8.0, -5.0, -2.0), q3=(0.7, 1.0, 1.5))
+    published = recipes_by_set(
+        voc=TrainingRecipe(1e-5, 8, 8, head_lr_scale=10),
+        coco=TrainingRecipe(1e-5, 16, 8, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
+        nus=TrainingRecipe(1e-5, 16, 10, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
+        cub=TrainingRecipe(5e-5, 8, 10, {"w": 10.0, "b": -8.0, "q3": 1.5}, head_lr_scale=10),
+    )
+
+    w: float = 2.0
+    b: float = -2.0
+    mu: float = 0.8
+    sigma: float = 0.5
+    w_start: float = 0.0
+    b_start: float = -2.0
+    mu_start: float = 0.5
+    sigma_start: float = 2.0
+    q1: float = 0.0
+    q2: float = 0.01
+    q3: float = 1.0
+    eps: float = 1e-7
+    schedule: str = "code"
+    loss_function: GeneralizedRobust = field(init=False)
+
+    def __post_init__(self):
+        """Refuse an unknown schedule and numbers outside their range."""
+        check_non_negative(q1=self.q1, q2=self.q2, q3=self.q3, eps=self.eps)
+        check_finite(w=self.w, b=self.b, mu=self.mu, w_start=self.w_start, b_start=self.b_start, mu_start=self.mu_start)
+        if self.schedule not in SCHEDULES:
+            raise unknown_name_error("schedule", self.schedule, SCHEDULES)
+        if not (self.sigma > 0 and self.sigma_start > 0):
+            raise ValueError(f"sigma = {self.sigma} and sigma_start = {self.sigma_start} must both be positive.")
+
+    def criterion(self) -> GeneralizedRobust:
+        """Return the loss with the start parameters of both curves."""
+        return GeneralizedRobust(
+            self.w_start, self.b_start, self.mu_start, self.sigma_start, self.q1, self.q2, self.q3, self.eps
+        )
+
+    def should_stop_early(self, scores: list[float]) -> bool:
+        """Return whether the validation mAP is more than 2 points below its best; only the published code stops."""
+        return has_fallen_behind(scores, 2)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Set the parameters of both curves for this epoch."""
+        way_of_v = epoch / self.total_epochs
+        way_of_k = way_of_v if self.schedule == "paper" else (epoch - 1) / self.total_epochs
+        curves = self.loss_function
+        curves.w = self.w_start + way_of_k * (self.w - self.w_start)
+        curves.b = self.b_start + way_of_k * (self.b - self.b_start)
+        curves.mu = self.mu_start + way_of_v * (self.mu - self.mu_start)
+        curves.sigma = self.sigma_start + way_of_v * (self.sigma - self.sigma_start)

@@ -1,0 +1,53 @@
+"""Order that prefers images that probably have most missing positives."""
+
+import numpy as np
+
+from spmll.query_strategies.base import Strategy, order_by_falling_value, read_open_probabilities, slice_rows
+
+
+def count_expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the expected number of missing positives of each image.
+
+    Only unanswered cells count.
+
+    Args:
+        probabilities: (N, C) float in [0, 1], calibrated; nan where the class has no model yet (counted as 0).
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
+
+    Returns:
+        (N,) float64, in labels per image.
+
+    Raises:
+        ValueError: The shapes differ.
+
+    Source: Cole et al. 2021, the expected number of positives of an image (their k-hat, of one image instead of a
+    batch), with known cells taken out.
+    """
+    if probabilities.shape != labels.shape:
+        raise ValueError(
+            f"Probabilities are {probabilities.shape} but labels are {labels.shape}; both must be (images, classes).\n"
+            "    Were classes added after this model was trained?"
+        )
+    rows = np.arange(len(labels))
+    missing = np.zeros(len(labels))
+    for places in slice_rows(rows):
+        missing[places] = np.nansum(read_open_probabilities(probabilities, labels, rows[places]), 1, dtype=np.float64)
+    return missing
+
+
+def rank_by_expected_missing(features, probabilities, labels, candidates, rng) -> np.ndarray:
+    """Rank images by their expected number of missing positives, most first."""
+    return order_by_falling_value(
+        count_expected_missing(probabilities[candidates], labels[candidates]), candidates, rng
+    )
+
+
+EXPECTED_MISSING = Strategy(
+    "expected_missing",
+    "Most missing labels",
+    "Images that probably show the most classes come first.",
+    "Cole et al., Multi-Label Learning from Single Positive Labels, CVPR 2021",
+    "https://arxiv.org/abs/2106.09708",
+    "model",
+    rank_by_expected_missing,
+)

@@ -1,0 +1,272 @@
+"""Calibration: one strictly increasing map a class, from the model's logit to a calibrated logit.
+
+A class has a slope and a shift of its own (Platt 1999), both shrunk towards those of all classes together. How strongly
+is estimated from how much classes differ (empirical Bayes): a class with three answers gets nearly the pooled map, one
+with a thousand nearly its own, and without any answer the map is the identity. The maps are strictly increasing, so
+the order of the images within a class stays as the model made it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.special import expit, logit
+
+from spmll.statistics.logistic import LogisticFit, fit_logistic
+
+# probabilities are clipped to [PROBABILITY_EPS, 1 - PROBABILITY_EPS] before their logit is taken
+PROBABILITY_EPS = 1e-7
+# Lowest and highest (log of slope, shift): a model worse than chance is flattened, never turned round.
+LINE_BOUNDS = np.array([np.log(0.02), -np.inf]), np.array([np.log(8.0), np.inf])
+POOLED_PRIOR_STD = (0.7, 1.5)  # prior standard deviations of the pooled (log of slope, shift) around the identity's
+CLASS_PRIOR_STD = (0.3, 0.6)  # prior standard deviations of a class's around the pooled ones
+CLASS_PRIOR_WEIGHT = 4.0  # classes that CLASS_PRIOR_STD is worth
+EM_ROUNDS = 6  # of expectation and maximisation
+# isotonic: pseudo-answers from the Platt map that are added, and at how many logits
+PSEUDO_ANSWERS, PSEUDO_ANSWER_PLACES = (20.0, 20)
+PLATT_SHARE = 0.1  # isotonic: share of the Platt map in the logit, so that the map increases within a pool
+ANCHOR_ANSWERS = 10.0  # answers a class that the model's own probabilities count for, where nobody was asked
+
+Knots = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The maps of C classes: logit -> slope * logit + shift, followed by a piecewise linear map if there are knots.
+
+    Attributes:
+        kind: Its name in CALIBRATIONS.
+        slopes: (C,) float64 > 0.
+        shifts: (C,) float64.
+        knots: Class -> (k,) increasing logits and (k,) increasing values; beyond the ends the slope is 1.
+    """
+
+    kind: str
+    slopes: np.ndarray
+    shifts: np.ndarray
+    knots: dict[int, Knots] = field(default_factory=dict)
+
+    def calibrate_logits(self, logits: np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return calibrated logits (N, C) of the model's logits (N, C), of the same float type; nan stays nan.
+
+        Args:
+            logits: (N, C) of the model.
+            columns: Classes of the columns, (n,) int; all classes by default.
+        """
+        result = logits * self.slopes[columns].astype(logits.dtype) + self.shifts[columns].astype(logits.dtype)
+        for place, class_ in enumerate(np.arange(len(self.slopes))[columns].tolist()):
+            if class_ in self.knots:
+                result[:, place] = _interpolate(result[:, place], self.knots[class_])
+        return result
+
+    def apply(self, logits: np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return calibrated probabilities (N, C) of the model's logits (N, C); columns as in `logits`."""
+        return expit(self.calibrate_logits(logits, columns))
+
+    def invert(self, probabilities: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """Return the model's logits (n,) from calibrated probabilities (n,) of single cells, classes (n,) int."""
+        result = to_logits(probabilities)
+        for class_, knots in self.knots.items():
+            of_class = classes == class_
+            result[of_class] = _interpolate(result[of_class], (knots[1], knots[0]))
+        return (result - self.shifts[classes]) / self.slopes[classes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the calibration as plain numbers, for JSON."""
+        knots = {str(class_): [np.round(ends, 5).tolist() for ends in pair] for class_, pair in self.knots.items()}
+        slopes, shifts = np.round(self.slopes, 6).tolist(), np.round(self.shifts, 6).tolist()
+        return {"kind": self.kind, "slopes": slopes, "shifts": shifts, "knots": knots}
+
+    def check(self, classes: int) -> None:
+        """Raise ValueError unless these are increasing maps of this number of classes."""
+        if self.slopes.shape != (classes,) or self.shifts.shape != (classes,):
+            raise ValueError(f"slopes {self.slopes.shape} and shifts {self.shifts.shape} must be ({classes},)")
+        if not (np.isfinite(self.slopes).all() and np.isfinite(self.shifts).all() and (self.slopes > 0).all()):
+            raise ValueError("slopes must be finite and above 0, shifts finite")
+        for class_, (start, end) in self.knots.items():
+            if not 0 <= class_ < classes or start.ndim != 1 or start.shape != end.shape or not len(start):
+                raise ValueError(f"knots of class {class_}: {start.shape} and {end.shape}, of {classes} classes")
+            if not (np.isfinite(start).all() and np.isfinite(end).all()):
+                raise ValueError(f"knots of class {class_} must be finite")
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any] | None) -> "Calibration | None":
+        """Return the calibration that `to_dict` saved; None for None."""
+        if saved is None:
+            return None
+        knots = {int(class_): (np.array(pair[0]), np.array(pair[1])) for class_, pair in saved["knots"].items()}
+        return cls(saved["kind"], np.array(saved["slopes"], float), np.array(saved["shifts"], float), knots)
+
+
+def to_logits(probabilities: np.ndarray) -> np.ndarray:
+    """Return finite logits of probabilities of any shape; nan stays nan, float16 becomes float32."""
+    wide = np.asarray(probabilities, np.result_type(probabilities, np.float32))
+    return logit(np.clip(wide, PROBABILITY_EPS, 1 - PROBABILITY_EPS))
+
+
+def fit_calibration(
+    kind: str,
+    logits: np.ndarray,
+    classes: np.ndarray,
+    present: np.ndarray,
+    weights: np.ndarray,
+    n_classes: int,
+    anchors: np.ndarray | None = None,
+) -> Calibration:
+    """Return the calibration that explains the answers best; the identity if there are no answers.
+
+    Args:
+        kind: A name in CALIBRATIONS.
+        logits: (n,) of the answered cells, as the model gave them before they were answered; finite.
+        classes: (n,) int, the class of each, 0 .. n_classes - 1.
+        present: (n,) bool, the answers.
+        weights: (n,) >= 0, number of cells each stands for: the inverse of its probability of being asked. Only their
+            proportions matter; the fewer answers carry most of the weight, the less all answers count (Kish 1965).
+        n_classes: C.
+        anchors: (C, k) logits of cells that nobody was asked about, spread over all of them: there the model's own
+            probabilities count for ANCHOR_ANSWERS answers a class. Without anchors, answers about likely cells alone
+            would
+            decide about unlikely ones by extrapolation. nan: not used.
+
+    Raises:
+        ValueError: The kind or a class is unknown, shapes differ, logits are not finite, or weights are negative.
+    """
+    if kind not in CALIBRATIONS:
+        raise ValueError(f"No calibration is called {kind!r}. There is: {', '.join(CALIBRATIONS)}.")
+    logits, classes, weights = np.asarray(logits, float), np.asarray(classes, np.int64), np.asarray(weights, float)
+    answers = np.asarray(present, float)
+    arrays = {"classes": classes, "present": answers, "weights": weights}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    if logits.ndim != 1 or any(shape != logits.shape for shape in shapes.values()):
+        raise ValueError(f"logits are {logits.shape}, {shapes}; all must be (answers,).")
+    if not np.isfinite(logits).all() or not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("Logits must be finite, and weights finite and not negative.")
+    if len(classes) and not (classes.min() >= 0 and classes.max() < n_classes):
+        raise ValueError(f"Classes run from {classes.min()} to {classes.max()}; there are {n_classes}.")
+    weights = _rescale_weights(classes, weights, n_classes)
+    if anchors is not None and anchors.size:
+        of_class, place = np.nonzero(np.isfinite(anchors))
+        added = np.asarray(anchors, float)[of_class, place]
+        logits, classes = np.concatenate([logits, added]), np.concatenate([classes, of_class])
+        answers = np.concatenate([answers, expit(added)])
+        weights = np.concatenate([weights, np.full(len(added), ANCHOR_ANSWERS / anchors.shape[1])])
+    return CALIBRATIONS[kind](logits, classes, answers, weights, n_classes)
+
+
+def _fit_platt(logits, classes, present, weights, n_classes) -> Calibration:
+    """Fit a slope and a shift for each class.
+
+    Platt, "Probabilistic outputs for support vector machines", 1999. Kull et al., "Beta calibration", AISTATS 2017,
+    show that Platt's method harms a model that is calibrated already, unless the identity is among the maps, as it is
+    here.
+    """
+    return Calibration("platt", *_fit_class_lines(logits, classes, present, weights, n_classes, shifted=True))
+
+
+def _fit_temperature(logits, classes, present, weights, n_classes) -> Calibration:
+    """Fit a slope for each class and no shift.
+
+    Source: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, sec. 4.2.
+    """
+    return Calibration("temperature", *_fit_class_lines(logits, classes, present, weights, n_classes, shifted=False))
+
+
+def _fit_isotonic(logits, classes, present, weights, n_classes) -> Calibration:
+    """Fit any increasing map for each class.
+
+    The map is shrunk towards the Platt map of the class by pseudo-answers from it. It is a broken line through the ends
+    of the pools, and increases within them, so that different logits stay different.
+
+    Source: Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD
+    2002.
+    """
+    slopes, shifts = _fit_class_lines(logits, classes, present, weights, n_classes, shifted=True)
+    knots = {}
+    for class_ in np.unique(classes).tolist():
+        of_class = classes == class_
+        lines = slopes[class_] * logits[of_class] + shifts[class_]
+        of_pools = _fit_pools(lines, present[of_class], weights[of_class])
+        if of_pools is not None:
+            knots[class_] = of_pools
+    return Calibration("isotonic", slopes, shifts, knots)
+
+
+CALIBRATIONS = {"platt": _fit_platt, "temperature": _fit_temperature, "isotonic": _fit_isotonic}
+"""The kinds of `fit`, by name."""
+
+
+def _rescale_weights(classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return weights whose sum in a class is the equivalent number of equally weighted answers."""
+    total, squares = np.bincount(classes, weights, n_classes), np.bincount(classes, weights**2, n_classes)
+    return weights * (total / np.maximum(squares, 1e-300))[classes]
+
+
+def _fit_class_lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np.ndarray, np.ndarray]:
+    """Return slopes (C,) and shifts (C,): the pooled line is fitted first, then every class around it.
+
+    The spread of classes is estimated by a few rounds of expectation and maximisation with Gaussian posteriors
+    (Laplace); CLASS_PRIOR_STD counts as CLASS_PRIOR_WEIGHT classes in it, so that two classes alone do not decide it.
+    """
+    # The slope turns around the mean logit and not around 0: there, slope and shift hardly depend on each other.
+    middle = float(np.average(logits, weights=weights)) if shifted and weights.sum() else 0.0
+    centred, free = logits - middle, np.array([1.0, 1.0 if shifted else 1e-12])
+
+    def fit_lines(groups: np.ndarray, start: np.ndarray, centre: np.ndarray, variance: np.ndarray) -> LogisticFit:
+        """Fit (log of slope, shift) of every group (G, 2), with a Gaussian prior of mean and variance (2,) each."""
+
+        def predict(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            turned = np.exp(lines[groups, 0]) * centred
+            return turned + lines[groups, 1], np.stack([turned, np.ones_like(turned)], 1)
+
+        return fit_logistic(
+            predict, present, np.tile(centre, (len(start), 1)), 1 / variance,
+            offset=middle, weights=weights, groups=groups, start=start, bounds=LINE_BOUNDS,
+        )  # fmt: skip
+
+    pooled = fit_lines(
+        np.zeros_like(classes), np.zeros((1, 2)), np.zeros(2), np.square(POOLED_PRIOR_STD) * free
+    ).coefficients[0]
+    seen = np.bincount(classes, weights, n_classes) > 0
+    spread = np.square(CLASS_PRIOR_STD) * free
+    lines, centre = np.tile(pooled, (n_classes, 1)), pooled
+    for _ in range(EM_ROUNDS if seen.any() else 0):
+        fitted = fit_lines(classes, lines, centre, spread)
+        lines, variance = fitted.coefficients, np.linalg.inv(fitted.information).diagonal(axis1=1, axis2=2)
+        # A class with many answers dominates the pooled line; in this mean all classes count the same.
+        centre = (CLASS_PRIOR_WEIGHT * pooled + lines[seen].sum(0)) / (CLASS_PRIOR_WEIGHT + seen.sum())
+        apart = ((lines - centre) ** 2 + variance)[seen].sum(0)
+        spread = (CLASS_PRIOR_WEIGHT * np.square(CLASS_PRIOR_STD) + apart) / (CLASS_PRIOR_WEIGHT + seen.sum()) * free
+    slopes = np.exp(lines[:, 0])
+    return slopes, lines[:, 1] + middle * (1 - slopes)
+
+
+def _fit_pools(lines: np.ndarray, present: np.ndarray, weights: np.ndarray) -> Knots | None:
+    """Return the knots of one class by pooling adjacent violators among its answers and pseudo-answers on the line.
+
+    None if there is only a single pool.
+    """
+    places = np.quantile(lines, np.linspace(0, 1, PSEUDO_ANSWER_PLACES))
+    logits = np.concatenate([lines, places])
+    answers = np.concatenate([present, expit(places)])
+    counts = np.concatenate([weights, np.full(PSEUDO_ANSWER_PLACES, PSEUDO_ANSWERS / PSEUDO_ANSWER_PLACES)])
+    order = np.argsort(logits, kind="stable")
+    order = order[counts[order] > 0]
+    pooled = isotonic_regression(answers[order], weights=counts[order])
+    starts, counted = pooled.blocks[:-1], counts[order]
+    sizes = np.add.reduceat(counted, starts)
+    surest = 0.5 / (sizes.max() + 1)
+    values = logit(np.clip(pooled.x[starts], surest, 1 - surest))
+    # Both ends of every pool, and a share of the line, so that the map increases within a pool.
+    ends = np.stack([starts, pooled.blocks[1:] - 1], 1).ravel()
+    logits, values = logits[order][ends], np.repeat(values, 2)
+    values = (1 - PLATT_SHARE) * values + PLATT_SHARE * logits
+    apart = np.concatenate([[True], np.diff(logits) > 1e-3])
+    return (logits[apart], values[apart]) if apart.sum() > 1 else None
+
+
+def _interpolate(values: np.ndarray, knots: Knots) -> np.ndarray:
+    start, end = knots
+    result = np.interp(values, start, end).astype(values.dtype)
+    result = np.where(values < start[0], values - start[0] + end[0], result)
+    return np.where(values > start[-1], values - start[-1] + end[-1], result)

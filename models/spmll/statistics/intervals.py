@@ -1,0 +1,43 @@
+"""Intervals of 95 % that need no draws: of a share, and of a median."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import bdtr
+
+from spmll.statistics.agreement_coefficients import Estimate
+
+Z_95 = 1.96  # standard deviations on both sides that hold 95 %
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share, Wilson 1927, eq. 4; `of` is at least 1."""
+    share = successes / trials
+    middle = (share + Z_95**2 / (2 * trials)) / (1 + Z_95**2 / trials)
+    half = Z_95 / (1 + Z_95**2 / trials) * math.sqrt(share * (1 - share) / trials + Z_95**2 / (4 * trials**2))
+    # Exact ends for 0 and all: rounding must not make 0 of 26 "<1 % to 12 %".
+    return 0.0 if not successes else middle - half, 1.0 if successes == trials else middle + half
+
+
+def estimate_share(successes: int, trials: int) -> Estimate:
+    """Return a share with its interval (`wilson`); nan if `of` is 0."""
+    return (
+        Estimate(successes / trials, *wilson_interval(successes, trials))
+        if trials
+        else Estimate(np.nan, np.nan, np.nan)
+    )
+
+
+def estimate_median(values: Sequence[float]) -> Estimate:
+    """Return the median with a 95 % interval of two order statistics, for a population of any shape.
+
+    The ends are the k-th smallest and the k-th largest value, with the largest k for which fewer than k of n values lie
+    below the median with a probability of at most 2.5 % (David & Nagaraja, Order Statistics, 2003, sec. 7.1). Below six
+    values there is no such k: the ends are nan; without values, the median is nan as well.
+    """
+    ordered = np.sort(np.asarray(values, float))
+    count = len(ordered)
+    k = int(np.searchsorted(bdtr(np.arange(count), count, 0.5), 0.025, side="right"))
+    value = float(np.median(ordered)) if count else np.nan
+    return Estimate(value, float(ordered[k - 1]), float(ordered[-k])) if k else Estimate(value, np.nan, np.nan)

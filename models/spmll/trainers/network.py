@@ -1,0 +1,99 @@
+"""Networks trained by `spmll.finetune.fit_network`: whole ones on images, and the base of those on feature maps."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from torch import Tensor, nn
+from typing_extensions import override
+
+from spmll.finetune.fit_network import NetworkTraining, fit_network
+from spmll.finetune.views import Examples
+from spmll.linear.training import Epoch
+from spmll.methods.base import Method
+from spmll.methods.training_recipes import TrainingRecipe
+from spmll.trainers.base import ResumePoint, Trainer, TrainingLabels, TrainingOutcome
+
+
+class NetworkTrainer(Trainer):
+    """The common part of trainers of networks; `training` is the running NetworkTraining."""
+
+    has_long_epochs = True
+    training: NetworkTraining
+
+    @override
+    def epochs(self) -> Iterator[Epoch]:
+        yield from self.training
+
+    @override
+    def candidates(self) -> tuple[str, ...]:
+        return tuple(self.training.networks())
+
+    @override
+    def copy_weights(self, which: str) -> dict[str, Tensor]:
+        return self.training.copy_weights(which)
+
+    @override
+    def copy_learned_tensors(self) -> list[Tensor]:
+        return self.training.copy_learned_tensors()
+
+    @override
+    def begins_stage(self, epoch: int) -> bool:
+        return self.method.restarts_optimizer(epoch)
+
+    @override
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        self.training.network.load_state_dict(weights)
+
+
+class WholeNetworkTrainer(NetworkTrainer):
+    """Training of a whole network, backbone and classifier, on image files."""
+
+    def __init__(
+        self,
+        method: Method,
+        network: nn.Module,
+        examples: Callable[[np.ndarray], Examples],
+        labels: TrainingLabels,
+        settings: TrainingRecipe,
+        *,
+        seed: int = 0,
+        resume: ResumePoint = ResumePoint(),
+        learned: Sequence[Tensor] | None = None,
+    ):
+        """Set up `fit_network` with these arguments.
+
+        Args:
+            method: The method, with its parameters.
+            network: The network, which is changed.
+            examples: Function from rows of the collection to their images.
+            labels: The labels, and the rows of the collection that have them.
+            settings: As in `fit_network`.
+            seed: As in `fit_network`.
+            resume: The checkpoint, and what the training returns to.
+            learned: Tensors that the method has learned beside the network in a linear start.
+        """
+        self.method, self._examples = method, examples
+        self.training = fit_network(
+            network,
+            examples(labels.rows),
+            labels.labels,
+            method,
+            settings,
+            mask=labels.mask,
+            seed=seed,
+            learned=learned,
+            best=resume.best,
+            checkpoint=resume.checkpoint,
+        )
+        self.history = self.training.history
+
+    def prepare(self) -> None:
+        """Do nothing: the network is given."""
+
+    @override
+    def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
+        return self.training.predict(self._examples(rows), which)
+
+    def build_outcome(self) -> TrainingOutcome:
+        """Raise ValueError: a run needs a frozen backbone, whose features heat maps and updates are made from."""
+        raise ValueError("A whole network is compared with others; a project trains on a frozen backbone.")
