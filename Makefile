@@ -2,6 +2,7 @@
 # make check  lint, import contracts, types, unit tests                  make test       that, trainings, processes, browser
 # make lint   the first three of these                                  make test-slow  simulations, sweeps, benchmarks
 # make test-readers   exports read by Label Studio, CVAT, FiftyOne, Datumaro: 1.4 GB of tools into .venv-readers
+# make bench NAME=store [ARGS="--images 100000"]   measures the program itself; without NAME: the list of measurements
 # make docs   the documents as a site, in build/site              make figures     README's figures, measured anew
 # Everything is installed into .venv; nothing outside this folder is touched (but a missing Chromium, for the tests).
 
@@ -21,10 +22,10 @@ PUBLIC = annotator/__init__.py annotator/project.py annotator/torch_dataset.py a
   $(addprefix annotator/exchange/sources/,__init__.py source.py) \
   $(foreach room,losses methods trainers query_strategies,models/spmll/$(room)/__init__.py models/spmll/$(room)/base.py)
 
-.PHONY: demo lint types style check test unit-tests user-tests test-slow test-readers screenshots figures docs clean help
+.PHONY: demo lint types style check test unit-tests user-tests test-slow test-readers bench screenshots figures docs clean help
 
 help:
-	@sed -n 1,6p Makefile
+	@sed -n 1,7p Makefile
 
 demo: $(VENV)/installed
 	$(BIN)/annotator demo demo-project
@@ -75,11 +76,14 @@ test-readers: $(VENV)/installed-for-tests .venv-readers/installed
 	$(BIN)/python -m pip install --quiet --no-deps --target .venv-readers/ultralytics ultralytics==8.4.* opencv-python-headless==5.*
 	@touch $@
 
+bench: $(VENV)/installed-for-tests
+	PYTHONPATH=tests $(BIN)/python -P -m benchmarks $(NAME) $(ARGS)
+
 screenshots: $(VENV)/installed-for-tests
-	$(BIN)/python docs/screenshots.py
-	$(BIN)/python docs/screenshots_start.py
-	$(BIN)/python docs/screenshots_team.py
-	$(BIN)/python docs/screenshots_events.py
+	PYTHONPATH=tests $(BIN)/python docs/screenshots.py
+	PYTHONPATH=tests $(BIN)/python docs/screenshots_start.py
+	PYTHONPATH=tests $(BIN)/python docs/screenshots_team.py
+	PYTHONPATH=tests $(BIN)/python docs/screenshots_events.py
 
 docs: $(VENV)/installed-for-tests
 	$(BIN)/mkdocs build -f .mkdocs.yml

@@ -86,12 +86,10 @@ def methods(result: dict) -> tuple[str, str, str]:
 
 
 ROWS = (
-    Row("annotator bench effort --policies form,grid-only,autopilot --no-noisy --seeds 3 --json", effort),
-    Row(
-        "annotator bench effort --times published --policies form,grid-only,autopilot --seeds 3 --json", effort_by_times
-    ),
-    Row("annotator bench interface --rows key --json", interface),
-    Row("annotator bench methods --json", methods),
+    Row("annotator bench effort --policies form,grid-only,autopilot --no-noisy --seeds 3", effort),
+    Row("annotator bench effort --times published --policies form,grid-only,autopilot --seeds 3", effort_by_times),
+    Row('make bench NAME=interface ARGS="--rows key"', interface),
+    Row("annotator bench methods", methods),
 )
 
 
@@ -115,22 +113,31 @@ def measured() -> dict:
     if changed:
         raise AnnotatorError(f"A figure names its commit, and this tree differs from it. Commit first:\n{changed}")
     rows = []
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "models", ROOT / "tests")))}
     with tempfile.TemporaryDirectory() as folder:
         for row in ROWS:
             print(row.command, flush=True)
-            words = [sys.executable, "-P", "-m", *shlex.split(row.command)]
+            words = [sys.executable, "-P", "-m", *list_words(row.command)]
             done = subprocess.run(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=False)
             if done.returncode:
                 raise AnnotatorError(f"{row.command} ended with status {done.returncode}; nothing was written.")
             what, ours, other = row.words(json.loads(done.stdout))
-            rows.append({"what": what, "this": ours, "other": other, "command": row.command.removesuffix(" --json")})
+            rows.append({"what": what, "this": ours, "other": other, "command": row.command})
     return {
         "commit": _output(["git", "rev-parse", "--short", "HEAD"]),
         "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "rows": rows,
     }
+
+
+def list_words(command: str) -> list[str]:
+    """Return the words after `python -m` of a command of the table, with the option that prints JSON."""
+    words = shlex.split(command)
+    if words[0] == "make":
+        given = dict(word.split("=", 1) for word in words[2:])
+        words = ["benchmarks", given["NAME"], *shlex.split(given.get("ARGS", ""))]
+    return [*words, "--json"]
 
 
 def kept() -> dict:

@@ -15,8 +15,9 @@ import time
 import uuid
 from pathlib import Path
 
-from annotator.benchmark.harness.browser import open_by_menu, open_chromium, sign_in_context
-from annotator.benchmark.harness.child_processes import free_port, is_listening, wait_for
+from harness.browser import open_by_menu, open_chromium, sign_in_context
+from harness.child_processes import free_port, is_listening, wait_for
+
 from annotator.exchange.project_setup import set_up_project
 from annotator.quality import audit_sampling
 from annotator.records import ABSENT, PRESENT, Batch

@@ -12,12 +12,12 @@ import tempfile
 import uuid
 from pathlib import Path
 
+from harness.browser import open_chromium, sign_in_context
+from harness.child_processes import free_port, is_listening, wait_for
+from harness.event_scenes import Recipe, make_event_set
 from screenshots import HEIGHT, SAMPLE, WIDTH, shoot
 
-from annotator.benchmark.events.scenes import Recipe, make_event_set
 from annotator.benchmark.finish.sets import read_folder
-from annotator.benchmark.harness.browser import open_chromium, sign_in_context
-from annotator.benchmark.harness.child_processes import free_port, is_listening, wait_for
 from annotator.exchange.project_setup import set_up_project
 from annotator.records import ABSENT, PRESENT, Batch
 from annotator.store.classes import classes

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.browser import open_chromium
+from harness.child_processes import free_port
 from screenshots import HEIGHT, ROOT, SAMPLE, WIDTH, settle, shoot, wait_for_run
 
-from annotator.benchmark.harness.browser import open_chromium
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.exchange.project_setup import set_up_project
 from annotator.records import ABSENT, PRESENT, Batch
 from annotator.store.classes import classes

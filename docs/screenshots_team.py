@@ -14,10 +14,10 @@ import uuid
 from pathlib import Path
 
 import numpy as np
+from harness.browser import open_chromium
+from harness.child_processes import free_port, is_listening, wait_for
 from screenshots import HEIGHT, SAMPLE, WIDTH, shoot
 
-from annotator.benchmark.harness.browser import open_chromium
-from annotator.benchmark.harness.child_processes import free_port, is_listening, wait_for
 from annotator.exchange.project_setup import set_up_project
 from annotator.quality import audit_sampling
 from annotator.records import ABSENT, PRESENT, Batch

@@ -15,11 +15,11 @@ import needed  # noqa: F401 - first: it ends pytest where packages are missing
 import numpy as np
 import pytest
 from contexts import Contexts
+from harness.browser import open_chromium
 from PIL import Image
 from run_failed_again import pytest_sessionfinish  # noqa: F401 - a hook
 
 from annotator.__main__ import main
-from annotator.benchmark.harness.browser import open_chromium
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 

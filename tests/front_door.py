@@ -17,13 +17,13 @@ from pathlib import Path
 from book import book_of
 from contexts import Contexts
 from grids import KIND
+from harness.child_processes import free_port
 from person import wait_until_drawn, wait_until_saved
 from playwright.sync_api import Locator, Page, expect
 from served import until
 from someone import Someone
 from test_home import at_home
 
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.store.database.database import Database
 from annotator.store.labels import project_counts
 

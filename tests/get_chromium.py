@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 
-from annotator.benchmark.harness.browser import find_chromium
+from harness.browser import find_chromium
+
 from annotator.errors import AnnotatorError
 
 MINUTES = 10

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 from conftest import draw
+from harness.projects import draw_heatmaps, publish_run
 from PIL import Image
 
-from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.exchange.exports.export_writer import export_data_set
 from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.exchange.predictions import prediction_import

@@ -25,11 +25,11 @@ from pathlib import Path
 import front_door
 from book import Book, book_of
 from contexts import Contexts
+from harness.browser import open_chromium
 from person import open_page, wait_until_saved
 from served import APP, PAGES_ALONE, Served, until
 from someone import Someone
 
-from annotator.benchmark.harness.browser import open_chromium
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.runs import runs

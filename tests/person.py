@@ -7,10 +7,10 @@ from pathlib import Path
 
 from conftest import CLASSES, draw
 from contexts import Contexts
+from harness.browser import sign_in_context
 from playwright.sync_api import Page, expect
 from served import PAGES_ALONE, Served, serving
 
-from annotator.benchmark.harness.browser import sign_in_context
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions

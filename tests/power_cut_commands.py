@@ -8,7 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from annotator.benchmark.faults.scenes.scene import save_decision
+from benchmarks.faults.scenes.scene import save_decision
+
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export_writer import export_data_set
 from annotator.store.classes import class_changes, class_history

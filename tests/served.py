@@ -16,7 +16,8 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotator.benchmark.harness import page_alone
+from harness import page_alone
+
 from annotator.ui.access.access_keys import build_request_headers
 
 APP = ("-P", "-m", "annotator", "serve")

@@ -17,11 +17,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import websockets
+from harness import projects
+from harness.child_processes import free_port, run_module, wait_for
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from annotator.benchmark.harness import projects
-from annotator.benchmark.harness.child_processes import free_port, run_module, wait_for
 from annotator.roles import Role
 from annotator.store.database.database import Database
 from annotator.store.people import members

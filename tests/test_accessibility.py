@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from contexts import Contexts
+from harness import projects
+from harness.browser import sign_in_context
+from harness.child_processes import serve_page
 from playwright.sync_api import Page, expect
 
-from annotator.benchmark.harness import projects
-from annotator.benchmark.harness.browser import sign_in_context
-from annotator.benchmark.harness.child_processes import serve_page
 from annotator.quality import audit_sampling
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE

@@ -26,7 +26,7 @@ IMAGES = 60
 PAGES = """
 import sys
 from pathlib import Path
-from annotator.benchmark.harness.page_alone import serve_pages
+from harness.page_alone import serve_pages
 from annotator.store.locations import remote_files as objects
 objects.READ_TIMEOUT_SECONDS, objects.AWAY_SECONDS = 0.5, 600
 serve_pages(Path(sys.argv[1]), int(sys.argv[3]))

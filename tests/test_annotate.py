@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.projects import publish_run
 from person import (
     RENEW,
     Scribe,
@@ -24,7 +25,6 @@ from person import (
 from playwright.sync_api import Page, Route, expect
 from served import PAGES_ALONE, Served, until
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import query_order
 from annotator.store.classes import class_changes
 from annotator.store.database.database import Database

@@ -4,8 +4,8 @@ import time
 import uuid
 
 import numpy as np
+from harness.projects import publish_run
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import image_queue, query_order
 from annotator.records import Decision, WantedImages
 from annotator.store.images import images

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import sqlite_utils
+from harness.projects import publish_run
 from person import open_page, wait_for_picture
 from playwright.sync_api import expect
 from served import Served
 from test_roles import browser_cookie, served_to_roles
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import image_queue, review_queue
 from annotator.records import Batch, Decision, SuggestionFilter, WantedImages
 from annotator.store.database import arrays

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness import bulk, projects
 from test_grid import publish
 
-from annotator.benchmark.harness import bulk, projects
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export_writer import export_data_set

@@ -11,11 +11,11 @@ import pytest
 from conftest import CLASSES, draw
 from contexts import Contexts
 from grids import DRAWN, KIND, MARKED, cells, shown
+from harness.projects import publish_run
 from person import decided, labels_of, looked, on_screen, open_page, wait_until_fetched, wait_until_saved
 from playwright.sync_api import Page, expect
 from served import Served, serving, until
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.exchange.project_setup import set_up_project
 from annotator.quality import audit_sampling
 from annotator.records import Batch, Decision

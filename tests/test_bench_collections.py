@@ -5,9 +5,10 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
-from annotator.benchmark.collections import recipes
+from annotator.benchmark.collections import recipes, small_objects
 from annotator.benchmark.collections.collections_comparison import measure_collections, summarize_cells
 from annotator.benchmark.collections.searched_settings import SEARCH_SPACE, choose_left_out_settings, draw_settings
 from annotator.benchmark.methods.comparison_options import Options
@@ -113,3 +114,19 @@ def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path):
     steps = [line for line in again.stderr.splitlines() if line.startswith("[")]
     assert len(steps) == 8 and all(line.endswith("(done before)") for line in steps)
     assert json.loads(again.stdout)["rows"] == result["rows"]
+
+
+def test_collections_of_small_objects_are_reproducible_and_show_their_classes(tmp_path):
+    for name, things in small_objects.SMALL_OBJECT_COLLECTIONS.items():
+        for folder in ("first", "second"):
+            small_objects.draw_collection(tmp_path / folder / name, name, 30)
+        first, second = (tmp_path / folder / name for folder in ("first", "second"))
+        assert (first / "truth.csv").read_bytes() == (second / "truth.csv").read_bytes()
+        rows = list(csv.DictReader((first / "truth.csv").open()))
+        assert {label for row in rows for label in row["labels"].split("|")} == set(things)
+        for row in rows:
+            assert (first / "images" / row["image"]).read_bytes() == (second / "images" / row["image"]).read_bytes()
+            assert Image.open(first / "images" / row["image"]).size == (
+                small_objects.IMAGE_SIDE_PIXELS,
+                small_objects.IMAGE_SIDE_PIXELS,
+            )

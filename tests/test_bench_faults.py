@@ -4,12 +4,12 @@ import json
 import uuid
 
 import pytest
+from benchmarks.__main__ import parse_seeds
+from benchmarks.faults import guarantee_checks
+from benchmarks.faults.fault_measurement import FAULT_WEIGHTS, measure
+from benchmarks.faults.hands import WHOLE_IMAGE_CLASS, Hands
+from benchmarks.faults.simulated_pages import SentDecisions
 
-from annotator.benchmark.faults import guarantee_checks
-from annotator.benchmark.faults.fault_measurement import FAULT_WEIGHTS, measure
-from annotator.benchmark.faults.hands import WHOLE_IMAGE_CLASS, Hands
-from annotator.benchmark.faults.simulated_pages import SentDecisions
-from annotator.cli.bench.speed import parse_seeds
 from annotator.errors import AnnotatorError
 from annotator.records import Batch, Decision
 from annotator.store.labels import decisions
@@ -119,8 +119,8 @@ def test_seeds_are_one_or_several():
 @pytest.mark.slow
 def test_after_kills_every_acknowledged_decision_is_stored_once_and_all_else_agrees(tmp_path, monkeypatch):
     kills = 20
-    monkeypatch.setattr("annotator.benchmark.faults.fault_measurement.PROJECT_IMAGES", 400)
-    monkeypatch.setattr("annotator.benchmark.faults.fault_measurement.FAULT_PAUSE_SECONDS", 0.4)
+    monkeypatch.setattr("benchmarks.faults.fault_measurement.PROJECT_IMAGES", 400)
+    monkeypatch.setattr("benchmarks.faults.fault_measurement.FAULT_PAUSE_SECONDS", 0.4)
     monkeypatch.setitem(FAULT_WEIGHTS, "training", 0)  # which is waited for: that is for the long measurement
     result = measure(kills=kills, seeds=[5], work=tmp_path / "kept")
     figures = result["figures"]

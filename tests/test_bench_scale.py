@@ -7,13 +7,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from benchmarks.__main__ import parse_image_counts
+from benchmarks.scale import room, scale_measurement, scale_report
+from benchmarks.scale.growth import extrapolate_growth
+from benchmarks.scale.photo_files import write_photos
+from benchmarks.scale.scale_measurement import REPORTED_STEPS, measure
 from PIL import Image
 
-from annotator.benchmark.scale import room, scale_measurement, scale_report
-from annotator.benchmark.scale.growth import extrapolate_growth
-from annotator.benchmark.scale.photo_files import write_photos
-from annotator.benchmark.scale.scale_measurement import REPORTED_STEPS, measure
-from annotator.cli.bench.speed import parse_image_counts
 from annotator.errors import AnnotatorError
 from annotator.store.pictures.decoding import check_image
 from annotator.store.pictures.jpeg import parse_whole_jpeg

@@ -5,10 +5,10 @@ import time
 
 import numpy as np
 import pytest
+from benchmarks.store import ROUTE_REQUESTS, measure
+from harness.bulk import make_bulk_project
 from served import Served
 
-from annotator.benchmark.harness.bulk import make_bulk_project
-from annotator.benchmark.store import ROUTE_REQUESTS, measure
 from annotator.queues import image_queue
 from annotator.records import WantedImages
 from annotator.snapshot import rankings

@@ -3,13 +3,13 @@
 import time
 
 import pytest
+from benchmarks.faults.hands import WHOLE_IMAGE_CLASS, Hands
+from benchmarks.faults.simulated_pages import SentDecisions
+from benchmarks.team.lease_expiry import LeaseExpiry
+from benchmarks.team.team_measurement import measure
+from benchmarks.team.teammates import Teammate
+from harness import projects
 
-from annotator.benchmark.faults.hands import WHOLE_IMAGE_CLASS, Hands
-from annotator.benchmark.faults.simulated_pages import SentDecisions
-from annotator.benchmark.harness import projects
-from annotator.benchmark.team.lease_expiry import LeaseExpiry
-from annotator.benchmark.team.team_measurement import measure
-from annotator.benchmark.team.teammates import Teammate
 from annotator.errors import AnnotatorError
 from annotator.store.people import leases
 
@@ -18,10 +18,10 @@ from annotator.store.people import leases
 def test_an_image_of_somebody_who_vanished_is_in_two_hands_only_while_it_is_leased(
     tmp_path, monkeypatch, lease_seconds, twice
 ):
-    for module in ("annotator.store.people.leases", "annotator.benchmark.team.lease_expiry"):
+    for module in ("annotator.store.people.leases", "benchmarks.team.lease_expiry"):
         monkeypatch.setattr(f"{module}.LEASE_SECONDS", lease_seconds)
     # enough to see that the long lease goes on
-    monkeypatch.setattr("annotator.benchmark.team.lease_expiry.MAX_WAIT_SECONDS", 1.0)
+    monkeypatch.setattr("benchmarks.team.lease_expiry.MAX_WAIT_SECONDS", 1.0)
     db, hands = projects.make_project(tmp_path, 30, 2), Hands()
     # its first decision is due long after it has gone
     gone = Teammate(0, "Ann", 1, {}, [1], 1000.0, SentDecisions(), hands)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import freshness, heatmaps, interface
+from benchmarks.interface import annotate_rows, bursts, gallery_rows, presses
+from harness import browser, child_processes, projects
 from PIL import Image
 from served import until
 
-from annotator.benchmark import freshness, heatmaps, interface
 from annotator.benchmark.boxes import read_boxes
-from annotator.benchmark.harness import browser, child_processes, projects
-from annotator.benchmark.harness.scratch import scratch_folder
-from annotator.benchmark.interface import annotate_rows, bursts, gallery_rows, presses
+from annotator.benchmark.scratch import scratch_folder
 from annotator.errors import AnnotatorError
 
 
@@ -52,7 +52,7 @@ def numbers(result, name):
 @pytest.mark.slow
 @pytest.mark.process
 def test_the_first_page_is_timed_from_the_start_of_the_server(monkeypatch):
-    monkeypatch.setattr("annotator.benchmark.interface.grid_review_rows.SERVER_STARTS", 1)
+    monkeypatch.setattr("benchmarks.interface.grid_review_rows.SERVER_STARTS", 1)
     values = numbers(interface.measure(keys=10, rows=["first-page"]), "interface")
     assert 0 < values["floor_first_page_p50_seconds"] < values["annotate_first_page_p50_seconds"]
 
@@ -128,7 +128,7 @@ def test_interface_measures_annotate_beside_both_floors_and_accounts_for_every_k
 @pytest.mark.slow
 @pytest.mark.browser
 def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own(monkeypatch):
-    monkeypatch.setattr("annotator.benchmark.interface.grid_review_rows.GRIDS_IN_HAND", 12)
+    monkeypatch.setattr("benchmarks.interface.grid_review_rows.GRIDS_IN_HAND", 12)
     values = numbers(interface.measure(keys=3, rows=["grid", "review"]), "interface")
     in_order(values, "floor_enter", "grid_enter", "floor_accept", "review_accept", "floor_heatmap", "review_heatmap")
     assert values["grid_enter_p50_frames"] == pytest.approx(
@@ -264,9 +264,9 @@ def run_on(pids: set[int]) -> set[int]:
 
 BENCH = """
 import sys, time
-from annotator.benchmark import freshness
-from annotator.benchmark.harness import child_processes as processes
-from annotator.benchmark.harness.browser import open_chromium
+from benchmarks import freshness
+from harness import child_processes as processes
+from harness.browser import open_chromium
 kind = sys.argv[1]
 if kind == "worker":
     freshness.measure(240, 3, answers=100_000, repetitions=1)
@@ -292,7 +292,7 @@ def short_folder() -> Iterator[str]:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("kind", [*list(WORDS)[:2], pytest.param("browser", marks=pytest.mark.browser)])
 def test_a_benchmark_that_is_killed_leaves_no_process_behind(kind, short_folder, processes):
-    environment = os.environ | {"TMPDIR": short_folder}
+    environment = child_processes.build_environment({"TMPDIR": short_folder})
     bench = subprocess.Popen([sys.executable, "-P", "-c", BENCH, kind], env=environment, stderr=subprocess.DEVNULL)
     processes.append(bench)
 
@@ -315,7 +315,7 @@ def test_a_benchmark_that_is_killed_leaves_no_process_behind(kind, short_folder,
 
 
 HOLD = """
-from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.scratch import scratch_folder
 with scratch_folder() as folder:
     (folder / "project").mkdir()
     print(folder, flush=True)
@@ -343,7 +343,7 @@ def test_the_folder_of_a_killed_benchmark_is_deleted_by_the_next_one_and_no_othe
 
 
 @pytest.mark.process
-def test_a_label_that_comes_back_otherwise_fails_the_measurement_of_data(tmp_path, monkeypatch, annotator_process):
+def test_a_label_that_comes_back_otherwise_fails_the_measurement_of_data(tmp_path, monkeypatch):
     facts = tmp_path / "site" / "wrong-1.0.dist-info"
     facts.mkdir(parents=True)
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong\nVersion: 1.0\n")
@@ -357,8 +357,10 @@ def test_a_label_that_comes_back_otherwise_fails_the_measurement_of_data(tmp_pat
         "replace(CSV, name='wrong', write=write, lost=FormatLosses(unsure=False, provenance=False))\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), *sys.path]))
-    words = ("bench", "data", "--images", 50, "--classes", 4, "--formats", "wrong", "--json")
-    done = annotator_process(*words, code=1)
+    words = ["data", "--images", "50", "--classes", "4", "--formats", "wrong", "--json"]
+    command = [sys.executable, "-P", "-m", "benchmarks", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
     result = json.loads(done.stdout)
     figures = result["figures"]
     assert figures["images"] == 50

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from conftest import CLASSES
+from harness.browser import open_by_menu, sign_in_context
 from person import decided, looked, on_screen, open_page, served_photos, wait_for_picture, wait_until_saved
 from playwright.sync_api import expect
 from served import PAGES_ALONE, Served, until
 
-from annotator.benchmark.harness.browser import open_by_menu, sign_in_context
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.classes import classes
 from annotator.store.database.database import Database

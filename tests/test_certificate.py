@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import hypergeom
-
-from annotator.benchmark.certificate_coverage import (
+from benchmarks.certificate_coverage import (
     ERRING_CONDITIONS,
     FAULTLESS_CONDITIONS,
     OVERLOOKED_CONDITIONS,
     PROMISED_FIGURES,
     measure_coverage,
 )
+from scipy.stats import hypergeom
+
 from spmll.statistics.certified_recall import LabelTotals, Strata, certify, count_strata
 from spmll.statistics.stratified_sampling import (
     ACCEPTED_PRESENT,

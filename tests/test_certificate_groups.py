@@ -5,13 +5,13 @@ import re
 
 import numpy as np
 import pytest
+from benchmarks.certified_groups import GROUP_CONDITIONS, WHOLE_EVENT_CONDITION, measure_group_coverage
 from in_events import in_events
 from streamlit.testing.v1 import AppTest
 from test_audit import answer, say
 from test_certificate_page import fine, shown, words
 from test_facts import give
 
-from annotator.benchmark.certified_groups import GROUP_CONDITIONS, WHOLE_EVENT_CONDITION, measure_group_coverage
 from annotator.quality import audit_sampling
 from annotator.quality.certificate_groups import compute_certificate_by
 from annotator.quality.certification import compute_certificate

@@ -7,12 +7,12 @@ from contextlib import suppress
 from urllib.parse import parse_qsl
 
 import pytest
+from harness.browser import open_by_menu
 from person import open_page, served_photos
 from playwright.sync_api import Error, expect
 from served import until
 from streamlit.testing.v1 import AppTest
 
-from annotator.benchmark.harness.browser import open_by_menu
 from annotator.errors import AnnotatorError
 from annotator.queues import grid_queue
 from annotator.records import ABSENT, PRESENT, Decision, WantedGrids

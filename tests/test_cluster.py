@@ -18,8 +18,8 @@ import pytest
 import test_addresses_in_place
 from adaptable import draw_all, make_network, make_project
 from conftest import draw
+from harness.ray_cluster import HEAD_ARGUMENTS, MACHINE_ARGUMENTS, Cluster
 
-from annotator.benchmark.harness.ray_cluster import HEAD_ARGUMENTS, MACHINE_ARGUMENTS, Cluster
 from annotator.errors import AlreadyRunning
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness.ray_cluster import Cluster
 from served import until
 from test_cluster import IMAGES, ROOT, each_once, photos, site, times_in_shards
 
-from annotator.benchmark.harness.ray_cluster import Cluster
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.networks import embedding_claim

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.scale import steps
 from conftest import draw
+from harness.ray_cluster import Cluster
 from typer.testing import CliRunner
 
 import spmll
-from annotator.benchmark.harness.ray_cluster import Cluster
-from annotator.benchmark.scale import steps
 from annotator.cli import app
 from annotator.cluster import task_runner
 from annotator.cluster.connection import ClusterUse, connect_to_cluster

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from contexts import Contexts
+from harness.child_processes import free_port
 from person import open_page, served_photos, wait_for_picture
 from playwright.sync_api import BrowserContext, Error, Page, Response
 from served import PAGES_ALONE, TEAM_PAGES, until
 from test_home import answers, at_home
 from test_roles import browser_cookie
 
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.store.database.database import Database
 from annotator.store.people import members
 from annotator.ui.access.middleware import SECURITY_HEADERS

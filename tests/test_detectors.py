@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.projects import publish_run
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.errors import AnnotatorError
 from annotator.exchange.files import json_stream
 from annotator.exchange.files.problems import Problems

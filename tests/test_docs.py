@@ -10,9 +10,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from benchmarks.__main__ import commands as measurements
 from conftest import draw
 from served import Served, free_port, until
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from annotator.cli import app
 
@@ -103,11 +105,14 @@ def test_the_figures_of_the_readme_are_those_that_were_measured_last():
 
 @pytest.mark.process
 def test_the_benchmarks_of_the_readme_exist_with_their_options(annotator):
-    rows = re.findall(r"`annotator (bench [^`]+)`", README)
+    rows = re.findall(r"`((?:annotator|make) bench [^`]+)`", README)
     assert len(rows) == len(figures.ROWS)
     for row in rows:
-        words = shlex.split(row)
-        text = annotator(*words[:2], "--help").stdout
+        program, *words = figures.list_words(row)
+        if program == "annotator":
+            text = annotator(*words[:2], "--help").stdout
+        else:
+            text = CliRunner().invoke(measurements, [words[0], "--help"]).stdout
         assert all(word in text for word in words if word.startswith("--")), row
 
 

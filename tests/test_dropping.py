@@ -9,13 +9,13 @@ from urllib.parse import quote
 import pytest
 from conftest import draw
 from contexts import Contexts
+from harness.child_processes import free_port
 from playwright.sync_api import expect
 from served import until
 from test_accessibility import findings
 from test_home import at_home
 from test_new_project import Asking, made, wait_for_first_image
 
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.ui.home import image_uploads
 from annotator.ui.home.image_uploads import ImageUploads

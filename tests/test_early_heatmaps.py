@@ -4,8 +4,8 @@ import uuid
 
 import numpy as np
 import pytest
+from harness.projects import publish_run
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
 from annotator.settings import MIN_HEATMAP_POSITIVES
 from annotator.store.labels import decisions

@@ -4,17 +4,17 @@ import json
 
 import numpy as np
 import pytest
-from conftest import draw
-from in_events import in_events
-from made_features import add_features
-from test_audit import answer, say
-
-from annotator.benchmark.certificate_coverage import (
+from benchmarks.certificate_coverage import (
     EVENT_CONDITIONS,
     PROMISED_FIGURES,
     WHOLE_EVENT_CONDITIONS,
     measure_coverage,
 )
+from conftest import draw
+from in_events import in_events
+from made_features import add_features
+from test_audit import answer, say
+
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import open_data_set
 from annotator.exchange.project_setup import add_folder

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from contexts import Contexts
 from grids import KIND, open_grid, shown
+from harness.projects import publish_run
 from in_events import in_events
 from person import (
     labels_of,
@@ -22,7 +23,6 @@ from person import (
 from playwright.sync_api import Page, expect
 from served import Served, until
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.events import project_events

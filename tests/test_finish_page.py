@@ -7,12 +7,12 @@ import numpy as np
 from conftest import CLASSES
 from contexts import Contexts
 from grids import DRAWN, KIND, cells, shown
+from harness.projects import publish_run
 from person import decided, looked, open_page, wait_for_picture, wait_until_saved
 from playwright.sync_api import Page, expect
 from served import Served, until
 from test_autopilot_page import flown, go_on, on, pytestmark, sure_of_the_fox
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images

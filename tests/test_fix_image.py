@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from harness.projects import publish_run
 from person import (
     decided,
     labels_of,
@@ -20,7 +21,6 @@ from person import (
 from playwright.sync_api import Page, expect
 from served import Served, until
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions

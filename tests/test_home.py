@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from conftest import draw
 from get_caddy import proxy
+from harness.child_processes import free_port
 from served import until
 
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database

@@ -6,12 +6,12 @@ import httpx
 import pytest
 from conftest import draw
 from get_caddy import proxy
+from harness.child_processes import free_port
 from login_provider import providing, written
 from served import until
 from test_home import at_home
 from test_login import is_up, signed_in
 
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.people import members
 from annotator.ui.access.serving_modes import parse_access

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from conftest import CLASSES
+from harness.projects import publish_run
 from hour import work_through
 from served import serving
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.store.database.database import Database
 from annotator.store.images import images
 

@@ -1,7 +1,7 @@
 """What a process does not load: torch takes seconds, charts and the map half of one.
 
 The contracts in pyproject.toml say which room may import what, at any place of a module; this is what is loaded when a
-module is. How long the first page takes after a start is measured: `annotator bench interface --rows first-page`.
+module is. How long the first page takes after a start is measured: `make bench NAME=interface`.
 """
 
 import subprocess
@@ -19,7 +19,6 @@ PROCESSES = {
         ("spmll.statistics.metrics, spmll.catalog", "torch"),
         ("annotator.ui.server, annotator.ui.pages.annotate", "torch sklearn matplotlib altair"),
         (", ".join(f"annotator.ui.pages.{name}" for name in PAGES), "torch"),
-        ("annotator.benchmark.interface", "torch playwright"),
     ],
     "the worker": [
         ("annotator.cli", "torch pandas pyarrow sklearn scipy"),  # what every command loads

@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.command_kills import PROBLEM_KINDS, measure
+from benchmarks.faults.fork_server import ForkServer
+from benchmarks.faults.scenes import SCENES
+from benchmarks.faults.scenes.export_scenes import CopiedFolder
 from test_worker import say
 
-from annotator.benchmark.faults.command_kills import PROBLEM_KINDS, measure
-from annotator.benchmark.faults.fork_server import ForkServer
-from annotator.benchmark.faults.scenes import SCENES
-from annotator.benchmark.faults.scenes.export_scenes import CopiedFolder
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.settings import Paths
 from annotator.store.database import database_copies, jobs, new_folders

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from conftest import draw
 from contexts import Contexts
+from harness.child_processes import free_port
 from playwright.sync_api import Page, expect
 from served import until
 from test_accessibility import findings
 from test_home import answers, at_home, prepare_projects
 from test_new_project import Asking
 
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.people import members
 from annotator.store.upkeep.restoring import restore

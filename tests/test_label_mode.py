@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from contexts import Contexts
 from grids import KIND
+from harness.browser import open_by_menu
 from person import labels_of, looked, on_screen, open_page, wait_for_another, wait_for_picture, wait_until_saved
 from playwright.sync_api import Locator, Page, expect
 from served import Served, until
 from test_autopilot_page import flown, go_to
 
-from annotator.benchmark.harness.browser import open_by_menu
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_mode

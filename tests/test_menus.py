@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import pytest
 from contexts import Contexts
 from grids import KIND
+from harness.browser import open_by_menu
 from person import labels_of, on_screen, open_page, served_photos, wait_for_picture, wait_until_saved
 from playwright.sync_api import Page, expect
 from served import Served, serving, until
-
-from annotator.benchmark.harness.browser import open_by_menu
 
 pytestmark = pytest.mark.browser
 

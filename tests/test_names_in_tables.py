@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import interface
+from benchmarks.faults import command_kills
+from benchmarks.faults.scenes import SCENES
+from benchmarks.scale import scale_measurement
 
-from annotator.benchmark import datasets, disagreement_teaching, interface
+from annotator.benchmark import datasets
 from annotator.benchmark.collections import collections_comparison
 from annotator.benchmark.collections.recipes import COLLECTION_NAMES
 from annotator.benchmark.effort import effort_measurement
 from annotator.benchmark.effort.policies import POLICIES
-from annotator.benchmark.faults import command_kills
-from annotator.benchmark.faults.scenes import SCENES
 from annotator.benchmark.finish import finish_measurement
 from annotator.benchmark.finish.sets import SET_DESCRIPTIONS
 from annotator.benchmark.finish.tools import TOOLS
 from annotator.benchmark.methods.comparison_options import REGIME_NAMES, Options
-from annotator.benchmark.scale import scale_measurement
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.files.problems import Problems
@@ -85,10 +86,6 @@ LOOKED_UP: dict[str, tuple[Callable[[], Any], Iterable[str]]] = {
     "step of bench scale": (lambda: scale_measurement.measure(steps=[WRONG]), scale_measurement.REPORTED_STEPS),
     "command of bench interrupted": (lambda: command_kills.measure(names=[WRONG]), SCENES),
     "policy of bench effort": (lambda: effort_measurement.measure_effort(policies=[WRONG]), POLICIES),
-    "way of bench differing": (
-        lambda: disagreement_teaching.measure(ways=[WRONG]),
-        disagreement_teaching.TEACHING_WAYS,
-    ),
     "collection of bench collections": (
         lambda: collections_comparison.measure_collections(made=[WRONG]),
         COLLECTION_NAMES,

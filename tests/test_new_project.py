@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from conftest import CLASSES, draw
 from contexts import Contexts
+from harness.child_processes import free_port
 from playwright.sync_api import Page, expect
 from served import until
 from test_accessibility import findings
 from test_home import Browser, answers, at_home, prepare_projects
 
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database

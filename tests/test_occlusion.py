@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from harness.projects import publish_run
 from PIL import Image as Picture
 from test_cam import HALF, SIDE, Colors
 
-from annotator.benchmark.harness.projects import publish_run
 from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
 from annotator.store.database.database import Database

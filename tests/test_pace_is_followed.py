@@ -5,16 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotator.benchmark import pace
-from annotator.benchmark.effort import effort_measurement
+from annotator.benchmark.effort import drawn_times, effort_measurement
 from annotator.benchmark.effort.by_times import ADAPTATION_SECONDS
 from annotator.benchmark.effort.policies import POLICIES
 from annotator.benchmark.effort.session import ANNOTATOR_NAME, Session
 from annotator.benchmark.effort.simulated_people import Person
 from annotator.benchmark.effort.time_sets import read_time_sets
-from annotator.benchmark.harness.projects import SAMPLE_FOLDER
 from annotator.queues.autopilot import planner
 from annotator.records import WantedActions
+from annotator.settings import SAMPLE_DATA_FOLDER
 from annotator.snapshot.time_model import TimeModel, load_time_model
 from annotator.store.people import speed_tests
 
@@ -41,7 +40,7 @@ def share_of_whole_images(session: Session, name: str, want: int = 8) -> float:
 
 def know(session: Session, name: str, times: TimeModel) -> None:
     """Let somebody with these times take the speed test so often that they are known."""
-    for task, answer in enumerate(pace.draw_answer_log(np.random.default_rng(1), times, 200)):
+    for task, answer in enumerate(drawn_times.draw_answer_log(np.random.default_rng(1), times, 200)):
         speed_tests.store(session.db, name, (1, task), answer)
 
 
@@ -57,7 +56,7 @@ def share_asked_in_whole_images(session: Session) -> float:
 @pytest.mark.parametrize(("kind", "least", "most"), [("slow at tiles", 0.4, 1.0), ("slow at images", 0.0, 0.05)])
 def test_within_ten_minutes_a_person_is_asked_in_the_way_that_is_quick_for_them(tmp_path, kind, least, most):
     shown = effort_measurement.make_project(
-        tmp_path / "project", SAMPLE_FOLDER / "images", SAMPLE_FOLDER / "truth.csv", "efficientnet_lite0"
+        tmp_path / "project", SAMPLE_DATA_FOLDER / "images", SAMPLE_DATA_FOLDER / "truth.csv", "efficientnet_lite0"
     )
     session = work_for_ten_minutes(tmp_path / "copy", tmp_path / "project", shown, KINDS[kind])
     learned, asked = load_time_model(session.db, ANNOTATOR_NAME), share_asked_in_whole_images(session)

@@ -4,6 +4,7 @@ import re
 import uuid
 
 import pytest
+from harness.browser import open_by_menu
 from person import (
     Scribe,
     decided,
@@ -17,7 +18,6 @@ from person import (
 )
 from playwright.sync_api import expect
 
-from annotator.benchmark.harness.browser import open_by_menu
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.gallery.image_history import load_image_history

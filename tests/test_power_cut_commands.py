@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from adaptable import pretend_adapted
+from benchmarks.faults.scenes.scene import SCENE_IMAGES, make_project
 from power_cut import Disk, record, replay
 from test_power_cut import SHARE, WHY_NOT
 
-from annotator.benchmark.faults.scenes.scene import SCENE_IMAGES, make_project
 from annotator.exchange.exports import destination
 from annotator.store.classes import class_history
 from annotator.store.database.database import Database

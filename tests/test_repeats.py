@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from contexts import Contexts
 from grids import DRAWN, KIND, open_grid, saved, shown
+from harness.projects import draw_heatmaps, publish_run
 from person import (
     decided,
     labels_of,
@@ -23,7 +24,6 @@ from person import (
 from playwright.sync_api import Locator, Page, expect
 from served import Served, until
 
-from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from conftest import CLASSES, draw
 from contexts import Contexts
+from harness.browser import open_by_menu
+from harness.projects import draw_heatmaps, publish_run
 from person import (
     decided,
     labels_of,
@@ -23,8 +25,6 @@ from person import (
 from playwright.sync_api import Page, expect
 from served import Served, serving, until
 
-from annotator.benchmark.harness.browser import open_by_menu
-from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
 from annotator.store.classes import classes

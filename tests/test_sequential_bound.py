@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from benchmarks.acceptance import ACCEPTANCE_CONDITIONS, measure_condition
 
-from annotator.benchmark.acceptance import ACCEPTANCE_CONDITIONS, measure_condition
 from spmll.statistics.sequential_bound import (
     StratifiedSample,
     bound_wrong_cells,

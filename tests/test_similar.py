@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 from contexts import Contexts
+from harness import projects
 from person import open_page
 from playwright.sync_api import expect
 from served import serving
 
-from annotator.benchmark.harness import projects
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.snapshot import gallery_listing

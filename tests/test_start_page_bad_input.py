@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from conftest import draw
 from contexts import Contexts
+from harness.child_processes import free_port
 from playwright.sync_api import expect
 from served import until
 from test_dropping import all_below, send
 from test_home import at_home
 from test_new_project import Asking, made
 
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_mode
 from annotator.store.upkeep import consistency

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 from conftest import CLASSES, draw
+from harness.child_processes import free_port
 from served import PAGES_ALONE, Served, until
 from test_dropping import all_below, send
 from test_home import answers, at_home, served_by
 from test_new_project import Asking
 from test_worker import say
 
-from annotator.benchmark.harness.child_processes import free_port
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database

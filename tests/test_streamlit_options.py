@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness.child_processes import build_environment
 from served import Served, until
 from streamlit import config
 
@@ -154,11 +155,12 @@ def test_no_command_runs_code_from_the_folder_it_is_called_in(project, tmp_path,
     for path in ("/_stcore/agent", "/_stcore/agent/sessions", "/_stcore/script-health-check", "/app/static/x"):
         assert served.get(path)[0] in (403, 404) or b"<!doctype html>" in served.get(path)[1].lower(), path
     measurement = (
-        "from annotator.benchmark.harness.child_processes import run_server\nwith "
-        f"run_server('annotator.benchmark.harness.page_alone', {str(project)!r}): print('answers')\n"
+        "from harness.child_processes import run_server\nwith "
+        f"run_server('harness.page_alone', {str(project)!r}): print('answers')\n"
     )
     command = [sys.executable, "-P", "-c", measurement]
-    assert subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout == "answers\n"
+    done = subprocess.run(command, cwd=folder, env=build_environment(), capture_output=True, text=True, check=False)
+    assert done.stdout == "answers\n"
     assert not (folder / "ran").exists(), (folder / "ran").read_text()
     assert not {path.name for path in folder.iterdir()} & {"__pycache__", "project.db"}
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness import projects
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from test_grid import publish
 from test_readings import CLASSES, name_of, say, waiting
 
-from annotator.benchmark.harness import projects
 from annotator.records import SOURCES, Batch, Decision
 from annotator.snapshot import image_map
 from annotator.store.database import authorization

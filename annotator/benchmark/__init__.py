@@ -1,6 +1,6 @@
-"""Measurements that anybody can repeat: one file or folder each, called by `annotator bench`.
+"""Measurements that people run on their own images or a researcher repeats, called by `annotator bench`.
 
 Each `measure(...)` returns {"bench": name, "figures": {name: number}, "ratios": {name: number}} with units in the
 names. It measures ours and its rival or floor in the same run, in turns: figures of another day or machine say nothing.
-Temporary projects and processes are gone when it ends, however it ends. Begin with harness/.
+Temporary projects are gone when it ends, however it ends (scratch.py).
 """

@@ -22,9 +22,9 @@ from PIL import Image
 from torch import nn
 from torchvision import transforms
 
-from annotator.benchmark.harness.projects import SAMPLE_FOLDER
-from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.scratch import scratch_folder
 from annotator.errors import AnnotatorError
+from annotator.settings import SAMPLE_DATA_FOLDER
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
 from annotator.worker.features.backbone import check_license_accepted
@@ -66,7 +66,7 @@ def measure(
     network = load_backbone(backbone, None)
     tune_batch_size(network)
     photos_a_round = photos_a_round or (GPU_PHOTOS_PER_ROUND if network.on_gpu else PHOTOS_PER_ROUND)
-    photos = _list_readable_photos(images or SAMPLE_FOLDER / "images")
+    photos = _list_readable_photos(images or SAMPLE_DATA_FOLDER / "images")
     photos = [photos[index % len(photos)] for index in range(photos_a_round)]
     # The plain loop gets its own copy of the network, laid out in the order torch has by default.
     spare = load_backbone(backbone, None)

@@ -17,8 +17,7 @@ from annotator.benchmark.effort import curves
 from annotator.benchmark.effort.comparison import OUR_POLICY
 from annotator.benchmark.effort.effort_measurement import make_project
 from annotator.benchmark.effort.play import PERFECT_PERSON, Play, run_play
-from annotator.benchmark.harness.child_processes import print_progress
-from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.scratch import print_progress, scratch_folder
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT, Decision
 from annotator.snapshot.run_predictions import read_predictions

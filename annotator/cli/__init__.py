@@ -33,7 +33,7 @@ from annotator.cli import (
     tag,
     work,
 )
-from annotator.cli.bench import finish, labels, methods, speed
+from annotator.cli.bench import bench_inputs, finish, labels, methods
 
 app = typer.Typer(
     name="annotator",
@@ -68,7 +68,7 @@ app.add_typer(predictions.tokens, name="tokens")
 app.add_typer(members.commands, name="members")
 app.add_typer(assign.commands, name="assign")
 app.add_typer(import_.imports, name="imports")
-speed.commands.add_typer(labels.commands)
-speed.commands.add_typer(methods.commands)
-speed.commands.add_typer(finish.commands)
-app.add_typer(speed.commands, name="bench")
+bench_inputs.commands.add_typer(labels.commands)
+bench_inputs.commands.add_typer(methods.commands)
+bench_inputs.commands.add_typer(finish.commands)
+app.add_typer(bench_inputs.commands, name="bench")

@@ -8,12 +8,10 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
-from annotator.cli.printing import escape_unprintable, print_bench, print_result, show_progress
+from annotator.cli.printing import escape_unprintable, print_result, show_progress
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
-from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.networks.adapted_networks import AdaptedNetwork
 
 STOP_SECONDS = 10.0  # that a process may take to stop after the worker that started it has ended
@@ -162,31 +160,6 @@ def adapted(
             print("No network was adapted in this project yet: annotator adapt PROJECT")
 
     print_result([asdict(network) | {"in_use": network.name == current} for network in networks], as_json, text)
-
-
-@speed.commands.command(
-    "adapting",
-    epilog=format_examples("annotator bench adapting --images photos --truth truth.csv --share 0.3 --seed 0..2 --json"),
-)
-def bench_adapting(
-    images: Annotated[Path, typer.Option(help="Folder of images.")],
-    truth: Annotated[Path, typer.Option(help="CSV of all that they show: image,labels or image,class,state.")],
-    share: Annotated[float, typer.Option(help="Of all cells of the training images that is answered.")] = 0.3,
-    epochs: Annotated[int, typer.Option(help="Passes over the training images.", min=1)] = 4,
-    seed: Annotated[str, typer.Option(metavar="N|N..M", help="One seed, or a range.")] = "0",
-    backbone: Annotated[str, typer.Option(help="The network to adapt.")] = DEFAULT_BACKBONE,
-    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
-    bound: Annotated[bool, typer.Option("--bound/--no-bound", help="Also with all cells answered.")] = True,
-    as_json: AsJson = False,
-) -> None:
-    """Adapt a network to a collection: test mAP of a head on frozen features against the adapted network."""
-    from annotator.benchmark.adaptation_gain import measure
-
-    result = speed.run_benchmark(
-        measure, images, truth, share=share, epochs=epochs, seeds=speed.parse_seeds(seed), backbone=backbone,
-        device=device, bound=bound,
-    )  # fmt: skip
-    print_bench(result, as_json)
 
 
 def _print_network(network: AdaptedNetwork) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, print_result, print_table, show_progress
 from annotator.errors import AnnotatorError
@@ -175,31 +174,6 @@ def backbone(
         as_json,
         text,
     )
-
-
-@speed.commands.command(
-    "variants",
-    epilog=format_examples(
-        "annotator bench variants", "annotator bench variants --sets photos,scenes --work vectors --json"
-    ),
-)
-def bench_variants(
-    sets: Annotated[str, typer.Option(metavar="A,B,...", help="Folders that hold images and truth.csv.")] = "",
-    most: Annotated[int, typer.Option(help="Images of each that take part.", min=20)] = 1500,
-    drawn: Annotated[int, typer.Option(help="Images of each made-up collection.", min=20)] = 600,
-    seeds: Annotated[int, typer.Option(help="Repetitions with other random labels.", min=1)] = 2,
-    work: Annotated[Path | None, typer.Option(help="Keeps what the networks gave, and resumes from it.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Other sizes, poolings and joinings of the packaged networks: hidden AP, and embedding time.
-
-    Measured on the collections given, the sample data, and two made-up ones with small objects.
-    """
-    from annotator.benchmark.variants.variant_measurement import build_table, measure
-
-    folders = [Path(name) for name in speed.split_names(sets)]
-    result = speed.run_benchmark(measure, folders, most=most, drawn=drawn, seeds=seeds, work=work)
-    print_result(result, as_json, lambda: print_table(*build_table(result)))
 
 
 def _print_comparison(compared: NetworkComparison, project: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.bench import speed
+from annotator.cli.bench import bench_inputs
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, print_bench, print_result, print_table, show_progress
 from annotator.errors import AnnotatorError, combine_problems
@@ -75,7 +75,7 @@ def names(
     print_result(_build_facts(db), as_json, in_words)
 
 
-@speed.commands.command(
+@bench_inputs.commands.command(
     "names",
     epilog=format_examples(
         "annotator bench names --images photos --truth truth.csv --backbone open_clip:PE-Core-T-16-384/meta",
@@ -97,7 +97,7 @@ def bench_names(
     """
     from annotator.benchmark.name_guess_gain import measure
 
-    print_bench(speed.run_benchmark(measure, images, truth, backbone, effort=effort, seed=seed), as_json)
+    print_bench(bench_inputs.run_benchmark(measure, images, truth, backbone, effort=effort, seed=seed), as_json)
 
 
 def _parse_texts(db: Any, words: list[str]) -> dict[int, list[str]]:

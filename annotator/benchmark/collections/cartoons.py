@@ -6,8 +6,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from annotator.benchmark.collections.shapes import Shape, draw_shapes, pick_random_color
+from annotator.benchmark.collections.small_objects import IMAGE_SIDE_PIXELS, draw_ground
 from annotator.benchmark.collections.textures import make_noise
-from annotator.benchmark.variants.small_objects import IMAGE_SIDE_PIXELS, draw_ground
 
 # Colours: 0 of the thing, 1 white, 2 black, 3 skin, 4 hair.
 FACE_SHAPES: tuple[Shape, ...] = (

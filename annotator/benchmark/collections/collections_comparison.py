@@ -21,8 +21,6 @@ from annotator.benchmark.collections.searched_settings import SEARCH_SPACE, choo
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.datasets.clicks import draw_clicks
 from annotator.benchmark.first_named_class import RANDOM_NAMING
-from annotator.benchmark.harness.child_processes import print_progress
-from annotator.benchmark.harness.projects import SAMPLE_FOLDER
 from annotator.benchmark.methods import data
 from annotator.benchmark.methods.cells import Cell
 from annotator.benchmark.methods.compared_images import ComparedImages
@@ -30,7 +28,9 @@ from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.methods_comparison import Comparison
 from annotator.benchmark.methods.on_cluster import TrainingCluster
 from annotator.benchmark.methods.task import HIDDEN_FIGURES, RARE_FIGURES, Choice, make_task
+from annotator.benchmark.scratch import print_progress
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.settings import SAMPLE_DATA_FOLDER
 
 OUR_METHOD = "auto"
 SAMPLE_DATA = "sample_data"
@@ -146,7 +146,7 @@ def _prepare_folders(
         )
     for name in collection_names:
         if name == SAMPLE_DATA:
-            places[name] = SAMPLE_FOLDER
+            places[name] = SAMPLE_DATA_FOLDER
             continue
         place = root / f"{name}-{image_count}"
         if not place.exists():

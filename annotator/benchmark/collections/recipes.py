@@ -17,13 +17,13 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from annotator.benchmark.boxes import read_boxes
+from annotator.benchmark.collections import small_objects
 from annotator.benchmark.collections.cartoons import draw_face, draw_map
 from annotator.benchmark.collections.sheets import draw_charts, draw_chessboard, draw_scripts, draw_spectrogram
+from annotator.benchmark.collections.small_objects import IMAGE_SIDE_PIXELS, JPEG_QUALITY, draw_ground
 from annotator.benchmark.collections.street import draw_street_person
 from annotator.benchmark.collections.textures import draw_cells, draw_landscape, draw_patterns
-from annotator.benchmark.harness.projects import SAMPLE_FOLDER
-from annotator.benchmark.variants import small_objects
-from annotator.benchmark.variants.small_objects import IMAGE_SIDE_PIXELS, JPEG_QUALITY, draw_ground
+from annotator.settings import SAMPLE_DATA_FOLDER
 
 Random = np.random.Generator
 ThingDrawer = Callable[[str, Random], Image.Image]  # a class -> one thing of it, RGBA, as large as it may be
@@ -251,10 +251,12 @@ def _load_photos() -> list[Image.Image]:
 @cache
 def _load_scenes() -> list[tuple[Path, dict[str, list[tuple[float, float, float, float]]]]]:
     """Return every sample image with the boxes of each of its classes."""
-    paths = sorted((SAMPLE_FOLDER / "images").iterdir())
-    with (SAMPLE_FOLDER / "truth.csv").open(encoding="utf-8") as file:
+    paths = sorted((SAMPLE_DATA_FOLDER / "images").iterdir())
+    with (SAMPLE_DATA_FOLDER / "truth.csv").open(encoding="utf-8") as file:
         classes = sorted({name for row in csv.DictReader(file) for name in row["labels"].split("|") if name})
     placed: list[dict] = [{} for _ in paths]
-    for (row, column), boxes in read_boxes(SAMPLE_FOLDER / "boxes.csv", [path.name for path in paths], classes).items():
+    for (row, column), boxes in read_boxes(
+        SAMPLE_DATA_FOLDER / "boxes.csv", [path.name for path in paths], classes
+    ).items():
         placed[row][classes[column]] = boxes
     return list(zip(paths, placed, strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from annotator.benchmark.collections.shapes import Shape, draw_shapes, pick_random_color
-from annotator.benchmark.variants.small_objects import IMAGE_SIDE_PIXELS, draw_ground
+from annotator.benchmark.collections.small_objects import IMAGE_SIDE_PIXELS, draw_ground
 
 SLEEVE_SHAPES: tuple[Shape, ...] = (("box", (0.28, 0.23, 0.36, 0.52), 0), ("box", (0.64, 0.23, 0.72, 0.52), 0))
 TORSO_SHAPE: Shape = ("polygon", (0.36, 0.22, 0.64, 0.22, 0.62, 0.56, 0.38, 0.56), 0)

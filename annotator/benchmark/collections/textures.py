@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 from annotator.benchmark.collections.shapes import pick_random_color
-from annotator.benchmark.variants.small_objects import IMAGE_SIDE_PIXELS
+from annotator.benchmark.collections.small_objects import IMAGE_SIDE_PIXELS
 
 Field = np.ndarray  # (SIDE, SIDE) floats
 

@@ -26,7 +26,7 @@ from annotator.benchmark.effort.effort_measurement import check_policies, make_p
 from annotator.benchmark.effort.play import PERFECT_PERSON, Play, play_all
 from annotator.benchmark.effort.policies import POLICIES, SETTING_POLICIES
 from annotator.benchmark.effort.time_sets import TimeSet
-from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.scratch import scratch_folder
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
 

@@ -27,16 +27,14 @@ from annotator.benchmark.effort.comparison import (
 from annotator.benchmark.effort.play import NOISY_PERSON, PERFECT_PERSON, Play, play_all
 from annotator.benchmark.effort.policies import POLICIES
 from annotator.benchmark.effort.simulated_people import ERROR_SHARE, MISSED_SHARE, SALIENCE_SPREAD, SMALL_SHARE
-from annotator.benchmark.harness.child_processes import print_progress
-from annotator.benchmark.harness.projects import SAMPLE_FOLDER
-from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.scratch import print_progress, scratch_folder
 from annotator.benchmark.truth import TrueLabel, find_content_conflicts, read_truth
 from annotator.errors import AnnotatorError, combine_problems, did_you_mean
 from annotator.exchange import project_setup
 from annotator.exchange.imports.image_folders import describe_skipped_files
 from annotator.indexing import find_positions
 from annotator.records import PRESENT
-from annotator.settings import MIN_IMAGES_FOR_FIRST_RUN
+from annotator.settings import MIN_IMAGES_FOR_FIRST_RUN, SAMPLE_DATA_FOLDER
 from annotator.snapshot.time_model import TimeModel
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -125,7 +123,7 @@ def resolve_images_and_truth(images_folder: Path | None, truth: Path | None) -> 
     """
     if (images_folder is None) != (truth is None):
         raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
-    return images_folder or SAMPLE_FOLDER / "images", truth or SAMPLE_FOLDER / "truth.csv"
+    return images_folder or SAMPLE_DATA_FOLDER / "images", truth or SAMPLE_DATA_FOLDER / "truth.csv"
 
 
 def make_project(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark import pace
+from annotator.benchmark.effort import drawn_times
 from annotator.benchmark.effort.project_copy import ProjectCopy
 from annotator.benchmark.effort.simulated_people import Person
 from annotator.indexing import find_positions
@@ -67,7 +67,7 @@ class Session(ProjectCopy):
             learns: Whether a model is trained.
             seed: Of all random draws.
             times: The attribute `time_model`.
-            varies: Whether equal answers take times that vary, with pauses, as pace.taken draws them; what is spent
+            varies: Whether equal answers take times that vary, with pauses (drawn_times.py); what is spent
                 counts the average. If not, every answer takes exactly the average.
         """
         super().__init__(template, folder, learns=learns, seed=seed)
@@ -214,7 +214,7 @@ class Session(ProjectCopy):
 
     def _draw_milliseconds(self, seconds: float) -> int:
         """Return the time that is logged of an answer that takes these seconds on average."""
-        return round(1000 * (seconds if self._pace is None else pace.draw_seconds(self._pace, seconds)))
+        return round(1000 * (seconds if self._pace is None else drawn_times.draw_seconds(self._pace, seconds)))
 
 
 def _make_uuid() -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.variants.small_objects import JPEG_QUALITY, SMALL_OBJECT_COLLECTIONS, draw_ground, put_thing
+from annotator.benchmark.collections.small_objects import JPEG_QUALITY, SMALL_OBJECT_COLLECTIONS, draw_ground, put_thing
 
 THING_SHAPES = {name: shapes for collection in SMALL_OBJECT_COLLECTIONS.values() for name, shapes in collection.items()}
 

@@ -27,8 +27,7 @@ from annotator.benchmark.finish.protocol import (
 from annotator.benchmark.finish.run import RUN_CERTIFIED, RUN_FAILED, play_tool
 from annotator.benchmark.finish.sets import IMAGES_PER_MADE_UP_SET, TestSet
 from annotator.benchmark.finish.tools import RIVAL_TOOL, TOOLS
-from annotator.benchmark.harness.child_processes import print_progress
-from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.scratch import print_progress, scratch_folder
 from annotator.errors import AnnotatorError, did_you_mean
 
 PERSON_KINDS = ("perfect", "noisy")

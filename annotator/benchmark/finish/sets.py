@@ -10,8 +10,8 @@ import numpy as np
 
 from annotator.benchmark.effort.effort_measurement import make_project
 from annotator.benchmark.finish.drawing import SET_RECIPES, draw_set
-from annotator.benchmark.harness.projects import SAMPLE_FOLDER
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.settings import SAMPLE_DATA_FOLDER
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
@@ -80,7 +80,7 @@ def load_set(name: str, work: Path, *, seed: int, count: int) -> TestSet:
     """
     if name == SAMPLE_NAME:
         return read_folder(
-            name, SET_DESCRIPTIONS[name], SAMPLE_FOLDER / "images", SAMPLE_FOLDER / "truth.csv", work / name
+            name, SET_DESCRIPTIONS[name], SAMPLE_DATA_FOLDER / "images", SAMPLE_DATA_FOLDER / "truth.csv", work / name
         )
     place = work / f"{name}-{seed}-{count}"
     if not (place / "drawn").exists():

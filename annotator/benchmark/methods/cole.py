@@ -16,12 +16,12 @@ import torch
 from torch import nn
 
 from annotator.benchmark.datasets import DataSet
-from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods import data
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.epochs import Best, best_file, follow_training, state_file
 from annotator.benchmark.methods.finished_results import Work
 from annotator.benchmark.methods.task import Choice, Task, Trained
+from annotator.benchmark.scratch import print_progress
 from annotator.store.pictures.decoding import open_rgb
 from spmll.backbones.pretrained import load_pretrained
 from spmll.finetune.linear_start import compute_pooled_features

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from annotator.benchmark.datasets import DataSet
-from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods import data
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.finished_results import Work
+from annotator.benchmark.scratch import print_progress
 from annotator.errors import combine_problems
 from annotator.worker.features.map_cache import WEAK_VIEW_COUNT, MapFiles, StoredMaps
 from spmll.backbones.feature_maps import FeatureMaps

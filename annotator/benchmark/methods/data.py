@@ -10,9 +10,9 @@ from annotator.benchmark import datasets
 from annotator.benchmark.boxes import read_boxes
 from annotator.benchmark.datasets import DataSet, Part
 from annotator.benchmark.datasets.clicks import draw_clicks
-from annotator.benchmark.harness.child_processes import print_progress
-from annotator.benchmark.harness.projects import SAMPLE_FOLDER
+from annotator.benchmark.scratch import print_progress
 from annotator.errors import AnnotatorError, combine_problems
+from annotator.settings import SAMPLE_DATA_FOLDER
 from annotator.store.pictures.files import escape_path
 from annotator.worker.features.embed import EmbeddedBatch, embed_images
 from spmll.backbones.frozen_backbone import load_backbone
@@ -56,7 +56,7 @@ def read_dataset(
         dataset = datasets.load_dataset(name, root)
     else:
         dataset = datasets.load_dataset(
-            "folder", images or SAMPLE_FOLDER / "images", truth or SAMPLE_FOLDER / "truth.csv"
+            "folder", images or SAMPLE_DATA_FOLDER / "images", truth or SAMPLE_DATA_FOLDER / "truth.csv"
         )
     for note in dataset.notes:
         print_progress(f"note: {note}")
@@ -65,7 +65,7 @@ def read_dataset(
         raise AnnotatorError(f"No image shows anything in: {', '.join(empty)}. Nothing can be compared on this set.")
     dataset = dataset if split else merge_parts(dataset)
     if root is None and (boxes or not images):
-        dataset = add_areas(dataset, images or SAMPLE_FOLDER / "images", boxes or SAMPLE_FOLDER / "boxes.csv")
+        dataset = add_areas(dataset, images or SAMPLE_DATA_FOLDER / "images", boxes or SAMPLE_DATA_FOLDER / "boxes.csv")
     return dataset
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods.task import Task, Trained
+from annotator.benchmark.scratch import print_progress
 from spmll.finetune import checkpoints
 from spmll.finetune.best_epoch import BestEpoch
 from spmll.trainers.base import Trainer

@@ -13,7 +13,6 @@ import numpy as np
 
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.first_named_class import RANDOM_NAMING, Naming, compute_naming_rates
-from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods import data, tune
 from annotator.benchmark.methods.cells import Cell, Tasks, Trainings
 from annotator.benchmark.methods.comparison_options import Options
@@ -30,6 +29,7 @@ from annotator.benchmark.methods.task import (
     make_task,
 )
 from annotator.benchmark.methods.trainers import make_training_function
+from annotator.benchmark.scratch import print_progress
 from annotator.errors import AnnotatorError
 from spmll.labels import PRESENT
 from spmll.methods import METHODS

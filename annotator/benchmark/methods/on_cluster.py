@@ -10,8 +10,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods.cells import Cell, Trainings
+from annotator.benchmark.scratch import print_progress
 from annotator.cluster.connection import ClusterUse, connect_to_cluster
 from annotator.cluster.task_runner import Machine, TaskRunner
 from annotator.errors import AnnotatorError

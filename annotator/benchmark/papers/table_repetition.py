@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from annotator.benchmark.datasets import DataSet
-from annotator.benchmark.harness.child_processes import print_progress
 from annotator.benchmark.methods import data
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.finished_results import Work
 from annotator.benchmark.methods.methods_comparison import compare_methods, make_basis
 from annotator.benchmark.papers.duration import Duration
 from annotator.benchmark.papers.tables import PaperCell, format_command, get_table
+from annotator.benchmark.scratch import print_progress
 from annotator.errors import AnnotatorError
 
 

@@ -1,5 +1,5 @@
-"""`annotator bench`: the commands of the measurements.
+"""`annotator bench`: measurements that people run on their own images, or that a researcher repeats.
 
-speed.py has those of speed and reliability and the shared options, labels.py those of what people get, methods.py
-those of methods and their papers, finish.py the public benchmark. Begin with speed.py.
+bench_inputs.py has the group and what its commands share, labels.py the commands on people's own images, methods.py
+those of methods and their papers, finish.py the public benchmark. Begin with bench_inputs.py.
 """

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed
+from annotator.cli.bench import bench_inputs
 from annotator.cli.options import AsJson, format_examples
 from annotator.cli.printing import print_table
 from annotator.errors import AnnotatorError
@@ -72,9 +72,9 @@ def bench_finish(
     if markdown and not markdown.resolve().parent.is_dir():
         raise AnnotatorError(f"{markdown} cannot be written: there is no folder {markdown.resolve().parent}.")
     options = Options(
-        sets=speed.split_names(sets),
-        tools=speed.split_names(tools),
-        persons=speed.split_names(persons),
+        sets=bench_inputs.split_names(sets),
+        tools=bench_inputs.split_names(tools),
+        persons=bench_inputs.split_names(persons),
         images=images,
         truth=truth,
         classes=tool or (),
@@ -87,7 +87,7 @@ def bench_finish(
         timeout_seconds=within,
         work=work,
     )
-    result = speed.run_benchmark(measure_tools, options, f"annotator {shlex.join(sys.argv[1:])}")
+    result = bench_inputs.run_benchmark(measure_tools, options, f"annotator {shlex.join(sys.argv[1:])}")
     if plot:
         draw_recall_curves(result, plot)
     if markdown:

@@ -1,4 +1,4 @@
-"""The benchmarks of what people get: labels for their effort, heat maps, and what is promised of labels."""
+"""Benchmarks on people's own images: collections, labels for human effort, and the speed of backbones."""
 
 import json
 import shlex
@@ -8,45 +8,13 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed
+from annotator.cli.bench import bench_inputs
 from annotator.cli.options import AsJson, format_examples
 from annotator.cli.printing import print_bench, print_table
 from annotator.errors import AnnotatorError
+from annotator.settings import DEFAULT_BACKBONE
 
 commands = typer.Typer(rich_markup_mode=None)
-
-
-@commands.command(
-    "acceptance",
-    epilog=format_examples("annotator bench acceptance", "annotator bench acceptance --projects 100 --json"),
-)
-def bench_acceptance(
-    projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
-    as_json: AsJson = False,
-) -> None:
-    """Measure how often auto-accept at 0.99 breaks its precision guarantee, in synthetic projects of every kind."""
-    from annotator.benchmark.acceptance import measure
-
-    print_bench(measure(projects), as_json)
-
-
-@commands.command(
-    "certificate",
-    epilog=format_examples(
-        "annotator bench certificate",
-        "annotator bench certificate --projects 100 --json",
-        "annotator bench certificate --groups --projects 200",
-    ),
-)
-def bench_certificate(
-    projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
-    groups: Annotated[bool, typer.Option("--groups", help="Of single groups of images, as --by shows them.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Measure how often the certificate's 95 % intervals contain the truth, in synthetic projects of every kind."""
-    from annotator.benchmark import certificate_coverage, certified_groups
-
-    print_bench((certified_groups if groups else certificate_coverage).measure(projects), as_json)
 
 
 @commands.command(
@@ -98,16 +66,16 @@ def bench_collections(
 
     if plot:
         check_ending(plot)
-    result = speed.run_benchmark(
+    result = bench_inputs.run_benchmark(
         measure_collections,
-        [Path(name) for name in speed.split_names(sets)],
-        made=speed.split_names(made) or (SAMPLE_DATA, *COLLECTION_NAMES),
+        [Path(name) for name in bench_inputs.split_names(sets)],
+        made=bench_inputs.split_names(made) or (SAMPLE_DATA, *COLLECTION_NAMES),
         images=images,
         most=most,
         settings=settings,
         options=Options(
-            speed.split_names(methods) or RIVAL_METHODS,
-            shares=speed.parse_numbers(share),
+            bench_inputs.split_names(methods) or RIVAL_METHODS,
+            shares=bench_inputs.parse_numbers(share),
             seeds=seeds,
             backbone=backbone,
             work=work,
@@ -127,26 +95,6 @@ def bench_collections(
     if settings > 1:
         print_table(*collections_report.format_settings(result))
     print("\n".join([*collections_report.describe_outcome(result), collections_report.COLLECTIONS_NOTE]))
-
-
-@commands.command(
-    "differing",
-    epilog=format_examples(
-        "annotator bench differing", "annotator bench differing --ways first,probable --seeds 2 --json"
-    ),
-)
-def bench_differing(
-    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
-    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
-    ways: Annotated[str, typer.Option(metavar="A,B,...", help="Ways to use the answers [default: all].")] = "",
-    seeds: Annotated[int, typer.Option(help="Repetitions with other images, mistakes and weights.", min=1)] = 6,
-    as_json: AsJson = False,
-) -> None:
-    """Train on answers of people who err: those they differ on left out, taken, weighed by who errs, or settled."""
-    from annotator.benchmark.disagreement_teaching import TEACHING_WAYS, measure
-
-    result = speed.run_benchmark(measure, images, truth, seeds=seeds, ways=speed.split_names(ways) or TEACHING_WAYS)
-    print_bench(result, as_json)
 
 
 @commands.command(
@@ -201,16 +149,16 @@ def bench_effort(
     if times and (plot or all_noisy):
         raise AnnotatorError("With --times one perfect person plays, under each set; leave out --plot and --all-noisy.")
     shared = {"seed": seed, "seeds": seeds, "jobs": jobs, "most": most, "work": work, "backbone": backbone}
-    shared["policies"] = speed.split_names(policies)
+    shared["policies"] = bench_inputs.split_names(policies)
     if times:
-        result = speed.run_benchmark(measure_by_times, read_time_sets(times), images, truth, **shared)
+        result = bench_inputs.run_benchmark(measure_by_times, read_time_sets(times), images, truth, **shared)
         head, tables, foot = (
             [effort_report.describe_effort(result)],
             report_by_times.make_tables(result),
             report_by_times.make_footnotes(result),
         )
     else:
-        result = speed.run_benchmark(measure_effort, images, truth, noisy=noisy, all_noisy=all_noisy, **shared)
+        result = bench_inputs.run_benchmark(measure_effort, images, truth, noisy=noisy, all_noisy=all_noisy, **shared)
         head, tables, foot = (
             [effort_report.describe_effort(result)],
             effort_report.make_tables(result),
@@ -232,85 +180,17 @@ def bench_effort(
 
 
 @commands.command(
-    "events",
+    "embedding",
     epilog=format_examples(
-        "annotator bench events",
-        "annotator bench events --images photos --truth truth.csv --events 300 --json",
+        "annotator bench embedding", "annotator bench embedding --backbone efficientnet_lite0 --json"
     ),
 )
-def bench_events(
+def bench_embedding(
     images: Annotated[Path | None, typer.Option(help="Folder of photos [default: sample_data].")] = None,
-    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
-    events: Annotated[int, typer.Option(help="Events that are made of them.", min=20)] = 160,
-    frames: Annotated[int, typer.Option(help="Images of each event.", min=1)] = 5,
-    noisy: Annotated[bool, typer.Option(help="Also simulate a person who makes mistakes.")] = True,
-    seed: Annotated[int, typer.Option(help="Random seed of the set.", min=0)] = 0,
-    seeds: Annotated[int, typer.Option(help="Plays of each: means are reported.", min=1)] = 1,
-    work: Annotated[Path | None, typer.Option(help="Keep the images that are made here.")] = None,
+    backbone: Annotated[str, typer.Option(help="The network; its weights have to be here.")] = DEFAULT_BACKBONE,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what events save: a set like those of camera traps is made of photos, and labeled with and without."""
-    from annotator.benchmark.events.event_savings import measure
-    from annotator.benchmark.events.scenes import Recipe
+    """Images analyzed per second, compared with the bare forward pass and with a simple loop."""
+    from annotator.benchmark.embedding_speed import measure
 
-    recipe = Recipe(events=events, frames=frames, seed=seed)
-    print_bench(
-        speed.run_benchmark(measure, images, truth, recipe=recipe, noisy=noisy, seeds=seeds, keep=work), as_json
-    )
-
-
-@commands.command(
-    "relations",
-    epilog=format_examples(
-        "annotator bench relations",
-        "annotator bench relations --images photos --truth truth.csv --seeds 3 --jobs 2 --json",
-    ),
-)
-def bench_relations(
-    images: Annotated[Path | None, typer.Option(help="Folder of photos [default: sample_data].")] = None,
-    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
-    seeds: Annotated[int, typer.Option(help="Plays of each: means are reported.", min=1)] = 1,
-    jobs: Annotated[int, typer.Option(help="Processes at the same time; the result is the same.", min=1)] = 1,
-    most: Annotated[float, typer.Option(help="Stop a play after this many times the form's actions.", min=0.01)] = 1.0,
-    as_json: AsJson = False,
-) -> None:
-    """Measure what relations of classes save: a tree of three levels and two exclusive groups, declared and not."""
-    from annotator.benchmark.relation_savings import measure
-
-    print_bench(speed.run_benchmark(measure, images, truth, seeds=seeds, jobs=jobs, most=most), as_json)
-
-
-@commands.command(
-    "heatmaps",
-    epilog=format_examples(
-        "annotator bench heatmaps",
-        "annotator bench heatmaps --images photos --truth truth.csv --boxes boxes.csv --labels 50,200 --json",
-    ),
-)
-def bench_heatmaps(
-    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
-    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
-    boxes: Annotated[Path | None, typer.Option(help="CSV image,class,left,top,right,bottom, in pixels.")] = None,
-    labels: Annotated[str, typer.Option(metavar="N,N,...", help="Numbers of labels to train with.")] = "20,40,80,160",
-    as_json: AsJson = False,
-) -> None:
-    """Measure how often a heat map's hottest spot lies in a box of its class; also the center and a random point."""
-    from annotator.benchmark.heatmaps import measure
-
-    print_bench(
-        speed.run_benchmark(
-            measure, images, truth, boxes, labels=[int(number) for number in speed.parse_numbers(labels, "--labels")]
-        ),
-        as_json,
-    )
-
-
-@commands.command("pace", epilog=format_examples("annotator bench pace", "annotator bench pace --people 20 --json"))
-def bench_pace(
-    people: Annotated[int, typer.Option(help="Made-up people of each kind.", min=10)] = 100,
-    as_json: AsJson = False,
-) -> None:
-    """Measure how often the 95 % intervals of annotator pace contain the truth, for made-up people of every kind."""
-    from annotator.benchmark.pace import measure
-
-    print_bench(measure(people), as_json)
+    print_bench(bench_inputs.run_benchmark(measure, images, backbone=backbone), as_json)

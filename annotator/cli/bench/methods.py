@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.bench import speed
+from annotator.cli.bench import bench_inputs
 from annotator.cli.options import AsJson, format_examples
 from annotator.cli.printing import print_table
 from annotator.errors import AnnotatorError
@@ -131,9 +131,9 @@ def bench_methods(
     if plot:
         check_ending(plot)
     options = Options(
-        methods=speed.split_names(methods),
+        methods=bench_inputs.split_names(methods),
         regime=regime,
-        shares=speed.parse_numbers(share),
+        shares=bench_inputs.parse_numbers(share),
         seeds=seeds,
         trials=trials,
         backbone=backbone,
@@ -145,8 +145,8 @@ def bench_methods(
         work=work,
         no_split=no_split,
         on=on,
-        clicks=speed.split_names(clicks),
-        strengths=speed.parse_numbers(salience, "--salience"),
+        clicks=bench_inputs.split_names(clicks),
+        strengths=bench_inputs.parse_numbers(salience, "--salience"),
         precision=precision,
         protocol=protocol,
         changed=tuple(changed or ()),
@@ -154,11 +154,11 @@ def bench_methods(
         positives=_parse_label_count(positives, "--positives"),
         negatives=_parse_label_count(negatives, "--negatives"),
         validate=validate,
-        measures=speed.split_names(measures),
+        measures=bench_inputs.split_names(measures),
     )
     check_cluster_option(on)
     command = f"annotator {shlex.join(sys.argv[1:])}"
-    result = speed.run_benchmark(
+    result = bench_inputs.run_benchmark(
         measure_methods, images, truth, boxes=boxes, dataset=dataset, root=root, options=options, command=command
     )
     if plot:
@@ -225,7 +225,7 @@ def bench_papers(
         raise AnnotatorError(f"{markdown} cannot be written: there is no folder {markdown.resolve().parent}.")
     given = {"seeds": seeds, "epochs": epochs, "size": size, "batch": batch, "backbone": backbone}
     changes = {name: value for name, value in given.items() if value is not None} | {"device": device, "work": work}
-    result = speed.run_benchmark(
+    result = bench_inputs.run_benchmark(
         repeat_table,
         table,
         dataset,

@@ -1,0 +1,96 @@
+"""Times of made-up people: how long each takes, and the answers that they give in that time."""
+
+import numpy as np
+
+from annotator.queues.speed_test_tasks import TASK_PLAN
+from annotator.snapshot.time_model import DEFAULT_TIMES, TIME_PARTS, TimeModel
+from annotator.store.labels.answer_times import MAX_ANSWER_MILLISECONDS, TimedAnswer
+from spmll.statistics.time_regression import prior_covariance
+
+GRID_SIZES = (12, 24, 48, 96)
+CHANGED_SHARES = (0.02, 0.1, 0.3)  # shares of a grid that are changed
+CHANGED_CLASS_SHARE = 0.15  # share of the classes of an image that are changed
+MEAN_PAUSE_SECONDS = 60.0  # mean seconds of a pause
+
+
+def draw_person(rng: np.random.Generator) -> TimeModel:
+    """Draw a person's times from the prior around the defaults."""
+    factors = np.exp(rng.multivariate_normal(np.zeros(len(TIME_PARTS)), prior_covariance(len(TIME_PARTS))))
+    return TimeModel(
+        *(getattr(DEFAULT_TIMES, part) * factor for part, factor in zip(TIME_PARTS, factors.tolist(), strict=True))
+    )
+
+
+def draw_answer_log(
+    rng: np.random.Generator,
+    times: TimeModel,
+    answers: int,
+    *,
+    classes: int = 12,
+    spread: float = 0.5,
+    paused: float = 0.03,
+) -> list[TimedAnswer]:
+    """Draw `answers` timed answers of this person: grids, whole images and clicks, a third each.
+
+    Args:
+        rng: Decides all that is random.
+        times: The person's seconds.
+        answers: The number of answers.
+        classes: The number of classes of the project; half of the images have fewer open.
+        spread: The standard deviation of the log seconds of equal tasks.
+        paused: The share of the answers during which the person pauses, for MEAN_PAUSE_SECONDS on average.
+    """
+    result = []
+    for _ in range(answers):
+        kind = ("grid", "image", "click")[rng.integers(3)]
+        cells, changed = {
+            "grid": (int(rng.choice(GRID_SIZES)), rng.choice(CHANGED_SHARES)),
+            "image": (classes if rng.random() < 0.5 else int(rng.integers(2, classes + 1)), CHANGED_CLASS_SHARE),
+            "click": (1, 0.0),
+        }[kind]
+        result.append(_draw_answer(rng, times, kind, cells, int(rng.binomial(cells, changed)), spread, paused))
+    return result
+
+
+def draw_speed_test(
+    rng: np.random.Generator, times: TimeModel, *, classes: int = 12, spread: float = 0.5, paused: float = 0.03
+) -> list[TimedAnswer]:
+    """Draw one speed test of this person; arguments as of `log`."""
+    asked = [(kind, min(size, classes) if kind == "image" else size, changes) for kind, size, changes in TASK_PLAN]
+    return [
+        _draw_answer(
+            rng,
+            times,
+            kind,
+            size,
+            int(rng.binomial(size, CHANGED_CLASS_SHARE)) if kind == "image" else changes,
+            spread,
+            paused,
+        )
+        for kind, size, changes in asked
+    ]
+
+
+def _draw_answer(
+    rng: np.random.Generator, times: TimeModel, kind: str, cells: int, changes: int, spread: float, paused: float
+) -> TimedAnswer:
+    mean = {
+        "grid": times.estimate_grid_seconds(cells, changes),
+        "image": times.estimate_image_seconds(cells, changes),
+        "click": times.click,
+    }[kind]
+    return TimedAnswer(kind, cells, changes, draw_seconds(rng, mean, spread, paused))
+
+
+def draw_seconds(rng: np.random.Generator, mean: float, spread: float = 0.5, paused: float = 0.03) -> float:
+    """Draw the seconds of one answer.
+
+    Args:
+        rng: Decides them.
+        mean: The seconds it takes on average, pauses aside.
+        spread: The standard deviation of the log seconds of equal tasks.
+        paused: The probability that the person pauses, for MEAN_PAUSE_SECONDS on average.
+    """
+    seconds = mean * rng.lognormal(-(spread**2) / 2, spread)
+    seconds += rng.exponential(MEAN_PAUSE_SECONDS) if rng.random() < paused else 0.0
+    return min(max(seconds, 0.001), MAX_ANSWER_MILLISECONDS / 1000)

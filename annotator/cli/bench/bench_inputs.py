@@ -1,0 +1,52 @@
+"""`annotator bench`: the group of its commands, and what they share: texts of options, and errors."""
+
+import signal
+import sys
+from collections.abc import Callable
+
+import typer
+
+from annotator.errors import AnnotatorError, combine_problems
+
+commands = typer.Typer(
+    help="Benchmarks: measure speed and quality on this machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@commands.callback()
+def stop_on_signals() -> None:
+    """Turn SIGTERM and SIGHUP into an exit, so that a benchmark also ends the processes it has started."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if hasattr(signal, "SIGHUP"):  # a closed terminal
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the words between commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def parse_numbers(text: str, option: str = "--share") -> tuple[float, ...]:
+    """Return the numbers between commas. Raises AnnotatorError naming every word that is no number."""
+    wrong = []
+    values = []
+    for word in split_names(text):
+        try:
+            values.append(float(word))
+        except ValueError:
+            wrong.append(f"{word!r} is not a number")
+    if wrong:
+        raise combine_problems(
+            f"{option} takes numbers with commas between them, such as 0.05,0.2,1.0, not {text!r}:", wrong
+        )
+    return tuple(values)
+
+
+def run_benchmark(call: Callable[..., dict], *arguments: object, **options: object) -> dict:
+    """Return the result of a benchmark. Raises AnnotatorError, which prints no traceback, where an input is wrong."""
+    try:
+        return call(*arguments, **options)
+    except (ValueError, OSError) as error:
+        raise AnnotatorError(str(error)) from error
