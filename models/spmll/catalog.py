@@ -1,8 +1,6 @@
-"""Descriptions of the methods, readable without loading torch.
+"""Method descriptions without torch.
 
-A page lists the methods and the command line checks a name, and neither should wait for torch. `python -m
-spmll.methods` writes the descriptions from the classes into spmll/methods/table.json; a test compares the two, so an
-author writes them once, in the class.
+`python -m spmll.methods` writes them from the classes to spmll/methods/table.json.
 """
 
 import json
@@ -27,11 +25,10 @@ REPRODUCTION_VERDICTS = ("no", "in part", "yes", "none are published")
 
 @dataclass(frozen=True)
 class MethodParameter:
-    """One constant of a method.
+    """A method constant.
 
     Attributes:
-        default: Its default value.
-        type_names: The types it may have, by its annotation: some of "float", "int", "bool", "str", "None".
+        type_names: Allowed types, such as "float" or "None".
     """
 
     name: str
@@ -41,7 +38,7 @@ class MethodParameter:
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """The description of one method, with the attributes of spmll/methods/base.py."""
+    """A method's description."""
 
     name: str
     title: str
@@ -59,39 +56,39 @@ class MethodEntry:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """Return the parameters and their defaults, in their order."""
+        """Return the default parameters in order."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
     @property
     def is_for_projects(self) -> bool:
-        """Return whether a project may choose it; all others are for comparisons."""
+        """Return whether projects may choose it."""
         return not (self.full_labels or self.yardstick)
 
     @property
     def all_needs(self) -> tuple[str, ...]:
-        """Return words of METHOD_NEEDS: the method's own needs, and those that follow from what it reads."""
+        """Return the method's METHOD_NEEDS, including its input's."""
         of_input = ("maps",) if self.reads == "maps" else ()
         return (*self.needs, *of_input, *(("all labels",) if self.full_labels else ()))
 
     @property
     def needs_description(self) -> str:
-        """Return, in words, what the method needs beside images and some labels; "" for most methods."""
+        """Describe special needs, mostly ""."""
         return "; ".join(METHOD_NEEDS[need] for need in self.all_needs)
 
     @property
     def verdict(self) -> str:
-        """Return the word of REPRODUCTION_VERDICTS for the paper's figures, without the reason."""
+        """Return the reproduction verdict without its reason."""
         return self.reproduced.partition(": ")[0]
 
 
 @cache
 def load_methods() -> dict[str, MethodEntry]:
-    """Return all methods by name, in the order of spmll.methods.METHODS."""
+    """Return all methods by name, in order."""
     return {entry["name"]: _build_entry(entry) for entry in _load_table()["methods"]}
 
 
 def get_default_method_name() -> str:
-    """Return the name of the method that a new project gets."""
+    """Return the default method of new projects."""
     return _load_table()["default"]
 
 

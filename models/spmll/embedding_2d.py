@@ -1,8 +1,7 @@
-"""2-d layout of features: t-SNE of random landmarks; other rows are placed between their nearest landmarks.
+"""2-d layout of features by t-SNE of random landmarks and interpolation.
 
-t-SNE (van der Maaten and Hinton, "Visualizing Data using t-SNE", JMLR 2008; its Barnes-Hut form, van der Maaten, JMLR
-2014) takes minutes for more than ten thousand rows. Here it arranges a few thousand landmarks; every other row takes
-one pass to place, also for a million rows.
+t-SNE (van der Maaten and Hinton, JMLR 2008) takes minutes above ten thousand rows. It arranges only
+landmarks, and other rows take one pass.
 """
 
 import numpy as np
@@ -24,22 +23,13 @@ LAYOUT_MARGIN = 0.02
 
 
 def compute_layout(features: Rows, seed: int = 0, landmark_count: int = LANDMARK_COUNT) -> np.ndarray:
-    """Return a place in the unit square for each row, similar rows close to each other.
+    """Return (N, 2) float32 places in the unit square, with similar rows close together.
 
-    The same features and seed give the same layout. Works in one thread, on float32 copies of a few thousand rows at a
-    time.
+    Deterministic for a seed. Runs in one thread.
 
     Args:
-        features: (N, D) of any float type, all finite; N may be 0.
-        seed: Decides all that is random.
-        landmark_count: How many rows t-SNE arranges; the others are placed at the weighted mean of their 3 nearest
-            landmarks.
-
-    Returns:
-        (N, 2) float32 in [0, 1].
-
-    Raises:
-        ValueError: The features are not two-dimensional or not finite.
+        features: (N, D), finite, else ValueError. N may be 0.
+        landmark_count: Rows for t-SNE. Others are interpolated.
     """
     if features.ndim != 2:
         raise ValueError(f"Features are {features.shape}; they must be (rows, dimensions).")
@@ -56,7 +46,7 @@ def compute_layout(features: Rows, seed: int = 0, landmark_count: int = LANDMARK
 
 
 def _project_rows(features: Rows, chosen: np.ndarray) -> np.ndarray:
-    """Return rows, scaled to length 1, along the principal axes of the chosen ones: (N, 2 to MAX_PCA_AXES) float32."""
+    """Project unit rows onto the principal axes of the chosen ones."""
     sample = _normalize_rows(features[chosen])
     axes = min(MAX_PCA_AXES, *sample.shape)
     projected = np.zeros((len(features), max(axes, 2)), np.float32)
@@ -81,7 +71,7 @@ def _normalize_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def _arrange_landmarks(projected: np.ndarray, seed: int) -> np.ndarray:
-    """Return places (n, 2) float32 in [0, 1] with a margin; identical rows are all placed in the middle."""
+    """Return places (n, 2) in [0, 1] with a margin."""
     if projected.size == 0 or np.ptp(projected, axis=0).max() == 0:
         return np.full((len(projected), 2), 0.5, np.float32)
     if len(projected) < MIN_ROWS_FOR_TSNE:
@@ -96,7 +86,7 @@ def _arrange_landmarks(projected: np.ndarray, seed: int) -> np.ndarray:
 def _place_between_landmarks(
     projected: np.ndarray, rows: np.ndarray, landmarks: np.ndarray, places: np.ndarray
 ) -> np.ndarray:
-    """Return, for each of some rows, the mean of the places of its nearest landmarks, weighted by nearness."""
+    """Return the distance-weighted mean place of each row's nearest landmarks."""
     nearest = NearestNeighbors(n_neighbors=min(NEAREST_LANDMARKS, len(landmarks)), algorithm="brute").fit(landmarks)
     placed = np.empty((len(rows), 2), np.float32)
     for start in range(0, len(rows), CHUNK_ROWS):

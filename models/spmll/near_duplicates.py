@@ -1,8 +1,6 @@
-"""Groups of images that show the same picture: proposed by their difference hashes, confirmed by their features.
+"""Groups of near-duplicates, proposed by difference hashes and confirmed by features.
 
-Hashes that differ in at most MAX_DIFFERENT_BITS bits are linked, and linked images form a group. Two such hashes
-agree in at least
-one of their four quarters: only these are compared, so a million take seconds.
+Hashes within MAX_DIFFERENT_BITS share one of four quarters, so only these are compared.
 """
 
 from collections.abc import Callable
@@ -19,7 +17,7 @@ IMAGES_PER_CHUNK = 4096  # images whose features are in memory
 
 
 def group_similar_hashes(hashes: np.ndarray) -> np.ndarray:
-    """Return the group of each hash, (N,) uint64 -> (N,) int64 from 0 on."""
+    """Group similar hashes: (N,) uint64 -> (N,) int64."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -44,19 +42,15 @@ def group_similar_hashes(hashes: np.ndarray) -> np.ndarray:
 def split_groups_by_features(
     groups: np.ndarray, has_features: np.ndarray, features: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Return the first member of each image's group, after groups were split by features.
+    """Split groups by features, and return the first member of each image's group.
 
-    Flat pictures, such as fog or night, have hashes that say little: their features part them. The first image of a
-    group keeps those whose features have a cosine of MIN_COSINE or more with its own; of the others, the first does
-    the same, and so on. Images without features stay with the first image of their hashes.
+    Hashes of flat images, such as fog, say little. A group's first image keeps those of cosine MIN_COSINE or
+    more, and the rest repeats this.
 
     Args:
-        groups: (N,) int64, as `similar` returns it.
-        has_features: (N,) bool.
-        features: Places (n,) -> features (n, D).
-
-    Returns:
-        (N,) int64, places; an image that is alone is its own first.
+        groups: (N,) int64.
+        has_features: (N,). Images without stay.
+        features: From places (n,) to (n, D).
     """
     _, starts, which = np.unique(groups, return_index=True, return_inverse=True)
     firsts = starts[which]

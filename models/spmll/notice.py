@@ -1,5 +1,5 @@
-"""Warnings for people."""
+"""Warnings for users."""
 
 
 class Notice(UserWarning):
-    """A warning for people, which the command line shows without the place in the code."""
+    """A warning shown without its place in code."""

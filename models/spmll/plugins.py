@@ -1,12 +1,10 @@
-"""Plug-ins: objects that installed packages add, by the entry points of a group.
-
-A package declares them in its pyproject.toml; the left side is the name by which people ask for the object:
+"""Plug-ins: objects that installed packages add by entry points, declared in pyproject.toml.
 
     [project.entry-points."annotator.formats"]
     tag-list = "annotator_example.tag_list:TAG_LIST"
 
-A plug-in is installed code, and runs with the rights of the program. A plug-in that cannot be used is left out with a
-warning that names it, and everything else works. Installed packages are read once a process.
+They run with the program's rights. Unusable ones are skipped with a warning. Packages are read once per
+process.
 """
 
 import re
@@ -23,18 +21,17 @@ _NAME_PATTERN = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
 
 
 class PluginWarning(Notice):
-    """A warning that a plug-in is left out, with the reason."""
+    """A warning that a plug-in is skipped."""
 
 
 @cache
 def find_plugins(group: str, reserved_names: Iterable[str]) -> dict[str, EntryPoint]:
-    """Return the entry points of a group by name, not loaded yet.
+    """Return a group's entry points by name, not loaded.
 
-    Names that are taken, that two packages want, or that are not valid are left out with a PluginWarning.
+    Taken, ambiguous or invalid names are skipped with a PluginWarning.
 
     Args:
-        group: The name of the group of entry points.
-        reserved_names: Names that are taken already: a frozenset or tuple.
+        reserved_names: A frozenset or tuple.
     """
     taken, wanted = set(reserved_names), defaultdict[str, list[EntryPoint]](list)
     for entry in entry_points(group=group):
@@ -54,7 +51,7 @@ def find_plugins(group: str, reserved_names: Iterable[str]) -> dict[str, EntryPo
 
 
 def load_plugin(entry: EntryPoint, kind: type | None = None) -> Any:
-    """Return the object of an entry point; None, with a PluginWarning, if loading fails or the type is not `kind`."""
+    """Load an entry point, or return None with a PluginWarning."""
     try:
         thing = entry.load()
     except Exception as error:  # whatever the plug-in's own code raises
@@ -73,10 +70,10 @@ def load_plugin(entry: EntryPoint, kind: type | None = None) -> Any:
 
 
 def describe_package(entry: EntryPoint) -> str:
-    """Return the name and version of the package that declares the entry point."""
+    """Return name and version of an entry point's package."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
 
 
 def warn_left_out(sentence: str) -> None:
-    """Warn that a plug-in is left out."""
+    """Warn that a plug-in is skipped."""
     warnings.warn(sentence, PluginWarning, stacklevel=3)

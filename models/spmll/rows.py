@@ -1,4 +1,4 @@
-"""An array that may be on the disk: read all of it in slices, or single rows by their numbers."""
+"""Arrays that may be on disk, read by rows."""
 
 from typing import Any, Protocol
 
@@ -6,16 +6,16 @@ import numpy as np
 
 
 class Rows(Protocol):
-    """An array (N, ...) whose rows are read on request; a numpy array is such an array, too."""
+    """An array (N, ...) read by rows, such as a numpy array."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the shape, as of an array."""
+        """Return the shape."""
         ...
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Return the type of the elements."""
+        """Return the element type."""
         ...
 
     @property
@@ -26,5 +26,5 @@ class Rows(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, rows: Any, /) -> np.ndarray:
-        """Return the rows selected by a slice, a mask or an array of numbers, in memory."""
+        """Load rows by slice, mask or row numbers."""
         ...

@@ -1,10 +1,7 @@
-"""Single-positive data made from a fully labelled set as the papers do: which label is kept, which rows are held back.
+"""Single-positive data from fully labeled sets, with the sampling and split of the papers.
 
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, and everybody who compares with them use one
-sampling and one split, each fixed by a seed. Both are repeated here draw by draw, with numpy's RandomState, whose
-stream never changes: a row more or less, or another order of the rows, gives other labels. Numpy only.
-
-Their code can also thin out the two parts of the split; every published run keeps all of both, so that is left out.
+Both repeat the code of Cole et al. (CVPR 2021) draw by draw with RandomState, so other rows or another order
+give other labels.
 """
 
 import numpy as np
@@ -19,24 +16,18 @@ ALL_LABELS = -1  # "as many as there are", in the published code too
 def sample_single_positives(
     truth01: np.ndarray, positives: int = 1, negatives: int = 0, seed: int = PUBLISHED_SEED
 ) -> np.ndarray:
-    """Return single-positive labels: a random choice of the true labels of every image, the rest unseen.
+    """Return single-positive labels: a random true label per image, the rest unseen.
 
-    Both lists of an image, its positives and its negatives, are always shuffled, as in the published code, because each
-    shuffle advances the random stream.
+    All lists are shuffled, because each shuffle advances the random stream. Cole et al. 2021, sec. 6.1.
 
     Args:
-        truth01: (N, C) bool or 0/1, the whole official training set in its published order, before any split.
-        positives: Labels kept of each image, drawn uniformly; -1 keeps all. Images with fewer keep what they have.
-        negatives: Absent classes kept as confirmed absent; -1 keeps all.
-        seed: 1200 gives the labels of the papers.
+        truth01: (N, C) bool or 0/1, the official training set in published order, unsplit.
+        positives: Kept per image, -1 for all.
+        negatives: Kept as confirmed absent, -1 for all.
+        seed: 1200 gives the papers' labels.
 
     Returns:
-        (N, C) int8, 1 present, -1 absent, 0 unseen (spmll/labels.py); an image without a positive stays unseen.
-
-    Raises:
-        ValueError: The shape, a value or a count is not as above.
-
-    Source: Cole et al. 2021, sec. 6.1 ("Data preparation"), and their generate_observed_labels.py.
+        (N, C) int8, 1 present, -1 absent, 0 unseen.
     """
     truth = np.asarray(truth01)
     if truth.ndim != 2:
@@ -60,22 +51,14 @@ def sample_single_positives(
 def split_train_validation(
     n: int, share: float = VALIDATION_SHARE, seed: int = PUBLISHED_SEED
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the official training set to train on, and those held back to choose the epoch by.
+    """Return (train, val) rows of the official training set, ascending.
 
-    If the share rounds to no image, nothing is held back (the published code would then hold back everything).
+    A share that rounds to 0 holds back nothing, unlike in published code.
 
     Args:
-        n: Images in the official training set.
-        share: In [0, 1), the share held back: round(share x n) images, a half rounded to the even number.
-        seed: 1200 gives the split of the papers.
-
-    Returns:
-        (train, val), int64 and ascending.
-
-    Raises:
-        ValueError: n is below 1, or the share is not in [0, 1).
-
-    Source: generate_split in the datasets.py of Cole et al. 2021.
+        n: Images.
+        share: In [0, 1), rounded half to even.
+        seed: 1200 gives the papers' split.
     """
     if n < 1 or not 0 <= share < 1:
         raise ValueError(f"n = {n}, share = {share}; it takes at least one image, and a share from 0 to below 1.")

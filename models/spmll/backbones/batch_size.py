@@ -1,4 +1,4 @@
-"""The number of images a GPU is given at once: doubled as long as that is faster and they fit in memory."""
+"""Search for the fastest GPU batch size that fits in memory."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ MIN_SPEEDUP = 1.05  # what twice as many must bring
 
 
 def tune_batch_size(backbone: Backbone) -> None:
-    """Set the number of images in a chunk to the fastest on this GPU; do nothing on a CPU or when it is settled."""
+    """Set `backbone.chunk` to this GPU's fastest batch size, once per backbone."""
     if backbone.on_gpu and not backbone.batch_is_settled:
         backbone.batch_is_settled = True
         batch = find_fastest_batch_size(lambda images: _time_batch(backbone, images))
@@ -23,12 +23,10 @@ def tune_batch_size(backbone: Backbone) -> None:
 def find_fastest_batch_size(
     time_batch: Callable[[int], float], first: int = FIRST_BATCH_IMAGES, largest: int = MAX_BATCH_IMAGES
 ) -> int:
-    """Return the largest batch, doubled from `first`, for which each doubling makes the network faster; at least 1.
+    """Return the batch size, doubled from `first`, beyond which speed stops rising, at least 1.
 
     Args:
-        time_batch: Measures a pass of this many images; raises torch.OutOfMemoryError.
-        first: The first batch that is tried.
-        largest: No larger batch is tried.
+        time_batch: Times a pass, or raises torch.OutOfMemoryError.
     """
     batch, speed, tried = 1, 0.0, first
     while tried <= largest:

@@ -1,10 +1,6 @@
-"""Grad-CAM heat maps: which regions of an image support a class.
+"""Grad-CAM heat maps of the image regions that support a class.
 
-Selvaraju et al., "Grad-CAM: Visual Explanations from Deep Networks via
-Gradient-based Localization", ICCV 2017, https://arxiv.org/abs/1610.02391; the
-computation is pytorch-grad-cam's. The network runs once for an image, however
-many classes are asked for: only what comes after its last map (pooling and the
-head) is repeated for each, and only that is differentiated.
+Selvaraju et al., ICCV 2017, https://arxiv.org/abs/1610.02391. Only layers after the map run per class.
 """
 
 from collections.abc import Sequence
@@ -32,21 +28,18 @@ def compute_heat_map(
     image: torch.Tensor,
     class_index: int | Sequence[int],
 ) -> np.ndarray:
-    """Return which parts of an image support a class, or each of several classes.
+    """Compute the Grad-CAM heat map of an image for one class or several.
 
     Args:
-        backbone: The frozen network.
-        weight: (C, D) weights of the linear head on the backbone's features.
-        bias: (C,) its bias.
-        image: (3, S, S), as Backbone.preprocess gives it: uint8 in 0..255 or floating point in [0, 1].
-        class_index: One index below C, or several.
+        weight: (C, D), the linear head.
+        bias: (C,).
+        image: (3, S, S), uint8 or floating point in [0, 1].
 
     Returns:
-        (S, S) float32 in [0, 1], 1 where the evidence is strongest; for several classes (K, S, S). All zeros for a
-            class without evidence in the image. The map covers the whole image, whose sides may differ.
+        (S, S) or (K, S, S) float32 in [0, 1]. All zeros means no evidence.
 
     Raises:
-        ValueError: Shapes do not fit, a class index is out of range, or the network has no map.
+        ValueError: Wrong shapes or class index, or the network has no map.
     """
     wanted = [class_index] if isinstance(class_index, int | np.integer) else list(class_index)
     head = backbone.make_head(weight, bias)
@@ -78,17 +71,10 @@ def compute_heat_map(
 
 
 def color_heat_map(heat: np.ndarray, longest: int = 160) -> np.ndarray:
-    """Return a heat map as a small overlay picture: transparent where cold, then violet, orange, yellow where hot.
+    """Convert a heat map (H, W) in [0, 1] to an RGBA overlay (h, w, 4), uint8.
 
     Args:
-        heat: (H, W) in [0, 1].
-        longest: Pixels; a larger heat map is reduced to this.
-
-    Returns:
-        (h, w, 4) uint8, red, green, blue, alpha.
-
-    Raises:
-        ValueError: `heat` is not two-dimensional.
+        longest: Maximum side in pixels.
     """
     if heat.ndim != 2:
         raise ValueError(f"One heat map is (H, W); this is {heat.shape}.")
@@ -102,7 +88,7 @@ def color_heat_map(heat: np.ndarray, longest: int = 160) -> np.ndarray:
 
 
 class _GradientGate(nn.Module):
-    """A module that passes on a map as a leaf of the graph, at which backpropagation ends."""
+    """A graph leaf in the forward pass, where backpropagation ends."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.detach().requires_grad_()

@@ -1,7 +1,4 @@
-"""A short list of recommended networks, each for another purpose; without torch.
-
-Facts are those that timm and open_clip state (a test compares them with their registries).
-"""
+"""Recommended networks, one per purpose, without torch. A test compares them with timm and open_clip."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -22,14 +19,11 @@ class CuratedNetwork:
     """A recommended network.
 
     Attributes:
-        about: One sentence on what the network is good for.
-        licence: Licence of the weights.
-        parameters: Number of parameters of the image encoder.
-        input_size: Pixels, the side of the square that is used here.
-        pooling: The pooling, in words.
-        reads_text: Whether the network also encodes texts (spmll/backbones/text_image.py).
-        repository: Repository on the hub that has `file`; "" for installed networks.
-        extra: The extra of this project's package that the network needs; "" for none.
+        parameters: Parameter count of the image encoder.
+        input_size: Pixels per side.
+        reads_text: Whether it also encodes texts.
+        repository: Hub repository of `file`, empty if installed.
+        extra: Required extra of this package, or empty.
     """
 
     name: str
@@ -128,21 +122,21 @@ CURATED_NETWORKS = (
 
 
 def find_curated(name: str) -> CuratedNetwork | None:
-    """Return the curated network of that name; None for other names."""
+    """Return the curated network of this name, or None."""
     return next((network for network in CURATED_NETWORKS if network.name == name), None)
 
 
 def get_install_command(name: str) -> str:
-    """Return the command that installs the missing library of this network; "" if nothing is missing."""
+    """Return the install command for a missing library, or ""."""
     return INSTALL_CLIP if "open_clip:" in name and find_spec("open_clip") is None else ""
 
 
 def reads_text(name: str) -> bool:
-    """Return whether the network of that name also encodes texts, judged by its name."""
+    """Return whether the network also encodes texts, by its name."""
     _, _, folder = name.partition("local-dir:")
     return name.startswith("open_clip:") and ("+" not in name or (bool(folder) and Path(folder).is_dir()))
 
 
 def is_packaged(name: str) -> bool:
-    """Return whether the network came with this project."""
+    """Return whether the network is preinstalled."""
     return name in PACKAGED_BACKBONES

@@ -1,7 +1,4 @@
-"""Networks whose frozen features are used with another input size or pooling than timm's; without torch.
-
-Each row gives the reason. All other networks take the size that their weights were published for, and timm's pooling.
-"""
+"""Networks used with another input size or pooling than timm's, without torch."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -9,12 +6,12 @@ from fnmatch import fnmatchcase
 
 @dataclass(frozen=True)
 class NetworkFamily:
-    """Networks of timm that are used here with another input size or pooling than timm's default.
+    """A group of timm networks used with another input size or pooling.
 
     Attributes:
-        architectures: A pattern of timm's architecture names.
-        published_size, used_size: Sides of the input, in pixels: timm's, and the one used here.
-        pooling: timm's name of the pooling; "": timm's default.
+        architectures: Name pattern.
+        published_size, used_size: Input sides in pixels.
+        pooling: Empty selects timm's default.
     """
 
     architectures: str
@@ -44,5 +41,5 @@ NETWORK_FAMILIES = (
 
 
 def find_family(architecture: str) -> NetworkFamily | None:
-    """Return the family of an architecture of timm; None for those that are used with timm's defaults."""
+    """Return a timm architecture's family, or None for timm's defaults."""
     return next((family for family in NETWORK_FAMILIES if fnmatchcase(architecture, family.architectures)), None)

@@ -1,16 +1,8 @@
-"""The fastest form of a frozen network on the machine at hand.
+"""The fastest equivalent form of a frozen network on this machine.
 
-On a CPU most of the time of a small convolutional network goes into moving
-memory, not into arithmetic. So: channels_last; batch norm folded into the
-convolution before it; convolution, bias and activation as one oneDNN call on
-weights reordered for it beforehand; and only a few images at a time, so that the
-output of a layer is still in the cache for the next. No compiler is needed, and
-no precision is reduced: the result is compared with that of the original
-network, which is used unchanged where they differ.
-
-Where there is nothing to fold, as in transformers, arithmetic is what takes the
-time. GPUs do it in half precision; so does a CPU that has bfloat16, where that is
-measured to be faster. Its outputs, too, are compared with those of the network.
+On CPUs, convolutional networks are limited by memory traffic. Hence channels_last, folded batch norm, fused
+oneDNN calls, and chunks small enough for the cache. Transformers are limited by arithmetic, hence half
+precision. Outputs are compared with the original network, which is used where they differ.
 """
 
 import copy
@@ -48,17 +40,13 @@ _ONEDNN_NAMES: dict[type[nn.Module], tuple[str, list[float]]] = {
 def find_fastest_forward(
     network: nn.Module, input_size: int, device: torch.device, *flags: bool
 ) -> tuple[Callable[..., Any], str, int]:
-    """Return a function equal to the frozen `network`, its description, and how many images to give it at once.
+    """Return (fastest equivalent of `network`, its description, images per chunk).
 
-    Equal but for rounding: in half precision, by one or two hundredths of a vector's length. The network is left as it
-    is. The function takes (N, 3, S, S) float32, channels_last, on `device`, and further arguments of the network; call
-    it under torch.inference_mode(). It returns what the network does.
+    Outputs differ by rounding, in half precision by 1 to 2% of a vector's length. The function takes (N, 3, S, S)
+    float32, channels_last, under torch.inference_mode(). `network` is not changed.
 
     Args:
-        network: The frozen network.
-        input_size: S, pixels of each side of an image.
-        device: The device that computes.
-        flags: Further arguments for the comparison with `network`: those with which it returns all its outputs.
+        flags: Arguments that make `network` return all outputs, for comparison.
     """
     if device.type not in ("cpu", "cuda"):
         return network, f"{device.type}, channels_last", GPU_CHUNK_IMAGES
@@ -92,13 +80,13 @@ def find_fastest_forward(
 
 
 def has_bfloat16() -> bool:
-    """Return whether this CPU has instructions for bfloat16."""
+    """Return whether this CPU supports bfloat16."""
     known = [getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")]
     return any(is_there() for is_there in known if is_there is not None)
 
 
 def copy_with_bfloat16_weights(network: nn.Module) -> nn.Module:
-    """Return a copy whose matrices are bfloat16, which autocast would otherwise convert at every pass; norms stay."""
+    """Copy a network with bfloat16 matrices, to save autocast's conversions."""
     reduced = copy.deepcopy(network)
     for module in reduced.modules():
         if isinstance(module, nn.Linear | nn.Conv2d):
@@ -107,7 +95,7 @@ def copy_with_bfloat16_weights(network: nn.Module) -> nn.Module:
 
 
 def measure_speedup(first: Callable[[], object], second: Callable[[], object]) -> float:
-    """Return how many times as fast the first function is, by the best of TIMING_ROUNDS runs each, taken in turn."""
+    """Return the speedup of `first` over `second`, by best times."""
     seconds = [[], []]
     for _ in range(TIMING_ROUNDS):
         for of_one, run in zip(seconds, (first, second), strict=True):
@@ -118,7 +106,6 @@ def measure_speedup(first: Callable[[], object], second: Callable[[], object]) -
 
 
 def _make_examples(input_size: int, device: torch.device) -> torch.Tensor:
-    """Return two synthetic images, as a network takes them."""
     waves = torch.linspace(-1, 1, 2 * 3 * input_size**2).view(2, 3, input_size, input_size).sin_()
     grain = torch.randn(waves.shape, generator=torch.Generator().manual_seed(0)) / 2
     return (waves + grain).to(device).contiguous(memory_format=torch.channels_last)
@@ -135,7 +122,7 @@ def _wrap_in_autocast(network: nn.Module, device: str, kind: torch.dtype) -> Cal
 def _are_close_in_half(
     some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]
 ) -> bool:
-    """Return whether outputs in half precision are finite, and within HALF_TOLERANCE of those of the network."""
+    """Return whether half-precision outputs are finite and within HALF_TOLERANCE."""
     for first, second in _pair_outputs(some, others):
         half, full = first.float().flatten(1), second.flatten(1)
         far = (half - full).norm(dim=1) > HALF_TOLERANCE * full.norm(dim=1) + 1e-6
@@ -145,7 +132,6 @@ def _are_close_in_half(
 
 
 def _are_close(some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]) -> bool:
-    """Return whether two outputs, or all outputs of two networks, are equal but for rounding."""
     return all(
         torch.allclose(first, second, rtol=OUTPUT_TOLERANCE, atol=OUTPUT_TOLERANCE)
         for first, second in _pair_outputs(some, others)
@@ -159,10 +145,9 @@ def _pair_outputs(
 
 
 def fold_batch_norm(network: nn.Module) -> nn.Module:
-    """Return a copy of a frozen network with batch norm and activation fused into the convolution before them.
+    """Copy a frozen network with batch norm and activation fused into convolutions.
 
-    A convolution and a batch norm that are next to each other in a module, with as many channels, are assumed to be
-    neighbours in the computation too. That is a guess, so compare the outputs before trusting the copy.
+    Adjacent modules are assumed adjacent in the computation, so compare the outputs.
     """
     folded = copy.deepcopy(network)
     for parent in list(folded.modules()):
@@ -189,7 +174,7 @@ def _can_fold(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> bool:
 
 
 class _FoldedConvolution(nn.Module):
-    """Convolution, batch norm and activation as one call."""
+    """Convolution, batch norm and activation in one call."""
 
     def __init__(self, conv: nn.Conv2d, norm: nn.BatchNorm2d):
         super().__init__()
@@ -214,7 +199,7 @@ class _FoldedConvolution(nn.Module):
         )  # fmt: skip
 
     def _pack_weights(self, x: torch.Tensor) -> None:
-        """Compute the padding for maps of this size, and reorder the weights for it."""
+        """Compute padding and reorder weights for this map size."""
         if self.same:
             down, across = (self._count_padding(x.shape[2 + axis], axis) for axis in (0, 1))
             # TensorFlow puts an odd row or column of zeros at the end only, torch pads both ends alike. A kernel with a
@@ -229,6 +214,6 @@ class _FoldedConvolution(nn.Module):
         self.packed = True
 
     def _count_padding(self, length: int, axis: int) -> int:
-        """Return the rows or columns of zeros that make the output ceil(length / stride) long."""
+        """Return the padding for ceil(length / stride) outputs."""
         stride, reach = self.stride[axis], self.kernel[axis]
         return max((-(-length // stride) - 1) * stride + reach - length, 0)

@@ -1,4 +1,4 @@
-"""The last feature map of a frozen backbone before pooling: the input of methods with Method.reads == "maps"."""
+"""Unpooled feature maps of a frozen backbone, for methods that read maps."""
 
 import threading
 
@@ -10,15 +10,14 @@ from spmll.backbones.frozen_backbone import Backbone
 
 
 class FeatureMaps:
-    """A function from images to maps, in the fastest form this machine offers.
+    """A function from images to feature maps.
 
     Attributes:
-        backbone: The backbone that makes the maps.
-        shape: (K, h, w) of a map.
+        shape: (K, h, w) per map.
     """
 
     def __init__(self, backbone: Backbone):
-        """Prepare the backbone. Raise ValueError when the network has no map with more than one place."""
+        """Prepare the backbone. Raise ValueError without a spatial map."""
         self.backbone = backbone
         self._seen = threading.local()  # several threads may be inside at once
         if backbone.map_layer is None:
@@ -39,10 +38,7 @@ class FeatureMaps:
 
     @torch.inference_mode()
     def __call__(self, images: Tensor) -> Tensor:
-        """Return maps (N, K, h, w) float16 on the CPU of images (N, 3, S, S), uint8 in 0..255.
-
-        May be called from several threads at once.
-        """
+        """Return float16 maps (N, K, h, w) of uint8 images (N, 3, S, S). Thread-safe."""
         maps = torch.cat([part.float() for part in self.backbone.run_in_chunks(images, self._forward)])
         # Half precision ends at 65504; what is beyond would become infinite.
         return maps.clamp_(-65504, 65504).half().contiguous().cpu()

@@ -1,13 +1,7 @@
-"""Frozen backbones: networks from images to features.
+"""Frozen backbones: pretrained networks from images to features.
 
-A backbone holds one set of weights in two forms. `trunk` and `tail` are the network as published, which Grad-CAM reads;
-`features` runs a copy of it in the fastest form this machine offers (fast_inference.py), checked against the original
-when it is loaded. So features and heat maps are of the same network. The features of an image's regions are the outputs
-of the
-tail for parts of the map: vectors of the same kind as those of the whole image, from the same pass.
-
-Images are resized to a square instead of cropped at the centre as when the networks were trained: an object that is
-visible only at the border must stay in the input, and a heat map must cover the whole image.
+`trunk` and `tail` are the published network. `features` runs a fast copy, checked against it. Images are
+resized to a square, not cropped, so that objects at the border and heat maps stay complete.
 """
 
 import contextlib
@@ -37,31 +31,24 @@ class Backbone:
     """A frozen pretrained network that ends in a feature vector.
 
     Attributes:
-        name: As given to load_backbone.
-        input_size: Pixels, the side of the square that features() takes.
-        mean, std: Subtracted from pixels in [0, 1], and their divisor (applied by features()).
-        interpolation: "bilinear" or "bicubic": how images were resized when the network was trained.
-        dimensions: D, the length of a feature vector.
-        setting: In words, the form in which features() runs the network.
-        device: The device of the network: a GPU, until its memory has no room for a single image, then the CPU.
-        chunk: Images that pass through the network at once; a larger batch is split. Halved when the memory of a GPU is
-            full.
-        batch_is_settled: Whether `chunk` is the largest useful one (batch_size.py).
-        whole: Trunk and tail in one, and the regions (spmll/backbones/network_parts.py).
-        trunk, tail: Image -> map -> (N, D); the map is (N, K, h, w) where the network ends in one, otherwise the trunk
-            does nothing and the tail is the whole network.
-        map_layer: A module inside the tail whose output, converted by to_map, Grad-CAM reads; None: the trunk's map.
-        sees_regions: Whether regions get features of their own in features_and_regions().
+        input_size: Pixels per side.
+        mean, std: Normalization of pixels in [0, 1].
+        dimensions: D, features per image.
+        setting: Description of the fast form.
+        device: A GPU, or the CPU once one image does not fit.
+        chunk: Images per pass.
+        batch_is_settled: Whether `chunk` is tuned.
+        whole: Trunk, tail and regions.
+        trunk, tail: Images -> (N, K, h, w) -> (N, D). Without a map the trunk is an identity.
+        map_layer: Module that Grad-CAM reads through to_map. None selects the trunk's map.
+        sees_regions: Whether regions get their own features.
     """
 
     def __init__(self, name: str, source: Pretrained, device: str = "cpu", notify: Callable[[str], None] | None = None):
-        """Remove the classifier of `source.network` (which is changed) and prepare the network on `device`.
+        """Remove the classifier of `source.network` in place and prepare the network.
 
         Args:
-            name: The name of the network.
-            source: The pretrained network, and how it wants its images.
-            device: The device that computes.
-            notify: Called with a sentence when the network moves to another device; None: a warning.
+            notify: Called with a sentence on a device change. None warns.
         """
         self.name = name
         self.input_size = source.input_size
@@ -91,21 +78,14 @@ class Backbone:
         return self.device.type == "cuda"
 
     def preprocess(self, picture) -> torch.Tensor:
-        """Return a picture (Pillow, mode RGB, any size) as a tensor: (3, S, S) uint8, resized to a square.
-
-        In memory its channels come last, as the network wants them.
-        """
+        """Resize a Pillow RGB image to a square: (3, S, S) uint8, channels last in memory."""
         squashed = resize(picture, [self.input_size, self.input_size], InterpolationMode(self.interpolation))
         return torch.from_numpy(np.array(squashed)).permute(2, 0, 1)
 
     def normalize(self, images: torch.Tensor) -> torch.Tensor:
-        """Return pixels as the network takes them: (N, 3, S, S) float32, channels_last, on its device.
+        """Return normalized pixels (N, 3, S, S), float32, channels_last, on the device.
 
-        Args:
-            images: (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1].
-
-        Raises:
-            ValueError: The images have another shape.
+        Raises ValueError for other shapes.
         """
         size = self.input_size
         if images.ndim != 4 or tuple(images.shape[1:]) != (3, size, size):
@@ -117,10 +97,9 @@ class Backbone:
         return pixels.sub_(self._mean).mul_(self._scale)
 
     def upload(self, images: torch.Tensor) -> torch.Tensor:
-        """Return images, as normalised() takes them, copied to the memory of the GPU.
+        """Copy images to the GPU, or return them unchanged if impossible.
 
-        Without a GPU, or without room on it, the images are returned as they are. Call it from another thread than
-        features(): it waits until the copy is complete, while the GPU computes.
+        Blocks until complete, so call it outside the thread of features().
         """
         if not self.on_gpu:
             return images
@@ -134,23 +113,15 @@ class Backbone:
         return uploaded
 
     def _to_channel_values(self, values: list[float]) -> float | torch.Tensor:
-        """Return one number if all channels have the same value (several times faster), else a tensor of three."""
+        """Return one number for equal channels (faster), else a tensor."""
         return values[0] if len(set(values)) == 1 else torch.tensor(values, device=self.device).view(1, 3, 1, 1)
 
     @torch.inference_mode()
     def features(self, images: torch.Tensor) -> torch.Tensor:
-        """Return feature vectors of images.
-
-        May be called from several threads at once.
+        """Return feature vectors (N, D), float32 on the CPU. Thread-safe.
 
         Args:
-            images: (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1]; N may be 0.
-
-        Returns:
-            (N, D) float32, on the CPU.
-
-        Raises:
-            ValueError: The images have another shape.
+            images: (N, 3, S, S), uint8 or floating point in [0, 1]. N may be 0.
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions)
@@ -158,25 +129,13 @@ class Backbone:
 
     @torch.inference_mode()
     def features_and_regions(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return feature vectors of images and of their regions, in one pass.
+        """Return features of images and of their regions from one pass.
 
-        The regions are a GRID x GRID grid, row by row from the top left, with the borders of torch's adaptive average
-        pooling: neighbours share a row where a map does not divide evenly. A region is a vector of the same kind as the
-        features; spmll/backbones/network_parts.py describes how each kind of network makes it. With a tail that only
-        averages, as that of the EfficientNets and ResNets, regions are the averaged map itself, and where it divides
-        evenly, their mean is the features. A region is not a crop: each place depends on its surroundings, too.
-
-        A network that ends neither in a map nor in patches (sees_regions is False) gives each region the features of
-        the whole image.
-
-        Args:
-            images: As for features().
+        Regions form a GRID x GRID grid, row by row, with the borders of adaptive average pooling. A region is not a
+        crop: it depends on its surroundings. If not `sees_regions`, regions get the image's features.
 
         Returns:
-            (N, D) float32, exactly what features() gives, and (N, REGIONS, D) float32, both on the CPU.
-
-        Raises:
-            ValueError: As features() does.
+            (N, D), equal to features(), and (N, REGIONS, D), float32 on the CPU.
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions), torch.zeros(0, REGION_COUNT, self.dimensions)
@@ -185,11 +144,10 @@ class Backbone:
         return joined, joined_regions
 
     def run_in_chunks(self, images: torch.Tensor, run: Callable[[torch.Tensor], Any]) -> Iterator[Any]:
-        """Yield the outputs of `run` for the normalised images of each chunk.
+        """Yield the outputs of `run` for the normalized images of each chunk.
 
-        When the memory of the GPU is full, a chunk is repeated with half as many images, which stays the size from then
-        on; without room for one image, the network moves to the CPU, and `say` is called. Raises torch.OutOfMemoryError
-        when the CPU has no room either.
+        Full GPU memory halves the chunk, then moves the network to the CPU. Raises torch.OutOfMemoryError if that is
+        full.
         """
         while len(images):
             part, device = images[: self.chunk], self.device
@@ -209,7 +167,7 @@ class Backbone:
         return self._forward(images, *asked)
 
     def _make_room(self, tried: int) -> bool:
-        """Halve the chunk, or if `tried` is 1 move to the CPU; return False if that is already the device."""
+        """Halve the chunk or move to the CPU. Return False if impossible."""
         if tried > 1:
             self.chunk = max(1, min(self.chunk, tried // 2))
         elif self.on_gpu:
@@ -224,23 +182,16 @@ class Backbone:
         return True
 
     def add_head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Module:
-        """Return the full network: normalised images (N, 3, S, S) to logits (N, C), with a linear head on the features.
+        """Return the network with a linear head: normalized images (N, 3, S, S) -> (N, C).
 
         Args:
-            weight: (C, D) weights of the head.
-            bias: (C,) its bias.
-
-        Raises:
-            ValueError: They do not fit the backbone or each other.
+            weight: (C, D), else ValueError.
+            bias: (C,).
         """
         return nn.Sequential(self.trunk, self.tail, self.make_head(weight, bias))
 
     def make_head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Linear:
-        """Return a frozen linear layer, features (N, D) to logits (N, C), with copies of weight (C, D) and bias (C,).
-
-        Raises:
-            ValueError: They do not fit the backbone or each other.
-        """
+        """Return a frozen linear head with copies of weight (C, D) and bias (C,), checking shapes."""
         weight = torch.as_tensor(weight, dtype=torch.float32, device=self.device)
         bias = torch.as_tensor(bias, dtype=torch.float32, device=self.device)
         if weight.ndim != 2 or weight.shape[1] != self.dimensions or bias.shape != weight.shape[:1]:
@@ -256,7 +207,7 @@ class Backbone:
 
 
 def format_out_of_memory(name: str) -> str:
-    """Return the message that a network has moved to the CPU."""
+    """Return the message about moving to the CPU."""
     return f"The GPU has no room for {name}, which therefore runs on the CPU."
 
 
@@ -268,13 +219,11 @@ def warn_user(sentence: str) -> None:
 def load_on_device(
     name: str, source: Callable[[], Pretrained], device: str | None = None, notify: Callable[[str], None] = warn_user
 ) -> Backbone:
-    """Return the backbone of a network on `device`; on the CPU, after a call of `say`, if the GPU has no room for it.
+    """Return the backbone on `device`, or on the CPU if the GPU has no room.
 
     Args:
-        name: The name of the network.
-        source: Loads the network; called again for the CPU.
-        device: None: a GPU if there is one.
-        notify: Called with a sentence when the network moves to another device.
+        source: Loads the network, again for the CPU.
+        device: None selects a GPU if available.
     """
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if torch.device(device).type == "cuda":
@@ -288,15 +237,13 @@ def load_on_device(
 
 
 def load_backbone(name: str = DEFAULT_BACKBONE, device: str | None = "cpu") -> Backbone:
-    """Return the pretrained backbone of that name, frozen and ready on `device`.
+    """Return the pretrained, frozen backbone of this name.
 
     Args:
-        name: One of OFFLINE_BACKBONES (installed with this project), else any that a source knows
-            (spmll/backbones/sources), or several joined by "+".
-        device: "cpu", "cuda", "cuda:1", ...; None: a GPU if there is one.
+        name: Any source's name, or several joined by "+".
+        device: None selects a GPU if available.
 
     Raises:
-        ValueError: No library knows the name (near names are listed), or the weights cannot be had (the networks that
-            need no download are named). The weights are never random, except those of a plug-in that gives random ones.
+        ValueError: The name is unknown or the weights are unavailable. They are never random, except in plug-ins.
     """
     return load_on_device(name, lambda: load_pretrained(name), device)

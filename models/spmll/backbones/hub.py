@@ -1,7 +1,6 @@
-"""Hugging Face's hub: files in its cache on this disk, and downloads that resume and are checked; without torch.
+"""Hugging Face hub access: cache and resumable, verified downloads, without torch.
 
-huggingface_hub resumes an interrupted download and names a finished one by its ETag, which for weights is their
-SHA-256: a file whose content has another SHA-256 is deleted.
+A weights file's ETag is its SHA-256. Mismatching files are deleted.
 """
 
 import contextlib
@@ -32,12 +31,12 @@ USUAL_WEIGHT_FILES = (
 
 
 def is_cached(repository: str, file: str) -> bool:
-    """Return whether the weights in a repository are on this disk; file: "" where their name is not known."""
+    """Return whether weights are on this disk. Empty `file` tries usual names."""
     return any(find_cached(repository, name) for name in ((file,) if file else USUAL_WEIGHT_FILES))
 
 
 def find_cached(repository: str, file: str) -> Path | None:
-    """Return the path of a repository's complete file on this disk, or None; the hub is not asked."""
+    """Return a complete cached file's path or None, without a request."""
     from huggingface_hub import constants, try_to_load_from_cache
 
     found = try_to_load_from_cache(repository, file, cache_dir=constants.HF_HUB_CACHE)
@@ -45,16 +44,13 @@ def find_cached(repository: str, file: str) -> Path | None:
 
 
 def fetch(repository: str, file: str, on_progress: Callable[[int, int], None]) -> Path:
-    """Download a file of a repository, or resume an interrupted download, and check it.
+    """Download, or resume, and verify a repository's file.
 
     Args:
-        repository: The name of the repository on the hub.
-        file: The path of the file in it.
         on_progress: Called with (bytes so far, bytes in all).
 
     Raises:
-        ValueError: The file is not on this disk and cannot be had from the hub, or its content is not what the hub
-            says.
+        ValueError: The file is unavailable or its content is wrong.
     """
     from huggingface_hub import constants, hf_hub_download
 
@@ -78,10 +74,7 @@ def fetch(repository: str, file: str, on_progress: Callable[[int, int], None]) -
 
 
 def fetch_license(repository: str) -> str:
-    """Return the licence that the card of a repository names; "" without a card, or without a network.
-
-    A licence of the repository's own ("other") is returned by its own name.
-    """
+    """Return the license of a repository's model card, "" if unavailable, its own name if "other"."""
     from huggingface_hub import HfApi, constants
 
     if constants.HF_HUB_OFFLINE or not is_reachable(constants.ENDPOINT):
@@ -95,10 +88,10 @@ def fetch_license(repository: str) -> str:
 
 
 def check_sha256(path: Path) -> None:
-    """Compare a file of the cache with the SHA-256 that the hub named; files with other kinds of ETag are skipped.
+    """Verify a cached file by the SHA-256 in its name, if any.
 
     Raises:
-        ValueError: They differ; the file is then deleted, so that it can be downloaded again.
+        ValueError: They differ, and the file was deleted.
     """
     blob = path.resolve()
     if not SHA256_PATTERN.fullmatch(blob.name):
@@ -116,7 +109,7 @@ def check_sha256(path: Path) -> None:
 
 @contextlib.contextmanager
 def offline_if_unreachable() -> Iterator[None]:
-    """Treat the hub as offline (local cache only) during the block if it cannot be reached."""
+    """Use only the cache during the block if the hub is unreachable."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
@@ -128,7 +121,7 @@ def offline_if_unreachable() -> Iterator[None]:
 
 
 def is_reachable(address: str) -> bool:
-    """Return whether an address accepts a connection within REACH_SECONDS; True if a proxy is set."""
+    """Return whether a URL accepts connections. True with a proxy."""
     if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return True  # only the proxy knows
     parts = urlsplit(address)
@@ -142,7 +135,7 @@ def is_reachable(address: str) -> bool:
 
 
 def _make_progress_bar(on_progress: Callable[[int, int], None]) -> Any:
-    """Return a tqdm class for huggingface_hub whose bars call `show` instead of printing."""
+    """Return a tqdm class that calls `on_progress`."""
     from tqdm import tqdm
 
     class Told(tqdm):

@@ -1,7 +1,4 @@
-"""Several networks as one: "NAME+NAME". Their features are scaled to one length and concatenated.
-
-Each network gets the image at its own size, from one picture as large as the largest of them takes.
-"""
+"""Several networks as one, "NAME+NAME", with features of equal length concatenated."""
 
 from collections.abc import Sequence
 
@@ -14,7 +11,7 @@ NAME_SEPARATOR = "+"
 
 
 class NetworkGroup(nn.Module):
-    """Networks that are used together; network_parts.py runs them."""
+    """Networks used together, run by network_parts.py."""
 
     def __init__(self, sources: Sequence[Pretrained]):
         super().__init__()
@@ -22,19 +19,19 @@ class NetworkGroup(nn.Module):
         self.networks = nn.ModuleList(source.network for source in sources)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Raise ValueError: this container is not a network by itself."""
+        """Raise ValueError, since a group cannot be trained."""
         raise ValueError("Joined networks cannot be trained as a whole. Name one of them.")
 
 
 def join_networks(sources: Sequence[Pretrained]) -> Pretrained:
-    """Return the networks as one, which takes pixels in [0, 1] as they are."""
+    """Join networks into one for pixels in [0, 1]."""
     size = max(source.input_size for source in sources)
     interpolation = "bicubic" if any(source.interpolation == "bicubic" for source in sources) else "bilinear"
     return Pretrained(NetworkGroup(sources).eval(), "joined", size, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), interpolation)
 
 
 def prepare_pixels(images: Tensor, source: Pretrained) -> Tensor:
-    """Return pixels in [0, 1] as one of the networks takes them: in its size, with its mean and deviation."""
+    """Resize and normalize pixels in [0, 1] for one network."""
     if images.shape[-1] != source.input_size:
         size = (source.input_size, source.input_size)
         images = functional.interpolate(images, size, mode=source.interpolation, antialias=True).clamp(0, 1)

@@ -1,8 +1,4 @@
-"""Licences of weights, and which of them must be accepted; without torch.
-
-Names are those that timm and the hub give. The sentence here says why a licence is worth reading; its text, which is
-linked, says what it allows.
-"""
+"""Licenses of weights, by the names of timm and the hub, without torch."""
 
 from dataclasses import dataclass
 
@@ -13,11 +9,10 @@ OPEN_LICENSES = (  # use for any purpose, with the notice kept
 
 @dataclass(frozen=True)
 class License:
-    """A licence of weights.
+    """A license of weights.
 
     Attributes:
-        title: Title of its text, which is at `url`.
-        sentence: The obligation of those who use the weights.
+        sentence: The users' obligation.
     """
 
     title: str
@@ -74,10 +69,10 @@ BINDING_LICENSES = {
 
 
 def must_be_accepted(licence: str) -> bool:
-    """Return whether a licence must be accepted before a download: every known one that is not in OPEN_LICENSES."""
+    """Return whether a license must be accepted before download."""
     return bool(licence) and licence not in OPEN_LICENSES and licence != "unknown"
 
 
 def get_license(licence: str) -> License:
-    """Return the licence of that name; for one that is not listed here its name, and where its text is."""
+    """Return the license of this name, with a general hint if unlisted."""
     return BINDING_LICENSES.get(licence) or License(licence, "", "Its terms are with the weights on the hub.")

@@ -1,8 +1,4 @@
-"""Networks saved in a folder in timm's form, config.json and model.safetensors; adapted networks are saved so.
-
-`timm.create_model("local-dir:FOLDER", pretrained=True)` loads such a folder in any program, and pretrained.py does
-here.
-"""
+"""Networks saved in timm's folder form, for `timm.create_model("local-dir:FOLDER", pretrained=True)`."""
 
 import copy
 from pathlib import Path
@@ -20,19 +16,15 @@ OUTPUT_TOLERANCE = 1e-4
 def save_network(
     folder: Path, source: Pretrained, network: nn.Module, weight: Tensor, bias: Tensor, class_names: list[str]
 ) -> None:
-    """Write a network, with a linear classifier on its pooled features, into a folder.
+    """Write a network with a linear classifier on its features into a folder.
 
     Args:
-        folder: The folder to write.
-        source: Gives the preparation of images: resized to a square, as in spmll/backbones/frozen_backbone.py.
-        network: A timm network without a classifier; left as it is.
-        weight: (C, D) weights of the classifier.
-        bias: (C,) its bias.
-        class_names: C names.
+        network: A timm network without a classifier, not changed.
+        weight: (C, D).
+        bias: (C,).
 
     Raises:
-        ValueError: The network loaded from the folder gives other outputs than `network`.
-        OSError: The folder cannot be written.
+        ValueError: The saved network's outputs differ.
     """
     whole: Any = copy.deepcopy(network).cpu().to(memory_format=torch.contiguous_format).eval()
     size = source.input_size
@@ -65,6 +57,6 @@ def save_network(
 
 
 def read_timm_license(source: Pretrained) -> str:
-    """Return the licence of the weights by timm's description; "" if timm states none."""
+    """Return timm's license of the weights, or ""."""
     described = getattr(source.network, "pretrained_cfg", None) or {}
     return str(described.get("license") or "")

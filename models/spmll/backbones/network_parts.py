@@ -1,14 +1,11 @@
-"""The parts of a network without its classifier, by the shape of its last output: features, regions, places.
+"""The parts of a network without its classifier, by its last output.
 
-maps (N, K, h, w)           EfficientNet, ResNet, ConvNeXt, FastViT (MobileCLIP), ...: the map is averaged over each
-                            region, and goes through the tail as the map of a whole image would
-maps (N, h, w, K)           Swin and similar ones: likewise, after the channels are moved to the front
-tokens (N, P + h x w, K)    vision transformers. The first P tokens are class and register tokens, the others patches:
-    average pooling         a region is the average of its patches
-    attention pooling       (SigLIP, PE-Core) the network's own pooling runs over the patches of a region
-    class token             (DINOv2, DINOv3, CLIP, DeiT) features are the class token and, beside it, the average of
-                            all patches; of a region, the class token and the average of its patches: see Tokens
-other outputs               torchvision's networks, plug-ins: every region gets the features of the whole image
+maps (N, K, h, w) or (N, h, w, K)    regions: parts of the map, through the tail
+tokens (N, P + h x w, K)             P class and register tokens, then patches:
+    average pooling                  a region averages its patches
+    attention pooling                (SigLIP, PE-Core) pools a region's patches
+    class token                      (DINO, CLIP, DeiT) see `TokenNetwork`
+other outputs                        regions: features of the whole image
 """
 
 from collections.abc import Callable, Iterator
@@ -32,12 +29,9 @@ class NetworkParts:
     """A network without its classifier.
 
     Attributes:
-        whole: (images) -> features (N, D); (images, True) -> features and regions (N, REGION_COUNT, D).
-        trunk, tail: `whole` in two steps: images -> map, map -> features. For a network without a map the trunk is an
-            identity.
-        map_layer: A module inside the tail whose output Grad-CAM reads; None: Grad-CAM reads the trunk's map.
-        to_map: Function from the output of the map layer to (N, K, h, w).
-        sees_regions: Whether regions get features of their own.
+        whole: images -> (N, D), or with True also regions (N, REGION_COUNT, D).
+        trunk, tail: `whole` in two steps.
+        map_layer: Module that Grad-CAM reads through `to_map`. None selects the trunk's map.
     """
 
     whole: nn.Module
@@ -49,7 +43,7 @@ class NetworkParts:
 
 
 class MethodModule(nn.Module):
-    """A module that runs one method of a network, so that it can be in a Sequential; shares the network's weights."""
+    """A module that runs one method of a network, sharing its weights."""
 
     def __init__(self, network: nn.Module, method: str, **options: Any):
         super().__init__()
@@ -61,7 +55,7 @@ class MethodModule(nn.Module):
 
 
 class Permute(nn.Module):
-    """A module that permutes dimensions."""
+    """A dimension permutation."""
 
     def __init__(self, *order: int):
         super().__init__()
@@ -73,7 +67,7 @@ class Permute(nn.Module):
 
 
 class TrunkAndTail(nn.Module):
-    """Trunk and tail as one module: images to features (N, D), optionally of regions (N, REGION_COUNT, D)."""
+    """Trunk and tail in one module, from images to features and regions."""
 
     def __init__(self, trunk: nn.Module, tail: nn.Module, sees_regions: bool):
         super().__init__()
@@ -90,7 +84,7 @@ class TrunkAndTail(nn.Module):
         return features, self._apply_tail(F.adaptive_avg_pool2d(maps, GRID_SIDE))
 
     def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """Return features (N, D), features of each place of the map (N, h x w, D), and (h, w); (1, 1) without a map."""
+        """Return (N, D), features per place of the map (N, h x w, D), and (h, w)."""
         maps = self.trunk(images)
         if not self.sees_regions:
             return self.tail(maps), self.tail(maps)[:, None], (1, 1)
@@ -102,13 +96,10 @@ class TrunkAndTail(nn.Module):
 
 
 class TokenNetwork(nn.Module):
-    """Features of a network that ends in tokens: class and register tokens, then patches in rows.
+    """Features of a network that ends in class and register tokens, then patches.
 
-    A network that is read off its class token has not learned to make such vectors of single patches: one centre and
-    one linear head, which images and regions share here, would not fit both. So its features are two vectors side by
-    side, the class token and the average of the patches, as in the published code of DINOv2's linear evaluation (Oquab
-    et al. 2024, https://arxiv.org/abs/2304.07193), and those of a region are the class token and the average of its
-    patches. Where the grid divides evenly, the regions' mean is the features.
+    With a class token, features are [class token, average patch], as in DINOv2's linear evaluation (Oquab et al.
+    2024). Regions use their own average. A patch alone would not fit a head trained on class tokens.
     """
 
     network: Any  # of timm, or alike: forward_features, forward_head
@@ -120,7 +111,7 @@ class TokenNetwork(nn.Module):
 
     @property
     def reads_class_token(self) -> bool:
-        """Return whether the network reads its class token."""
+        """Return whether the class token is read."""
         return _reads_class_token(self.network)
 
     @override
@@ -130,14 +121,11 @@ class TokenNetwork(nn.Module):
         return (features, self.pool_regions(tokens)) if regions else features
 
     def pool(self, tokens: Tensor) -> Tensor:
-        """Return the features of tokens: (N, T, K) -> (N, D)."""
+        """Return features (N, D) of tokens."""
         return pool_outputs(self.network, tokens)
 
     def pool_regions(self, tokens: Tensor) -> Tensor:
-        """Return the features of regions: (N, T, K) -> (N, REGION_COUNT, D).
-
-        Neighbouring regions share a row of patches where the grid does not divide evenly.
-        """
+        """Return region features (N, REGION_COUNT, D) of tokens."""
         prefix = tokens[:, : self.num_prefix_tokens]
         patches = self._select_patches(tokens).unflatten(1, self.grid)
         regions = [
@@ -151,7 +139,7 @@ class TokenNetwork(nn.Module):
         return torch.stack([self._apply_head(torch.cat([prefix, region], 1)) for region in regions], 1)
 
     def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """Return features (N, D), the network's pooling of each single patch (N, h x w, K), and (h, w)."""
+        """Return (N, D), pooled single patches (N, h x w, K), and (h, w)."""
         tokens = self.network.forward_features(images)
         patches = self._select_patches(tokens)
         pool = getattr(self.network, "attn_pool", None)
@@ -159,7 +147,7 @@ class TokenNetwork(nn.Module):
         return self.pool(tokens), _apply_final_norm(self.network, places), self.grid
 
     def to_map(self, tokens: Tensor) -> Tensor:
-        """Return the patches of tokens as a map: (N, T, K) -> (N, K, h, w)."""
+        """Return patches as a map (N, K, h, w)."""
         return self._select_patches(tokens).unflatten(1, self.grid).permute(0, 3, 1, 2)
 
     def _select_patches(self, tokens: Tensor) -> Tensor:
@@ -170,7 +158,7 @@ class TokenNetwork(nn.Module):
 
 
 class JoinedNetwork(nn.Module):
-    """Several networks on the same pixels in [0, 1]: features and regions, scaled to one length, side by side."""
+    """Several networks on pixels in [0, 1], with scaled outputs concatenated."""
 
     def __init__(self, sources: list[Pretrained], parts: list[nn.Module]):
         super().__init__()
@@ -190,7 +178,7 @@ class JoinedNetwork(nn.Module):
 
 
 def pool_outputs(network: Any, outputs: Tensor) -> Tensor:
-    """Return a backbone's features (N, D), from the last map or tokens (N, ...) of a timm network."""
+    """Return features (N, D) from a last map or tokens."""
     features = network.forward_head(outputs, pre_logits=True)
     if outputs.ndim != 3 or not _reads_class_token(network):
         return features
@@ -203,13 +191,12 @@ def _reads_class_token(network: Any) -> bool:
 
 
 def _apply_final_norm(network: Any, pooled: Tensor) -> Tensor:
-    """Return pooled vectors after the network's final norm, if it has one (fc_norm)."""
     norm = getattr(network, "fc_norm", None)
     return pooled if norm is None else norm(pooled)
 
 
 def extract_parts(source: Pretrained, device: torch.device) -> NetworkParts:
-    """Remove a network's classifier (the network is changed) and return its anatomy."""
+    """Remove a network's classifier in place and return its parts."""
     network: Any = source.network.to(device).to(memory_format=torch.channels_last).eval().requires_grad_(False)
     if isinstance(network, NetworkGroup):
         parts = [extract_parts(part, device) for part in network.sources]
@@ -233,7 +220,6 @@ def extract_parts(source: Pretrained, device: torch.device) -> NetworkParts:
 
 
 def _extract_map_parts(network: Any, maps: Tensor) -> NetworkParts | None:
-    """Return the anatomy of a network that ends in maps; None for others."""
     if maps.ndim != 4:
         return None
     trunk, tail = MethodModule(network, "forward_features"), MethodModule(network, "forward_head", pre_logits=True)
@@ -247,7 +233,7 @@ def _extract_map_parts(network: Any, maps: Tensor) -> NetworkParts | None:
 
 
 def _extract_token_parts(network: Any, tokens: Tensor, example: Tensor) -> NetworkParts | None:
-    """Return the anatomy of a network that ends in tokens; None for others, and where patches form no grid."""
+    """Return the parts of a token network with a patch grid, or None."""
     prefix = getattr(network, "num_prefix_tokens", None)
     if tokens.ndim != 3 or not isinstance(prefix, int):
         return None
@@ -267,7 +253,7 @@ def _extract_token_parts(network: Any, tokens: Tensor, example: Tensor) -> Netwo
 
 
 def _find_patch_grid(network: Any, patches: int, example: Tensor) -> tuple[int, int] | None:
-    """Return the numbers of rows and columns of patches; None if they cannot be derived from the number of patches."""
+    """Return (rows, columns) of patches, or None if unclear."""
     sizes = getattr(getattr(network, "patch_embed", None), "patch_size", None)
     if isinstance(sizes, tuple | list) and len(sizes) == 2:
         grid = tuple(side // patch for side, patch in zip(example.shape[2:], sizes, strict=True))
@@ -278,14 +264,13 @@ def _find_patch_grid(network: Any, patches: int, example: Tensor) -> tuple[int, 
 
 
 def _slice_grid(length: int) -> Iterator[slice]:
-    """Yield the slices of adaptive average pooling to GRID_SIDE cells."""
+    """Yield slices of adaptive average pooling."""
     for place in range(GRID_SIDE):
         yield slice(place * length // GRID_SIDE, -(-(place + 1) * length // GRID_SIDE))
 
 
 @torch.no_grad()
 def _accepts_small_maps(tail: nn.Module, maps: Tensor) -> bool:
-    """Return whether the tail gives vectors of the same shape for a map with one place as for a whole map."""
     try:
         return tail(maps[:, :, :1, :1]).shape == tail(maps).shape
     except (RuntimeError, ValueError, AssertionError):  # it has learned, or checks, how large a map is
@@ -293,14 +278,13 @@ def _accepts_small_maps(tail: nn.Module, maps: Tensor) -> bool:
 
 
 def _remove_last_linear(network: nn.Module) -> None:
-    """Replace the classifier of a torchvision model, its last linear layer, by an identity."""
     name, _ = [(name, module) for name, module in network.named_modules() if isinstance(module, nn.Linear)][-1]
     parent, _, child = name.rpartition(".")
     setattr(network.get_submodule(parent), child, nn.Identity())
 
 
 def _find_map_layer(network: nn.Module, example: Tensor) -> nn.Module | None:
-    """Return the layer Grad-CAM can read: a transformer's last norm before attention, else the last spatial map."""
+    """Return Grad-CAM's layer: a transformer's last norm1, else the last map."""
     norms = [
         module
         for name, module in network.named_modules()
@@ -329,10 +313,7 @@ def _identity(output: Tensor) -> Tensor:
 
 
 def _to_square_map(output: Tensor) -> Tensor:
-    """Return the output of an unknown network's map layer as (N, K, h, w).
-
-    Tokens (N, T, K) are assumed to end in a square of patches.
-    """
+    """Return (N, K, h, w), assuming that tokens end in a square of patches."""
     if output.ndim == 3:
         side = int(output.shape[1] ** 0.5)
         return output[:, output.shape[1] - side * side :].unflatten(1, (side, side)).permute(0, 3, 1, 2)

@@ -1,11 +1,7 @@
-"""Which other class a heat map may show: the network is run on the hottest spot of the map alone.
+"""Detection of heat maps that show another class, by running only their hottest spot.
 
-A class that often appears beside another one is learned from that one, too, and its heat map is then hot on the other
-one. So everything but the hottest spot is cut away (the inverse of the occlusion of Zeiler & Fergus, "Visualizing and
-Understanding Convolutional Networks", ECCV 2014, https://arxiv.org/abs/1311.2901). If the spot shows the class, the
-class's logit rises or stays; if it shows the other class, this logit falls and that of the other class does not.
-Covering the spot alone shows less: an object that is partly hidden is still recognised. The network runs once for the
-image and once for each heat map.
+A class learned from a co-occurring class is hot there. The spot alone then lowers its logit, but not the
+other's. Inverse of the occlusion of Zeiler & Fergus (ECCV 2014, https://arxiv.org/abs/1311.2901).
 """
 
 from collections.abc import Collection
@@ -23,20 +19,16 @@ MIN_LOGIT_MARGIN = 1.0  # logits by which the other class must do better than th
 def compute_logit_gains(
     backbone: Backbone, weight: torch.Tensor, bias: torch.Tensor, image: torch.Tensor, heats: np.ndarray
 ) -> np.ndarray:
-    """Return how much the logit of each class rises when only the hottest spot of each heat map is seen.
+    """Return each class's logit gain when only a heat map's hottest spot is visible.
 
     Args:
-        backbone: The frozen network.
-        weight: (C, D) weights of the linear head on the backbone's features.
-        bias: (C,) its bias.
-        image: (3, S, S), as Backbone.preprocess gives it.
-        heats: (K, S, S) in [0, 1], as compute_heat_map gives them for several classes.
+        weight: (C, D), the linear head.
+        bias: (C,).
+        image: (3, S, S).
+        heats: (K, S, S).
 
     Returns:
-        (K, C) float32, nan for a class without a model; 0 where a heat map is empty.
-
-    Raises:
-        ValueError: The head does not fit the network.
+        (K, C), nan without a model, 0 for empty heat maps.
     """
     head = backbone.make_head(weight, bias)
     pictures = torch.stack([image, *(crop_hottest_spot(image, heat) for heat in heats)])
@@ -46,10 +38,7 @@ def compute_logit_gains(
 
 
 def crop_hottest_spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
-    """Return the square around the hottest place of a heat map (S, S), enlarged to the size of the image (3, S, S).
-
-    The image itself is returned if the heat map is empty.
-    """
+    """Return the enlarged square around the hottest place, or the image if nothing is hot."""
     if not heat.any():
         return image
     size = image.shape[1]
@@ -63,12 +52,11 @@ def crop_hottest_spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
 
 
 def find_confused_class(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
-    """Return the class that a heat map may show instead of its own; None if there is no such class.
+    """Return the class that a heat map may show instead of its own, or None.
 
     Args:
-        gained: (C,), the row of `gains` for the heat map.
-        column: The class of the heat map.
-        others: Classes that the image shows.
+        gained: (C,), one row of `compute_logit_gains`.
+        others: Classes present.
     """
     if not gained[column] < 0:  # also of a class without a model
         return None

@@ -1,11 +1,7 @@
-"""Backbones that need no download: two of this project, each at two sizes, and those of plug-ins; without torch.
+"""Backbones that need no download, from this project and plug-ins, without torch.
 
-A name stands for one input size, because features are kept by it. Larger inputs than the weights were published for see
-small things better (docs/benchmarks.md, "Other ways to use the packaged networks").
-
-A plug-in's entry point in the group `annotator.backbones` names a function without arguments that returns a
-`spmll.backbones.pretrained.Pretrained`. It is called when a project uses the backbone, and must give the same network
-each time: features are kept by the backbone's name.
+Features are stored by name, so each name means one network at one input size. Plug-ins register a function
+that returns `Pretrained` under `annotator.backbones`.
 """
 
 from dataclasses import dataclass
@@ -18,7 +14,7 @@ PLUGIN_GROUP = "annotator.backbones"
 
 @dataclass(frozen=True)
 class PackagedWeights:
-    """Weights that are installed as a Python package, and the timm architecture they fit."""
+    """Weights installed as a Python package, with their timm architecture."""
 
     module: str
     locator: str  # the class in that module whose get_model_file_path() says where the file is
@@ -39,5 +35,5 @@ PACKAGED_BACKBONES = {
 
 
 def find_plugin_backbones() -> dict[str, EntryPoint]:
-    """Return the entry point of each backbone that a plug-in adds, by name."""
+    """Return the entry points of plug-in backbones, by name."""
     return find_plugins(PLUGIN_GROUP, tuple(PACKAGED_BACKBONES))

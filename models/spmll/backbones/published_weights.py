@@ -1,4 +1,4 @@
-"""The repository, file and licence of a network's weights, as far as the libraries state them."""
+"""Repository, file and license of network weights, as stated by libraries."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -30,13 +30,7 @@ SWAG_LICENSE_URL = "https://github.com/facebookresearch/SWAG/blob/main/LICENSE" 
 
 @dataclass(frozen=True)
 class PublishedWeights:
-    """Where the weights of a network are, and their licence.
-
-    Attributes:
-        licence: Name of the licence; "": not stated anywhere.
-        repository: Repository on the hub; "" for weights that are installed, in a folder, or elsewhere.
-        file: File of the weights in the repository; "": not known.
-    """
+    """Location and license of weights, empty where unknown."""
 
     licence: str = ""
     repository: str = ""
@@ -44,7 +38,7 @@ class PublishedWeights:
 
 
 def find_published_weights(name: str) -> PublishedWeights:
-    """Return the facts of one network, not of a joined one; nothing is loaded or downloaded."""
+    """Return the location and license of one network's weights."""
     if known := find_curated(name):
         return PublishedWeights(known.licence, known.repository, known.file if known.repository else "")
     if name.startswith(LOCAL_DIR_PREFIX):
@@ -63,7 +57,7 @@ def find_published_weights(name: str) -> PublishedWeights:
 
 
 def _find_repository_weights(reference: str) -> PublishedWeights:
-    """Return the facts of a repository by its name, which may be that of a timm network or a curated one."""
+    """Return location and license by repository name."""
     repository, _, revision = reference.partition("@")
     of_timm = repository.removeprefix("timm/")
     if repository != of_timm and timm.is_model(of_timm):

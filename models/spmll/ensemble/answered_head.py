@@ -1,9 +1,7 @@
-"""Logistic regression in which answered cells have full weight, and all others a small weight as absent.
+"""Logistic regression with full weight for answered cells, little weight for others as absent.
 
-An answer says that a class is somewhere on an image, not where. So the fitted score is a mean of the score of the whole
-image and that of its best region, which the weights themselves select (multiple-instance learning, with the maximum of
-Andrews et al., "Support Vector Machines for Multiple-Instance Learning", NeurIPS 2002). The gain is measured in
-docs/learning-loop.md.
+Answers do not say where a class is, so the score mixes whole image and best region (multiple-instance
+learning, Andrews et al., NeurIPS 2002).
 """
 
 from collections.abc import Callable
@@ -36,12 +34,11 @@ Weights = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class AnsweredHead:
-    """Logistic regression on (1 - BEST_REGION_SHARE) x the score of the whole image + BEST_REGION_SHARE x that of its
-        best region.
+    """A head with score (1 - BEST_REGION_SHARE) x whole + BEST_REGION_SHARE x best region.
 
     Attributes:
-        weight, bias: (D, C) and (C,), on roots of features, centred and of length 1 (basis.py).
-        whole_image_weights: Weight and bias fitted to whole images alone, from which the next head is fitted.
+        weight, bias: (D, C) and (C,), on units.
+        whole_image_weights: Start of the next fit.
     """
 
     weight: Tensor
@@ -59,22 +56,19 @@ def fit_answered_head(
     steps: tuple[int, int] = (COLD_START_STEPS, REGION_STEPS),
     min_positives: float = MIN_POSITIVES_PER_CLASS,
 ) -> AnsweredHead:
-    """Fit a head to labels (n, C) in {0, 1} with weights (n, C), first to whole images, then from there to regions.
+    """Fit a head to labels, first on whole images, then from there on regions.
 
-    The steps to regions are few, and start from whole images each time: continuing from the best regions of the head
-    before, the head memorised those regions and ranked worse as long as few images had an answer.
+    Region steps are few and restart from whole images, because continuing from the last head memorized regions.
 
     Args:
-        units: (n, D) whole images.
+        units: (n, D).
         labels: (n, C) in {0, 1}.
-        weights: (n, C) the weight of each label.
-        start: whole_image_weights of the head before; if None, or of another shape, the fit starts from the share of
-            each class.
-        tell: Called at every evaluation of the loss; an exception from it ends the fit.
-        regions: Function from rows of these images to their region codes: called once, and only where there are
-            `examples` positives a class; None: whole images alone.
-        steps: Steps of L-BFGS on whole images, where `start` does not shorten them, and then on regions.
-        min_positives: Positives a class, on average, from which on regions are learned from.
+        weights: (n, C).
+        start: Previous `whole_image_weights`, or None.
+        tell: Called per evaluation. An exception ends the fit.
+        regions: From rows to region codes. None uses whole images.
+        steps: L-BFGS steps on whole images and on regions.
+        min_positives: Mean positives per class needed for regions.
     """
     fitted, of_wholes_steps = _Objective(units, labels, weights, None, tell), WARM_START_STEPS
     if start is None or start[0].shape != (units.shape[1], labels.shape[1]):
@@ -92,7 +86,7 @@ def fit_answered_head(
 
 
 class _Objective:
-    """The weighted cross entropy of answers with a ridge penalty, and its gradient."""
+    """Weighted cross entropy with a ridge penalty, and its gradient."""
 
     def __init__(
         self, units: Tensor, labels: Tensor, weights: Tensor, regions: RegionCodes | None, tell: Callable[[], None]
@@ -102,7 +96,6 @@ class _Objective:
         self._ridge = (RIDGE_PER_IMAGE if regions is None else REGION_RIDGE_PER_IMAGE) * len(units)
 
     def minimize(self, start: Weights, steps: int) -> Weights:
-        """Return the weight and the bias after `steps` steps of L-BFGS."""
         with one_thread() if len(self._units) <= MAX_REGION_IMAGES else nullcontext():
             point = minimize(self.evaluate, torch.cat([start[0].flatten(), start[1]]), steps)
         return self._split_parameters(point)
@@ -112,7 +105,7 @@ class _Objective:
         return point[:ends].view(-1, self._labels.shape[1]), point[ends:]
 
     def evaluate(self, point: Tensor) -> tuple[float, Tensor]:
-        """Return the loss at a point (weight and bias, flattened and joined), and the gradient there."""
+        """Return the loss and gradient at flattened weight and bias."""
         self._tell()
         weight, bias = self._split_parameters(point)
         total, slope = torch.zeros(()), torch.zeros_like(point)
@@ -139,7 +132,7 @@ class _Objective:
 
 
 class _RegionScores:
-    """The best region of each image in each class under a weight (D, C), and the gradient through its score."""
+    """Best regions per image and class under a weight (D, C), with gradient."""
 
     def __init__(self, regions: RegionCodes, weight: Tensor):
         self._regions = regions
@@ -147,17 +140,16 @@ class _RegionScores:
         self._slope = torch.zeros_like(self._along)
 
     def score_best_regions(self, some: slice) -> Tensor:
-        """Return the scores (m, C) of the best regions of these images; the next `learn` refers to the same images."""
+        """Return best-region scores (m, C). The next `add_gradient` uses the same images."""
         self._codes, self._lengths = self._regions.codes[some].float(), self._regions.lengths[some]
         scores, self._which = (self._codes @ self._along).div_(self._lengths).max(1, keepdim=True)
         return scores[:, 0]
 
     def add_gradient(self, missed: Tensor) -> None:
-        """Add the gradient for errors `missed` (m, C) in the scores that `best` returned."""
+        """Add the gradient for errors (m, C) in the last scores."""
         regions = torch.zeros(*self._codes.shape[:2], missed.shape[1]).scatter_(1, self._which, missed[:, None])
         self._slope.addmm_(self._codes.flatten(0, 1).T, regions.div_(self._lengths).flatten(0, 1))
 
     def compute_gradient(self) -> Tensor:
-        """Return the summed gradient, (D, C)."""
         basis = self._regions.basis
         return basis.axes @ (basis.scales[:, None] * self._slope)

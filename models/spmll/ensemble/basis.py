@@ -1,8 +1,4 @@
-"""Codes of images: coordinates of their features along the principal axes of a sample, extended for new images.
-
-Regions (regions.py) and whole images (incremental_update.py) are both coded in this way; these modules define the
-sample and the contents of a code.
-"""
+"""Codes of images: coordinates along a sample's principal axes, extended for new images."""
 
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
@@ -21,13 +17,7 @@ CLIP_DEVIATIONS = 8.0  # standard deviations of the sample that they reach; what
 
 @dataclass(frozen=True)
 class Basis:
-    """An origin and K axes for int8 coordinates.
-
-    Attributes:
-        centre: (D,), the origin.
-        axes: (D, K), orthonormal.
-        scales: (K,), the length of one int8 step along each axis.
-    """
+    """An origin `centre` (D,) and orthonormal `axes` (D, K), with int8 step lengths `scales` (K,)."""
 
     centre: Tensor
     axes: Tensor
@@ -35,19 +25,14 @@ class Basis:
 
     @classmethod
     def build(cls, centre: Tensor, blocks: Iterable[Tensor]) -> "Basis":
-        """Return the basis of the MAX_AXES directions in which rows differ most from the centre (D,).
+        """Return the MAX_AXES principal axes of rows about `centre`, largest variance last.
 
         Args:
-            centre: (D,) the origin of the basis.
-            blocks: The rows, less the centre: (n, D) each.
-
-        Returns:
-            All D axes where D is smaller than MAX_AXES; the axis with the largest differences last.
+            centre: (D,).
+            blocks: Centered rows, (n, D) each.
 
         Raises:
-            ValueError: Some of the rows are not finite.
-
-        Source: principal components (Pearson, 1901).
+            ValueError: Some rows are not finite.
         """
         products, count = torch.zeros(len(centre), len(centre)), 0
         for block in blocks:
@@ -63,18 +48,15 @@ class Basis:
         return cls(centre, vectors[:, -MAX_AXES:].float().contiguous(), scales.float())
 
     def reverse_axes(self) -> "Basis":
-        """Return the basis with reversed axes: the axis with the largest differences first."""
+        """Return the basis with the largest variance first."""
         return Basis(self.centre, self.axes.flip(1).contiguous(), self.scales.flip(0).contiguous())
 
     def quantize(self, centred: Tensor) -> Tensor:
-        """Return the int8 coordinates (..., K) of rows (..., D) from which the centre has been subtracted."""
+        """Return int8 coordinates (..., K) of centered rows (..., D)."""
         return (centred @ (self.axes / self.scales)).round_().clamp_(-MAX_STEP, MAX_STEP).to(torch.int8)
 
     def project_weights(self, weight: Tensor) -> Tensor:
-        """Return the factor (K, C) that turns int8 coordinates of centred rows into their products with weight (D, C).
-
-        The products are exact but for the rounding of the coordinates and the directions outside of the axes.
-        """
+        """Return the factor (K, C) that maps int8 coordinates to products with weight (D, C)."""
         return self.scales[:, None] * (self.axes.T @ weight)
 
 
@@ -82,14 +64,13 @@ Codes = TypeVar("Codes", bound=Sized)
 
 
 class GrowingCodes(Generic[Codes]):
-    """The codes of a growing list of images, kept in memory and extended.
+    """In-memory codes of a growing list of images.
 
-    The first `sample` images determine the basis. While there are fewer, the basis is learned again, and all images are
-    coded again, whenever their number has doubled.
+    Below `sample` images, the basis is relearned whenever their number doubles.
     """
 
     def __init__(self, sample: int, join: Callable[[Codes, Codes], Codes]):
-        """Start without codes; join(first, second) concatenates the codes of two lists of images on the same basis."""
+        """Start without codes. `join` concatenates codes on the same basis."""
         self._sample, self._join = sample, join
         self._source: object = None
         self._basis: Basis | None = None
@@ -99,13 +80,10 @@ class GrowingCodes(Generic[Codes]):
     def get_codes(
         self, source: object, images: int, learn: Callable[[], Basis], encode: Callable[[Basis, int], Codes]
     ) -> Codes:
-        """Return the codes of all images, computing only those that are missing.
+        """Return the codes of all images, computing only missing ones.
 
         Args:
-            source: Identity of the collection; with another object all codes are made anew.
-            images: Current number of images.
-            learn: Learns a basis from the images.
-            encode: Codes the images from a row on.
+            source: Collection identity. Another object recomputes all.
         """
         doubled = self._learned_from < self._sample and images >= 2 * self._learned_from
         if self._basis is None or self._codes is None or self._source is not source or doubled:
@@ -118,19 +96,16 @@ class GrowingCodes(Generic[Codes]):
 
 
 def signed_sqrt(features: Tensor) -> Tensor:
-    """Return signed square roots, of any shape. Features are long-tailed; roots keep single channels from dominating.
-
-    The tensor is not changed.
-    """
+    """Return signed square roots, which keep single channels from dominating."""
     return features.abs().sqrt_().copysign_(features)
 
 
 def center_and_normalize(roots: Tensor, centre: Tensor) -> Tensor:
-    """Return roots (n, D) centred and scaled to length 1."""
+    """Center roots (n, D) to unit length."""
     centred = roots - centre
     return centred.div_(centred.norm(dim=1, keepdim=True).clamp(min=1e-6))
 
 
 def to_float_tensor(array: Array) -> Tensor:
-    """Return a copy of an array as a float32 tensor; a float32 tensor is returned as it is."""
+    """Return a float32 tensor, a copy unless it already is one."""
     return (array if isinstance(array, Tensor) else torch.from_numpy(np.array(array))).float()

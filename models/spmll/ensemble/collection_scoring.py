@@ -1,9 +1,7 @@
-"""Scoring of all images of a collection by the models of a training: block by block, here or on other machines.
+"""Block-wise scoring of a collection by trained models, here or on other machines.
 
-The models (`ImageModel`) hold no images, so they can be sent to the machine that has the features. The caller of a
-training may score elsewhere (`Scoring`); the default is `score_locally`. Blocks are of IMAGES_PER_BLOCK images
-wherever they are
-scored, so that the same kind of processor gives the same probabilities.
+An `ImageModel` holds no images and can be sent. Fixed blocks of IMAGES_PER_BLOCK keep probabilities
+reproducible.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,14 +19,14 @@ IMAGES_PER_BLOCK = 256  # images scored at once: their codes as float32 fit into
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """The known facts about n images beside their features: labels, and scores of models from elsewhere.
+    """Labels of n images and scores from other models.
 
     Attributes:
-        rows: (m,) int64, ascending: the images with a label.
-        labels: (m, C) int8, labels of `rows`.
-        unbiased: (m, C) bool, True where a label is an unbiased answer.
-        halves: (m,) int64, the half each belongs to (stacking.py).
-        outside: Inputs (n, C) of each model from elsewhere.
+        rows: (m,), ascending, labeled images.
+        labels: (m, C) int8.
+        unbiased: (m, C), unbiased answers (stacking.py).
+        halves: (m,), see stacking.py.
+        outside: (n, C) per other model.
     """
 
     rows: np.ndarray
@@ -39,12 +37,12 @@ class KnownLabels:
 
     @classmethod
     def empty(cls, classes: int) -> "KnownLabels":
-        """Return a Known with no labelled images and no models from elsewhere."""
+        """Return an instance without labels or outside scores."""
         none = np.zeros((0, classes), np.int8)
         return cls(np.zeros(0, np.int64), none, none.astype(bool), np.zeros(0, np.int64))
 
     def __getitem__(self, rows: slice) -> "KnownLabels":
-        """Return the Known of a slice of the images, which must have a start and a stop."""
+        """Return the labels of a slice with start and stop."""
         some = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]).tolist())
         outside = [inputs[rows] for inputs in self.outside]
         return KnownLabels(
@@ -53,21 +51,20 @@ class KnownLabels:
 
 
 class ImageModel(Protocol):
-    """A model that gives probabilities for any images, and holds no images itself."""
+    """A model for any images that holds none itself."""
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
-        """Return (n, C) float32 probabilities of at most IMAGES_PER_BLOCK images, nan for a class without a model.
+        """Return (n, C) float32 probabilities of one block, nan without a model.
 
         Args:
-            features: (n, D) float16, pooled.
-            region_codes: Regions of the same images; None to score without regions.
-            known: Labels and outside scores of the same images.
+            features: (n, D) float16.
+            region_codes: None scores without regions.
         """
         ...
 
 
 class ScoringFunction(Protocol):
-    """A function that scores all images of a collection."""
+    """A function that scores a whole collection."""
 
     def __call__(
         self,
@@ -81,12 +78,9 @@ class ScoringFunction(Protocol):
         """Return the probabilities of all N images, (N, C) float32.
 
         Args:
-            model: The trained model.
-            features: (N, D) of all images, read by rows.
-            region_codes: Region codes of all images, read by rows; None: the model reads none.
-            known: Function from a slice of rows to the Known of these images.
-            classes: C.
-            tell: Called now and then; an exception from it ends the scoring.
+            features: (N, D).
+            known: From a slice of rows to their labels.
+            tell: Called periodically. An exception ends the scoring.
         """
         ...
 
@@ -100,16 +94,11 @@ def score_locally(
     tell: Callable[[], None],
     empty: Callable[[tuple[int, ...], type[np.generic]], np.ndarray] = np.empty,
 ) -> np.ndarray:
-    """Return the probabilities of all images, computed in this process (`Scoring`).
+    """Score all images in this process (a `ScoringFunction`).
 
     Args:
-        model: The trained model.
-        features: (N, D) of all images, read by rows.
-        region_codes: Region codes of all images, read by rows; None: the model reads none.
-        known: Function from a slice of rows to the Known of these images.
-        classes: C.
-        tell: Called now and then; an exception from it ends the scoring.
-        empty: Makes the array of the result, for example one on the disk.
+        features: (N, D).
+        empty: Allocates the result, for example on disk.
     """
     result = empty((len(features), classes), np.float32)
 
@@ -128,5 +117,5 @@ class LinearModel:
     head: Head
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
-        """Return (n, C) probabilities of images; region codes and labels play no part."""
+        """Return (n, C) probabilities from features alone."""
         return self.head.probabilities(features)

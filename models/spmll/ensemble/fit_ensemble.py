@@ -1,20 +1,13 @@
-"""Training of `auto`: two linear models that look at an image as a whole and at its regions, averaged.
+"""Training of `auto`: the average of two linear models of images and their regions.
 
-What it adds to a head on pooled features, each measured on its own (docs/experiments.md, "`auto`"):
+Beyond a head on pooled features (docs/experiments.md, "`auto`"):
 
-* Square roots of the features (basis.py).
-* Regions. Both models are trained on whole images, but also score the nine regions of every image: the best region
-  shows a small object that hardly changes the average of the image. Training on the regions themselves was worse with
-  few labels: the best region of an image is a guess, and guesses are memorised.
-* A second model: ridge regression towards "was marked", which keeps the classes on one scale; the gradient-trained head
-  orders the images of one class better.
-* Naming rates. A class that people rarely name where it is there gets higher probabilities (naming_rates.py): it has
-  more positives left to find than its marks say.
-* A second opinion on the order within each class, where marks are hard to tell apart (second_model.py).
-* Unlabeled images. The ridge model is fitted again with its own sharpened predictions for them, at a fraction of the
-  weight of a person's answers, and rescaled so that sharpening makes no class more frequent than it was.
-
-Only the first head needs gradient descent, so that 10,000 images take seconds.
+* Square roots of features.
+* Regions, in scoring only: training on them memorizes guesses.
+* Ridge regression towards "was marked", which keeps classes on one scale.
+* Naming rates, which raise rarely named classes.
+* A second model of the order within each class.
+* Self-training of the ridge model at low weight.
 """
 
 from collections.abc import Callable, Iterator
@@ -63,20 +56,20 @@ RIDGE_EPS = 1e-4  # predictions of the ridge model, which are not bounded, are c
 
 
 class Ensemble:
-    """The two models of `auto`, which give probabilities for any image from its features.
+    """The two models of `auto`, from features to probabilities.
 
     Attributes:
-        whole: A Head on the roots of pooled features.
-        weight: (D, C) of the ridge model, on centred roots of length 1.
-        centre: (D,) mean root of whole images.
-        middle: (D,) mean of the rows that the ridge model was fitted to.
-        level: (C,) prediction of the ridge model at `middle`.
-        marked: (C,) share of the labeled images on which each class was marked.
-        gains: Two (C,): average advantage of the best region over the whole image, which is subtracted.
-        head_share: Weight of the first model in the average of their logits.
-        raised: (C,), added to the logits; positive for a class that people mark more rarely than others where present.
-        doubt: How hard it is to tell marked images from others, in [0, 1] (second_model.py).
-        second: The model that corrects the order within each class; None: nothing is corrected.
+        whole: A Head on roots.
+        weight: (D, C), ridge model on units.
+        centre: (D,), mean root.
+        middle: (D,), mean training row.
+        level: (C,), ridge prediction at `middle`.
+        marked: (C,), share of labeled images with each class.
+        gains: Two (C,), mean advantage of the best region.
+        head_share: Weight of the head's logits.
+        raised: (C,), added to logits of rarely named classes.
+        doubt: In [0, 1], see second_model.py.
+        second: Corrects the order within each class, or None.
     """
 
     def __init__(self, method: Auto, dimensions: int, classes: int):
@@ -94,15 +87,11 @@ class Ensemble:
     def probabilities(
         self, features: Features, region_codes: Regions | None, tell: Callable[[], None] = lambda: None
     ) -> np.ndarray:
-        """Return the probability of every class in every image.
+        """Return (N, C) float32 probabilities, nan for classes without marks.
 
         Args:
-            features: (N, D) float16 or float32, pooled.
-            region_codes: Regions of the same images; None to score without regions.
-            tell: Called every few hundred images.
-
-        Returns:
-            (N, C) float32 in [0, 1], nan in the columns of classes nobody has marked.
+            features: (N, D), pooled.
+            region_codes: None scores without regions.
         """
         out = np.empty((len(features), len(self.marked)), np.float32)
         columns = self.join_weights()
@@ -116,14 +105,14 @@ class Ensemble:
         return out
 
     def join_weights(self, *extra_weights: Tensor) -> "JoinedWeights":
-        """Return Columns of the head, the ridge model, `more` weights (D, C) on units, and the second model."""
+        """Join the weights of all models and `extra_weights` (D, C)."""
         seconds = [] if self.second is None else [self.second.head.weight]
         return JoinedWeights(
             self.whole.weight.T, self.whole.bias, torch.cat([self.weight, *extra_weights, *seconds], 1), self.centre
         )
 
     def logits(self, wholes: Tensor, best: Tensor | None) -> Tensor:
-        """Return the joint logits (n, C); wholes and best (n, 2C or more) are from `Columns.scores_of`."""
+        """Return joint logits (n, C) from the scores of `JoinedWeights.score`."""
         joint = self._combine_logits(wholes, best)
         if self.second is None:
             return joint
@@ -141,21 +130,20 @@ class Ensemble:
         return logits + self.raised
 
     def predict_ridge_on_wholes(self, roots: Tensor) -> Tensor:
-        """Return predictions of the ridge model less their average, (N, C), for roots (N, D) of pooled features."""
+        """Return centered ridge predictions (N, C) of roots (N, D)."""
         return center_and_normalize(roots, self.centre) @ self.weight - self.middle @ self.weight
 
     def predict_ridge_on_regions(self, region_codes: RegionCodes) -> Tensor:
-        """Return predictions of the ridge model for each image's best region, less the average of wholes, (N, C)."""
+        """Return centered ridge predictions (N, C) of each image's best region."""
         return (region_codes.products(self.weight) / region_codes.lengths).amax(1) - self.middle @ self.weight
 
 
 class JoinedWeights:
-    """Weights of several models side by side, so that one product scores an image, and one its regions.
+    """Weights of several models, joined to score images in one product.
 
     Args:
-        of_head, bias: (D, C) and (C,), on roots of features.
-        of_units: (D, M), on roots that are centred and of length 1.
-        centre: (D,).
+        of_head, bias: (D, C), (C,), on roots.
+        of_units: (D, M).
     """
 
     def __init__(self, of_head: Tensor, bias: Tensor, of_units: Tensor, centre: Tensor):
@@ -165,14 +153,11 @@ class JoinedWeights:
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the weights (D, C + M), what those of the head give at the centre (C,), and the centre (D,)."""
+        """Return (weights, head output at the center, center)."""
         return self._weight, self._at_center, self._center
 
     def score(self, roots: Tensor, region_codes: RegionCodes | None) -> tuple[Tensor, Tensor | None]:
-        """Return scores (n, C + M) of the whole image and of its best region, for roots (n, D) and region codes.
-
-        The second is None without region codes.
-        """
+        """Return scores (n, C + M) of whole images, and of best regions or None."""
         centred = roots - self._center
         wholes = centred @ self._weight
         wholes[:, : self._classes] += self._at_center
@@ -208,29 +193,20 @@ def fit_ensemble(
     checked: bool = False,
     learned: TrainingSubset | None = None,
 ) -> Iterator[Epoch]:
-    """Train the ensemble from scratch, yielding each epoch of the first head.
+    """Train the ensemble in place, yielding each epoch of the first head.
 
-    The ensemble is complete when the iterator ends.
+    It is complete when the iterator ends. Other arguments are those of `spmll.linear.training.fit`.
 
     Args:
-        ensemble: The ensemble, which is overwritten.
-        features: (N, D) float16 or float32 of all images, also of unlabeled ones.
-        region_codes: Regions of the same images; None to train without.
-        rows: (n,), the labeled images.
-        labels: (n, C) int8 of `rows`, as `spmll.linear.training.fit` takes them.
-        mask: As in `spmll.linear.training.fit`.
-        epochs: As in `spmll.linear.training.fit`.
-        lr: As in `spmll.linear.training.fit`.
-        batch: As in `spmll.linear.training.fit`.
-        seed: As in `spmll.linear.training.fit`.
-        should_stop: As in `spmll.linear.training.fit`.
-        tell: Called now and then during the long steps.
-        checked: Whether the features are known to be finite.
-        learned: The subset of labeled images to learn from; None: all of them.
+        features: (N, D), all images.
+        region_codes: Of the same images, or None.
+        rows: (n,), labeled images.
+        labels: (n, C) int8.
+        checked: Whether features are known to be finite.
+        learned: Subset to learn from, or None.
 
     Raises:
-        ValueError: As in `fit`; also if rows are out of range, region codes are of another number of images, or
-            features of unlabeled images are not finite.
+        ValueError: Invalid rows or region codes, or features not finite.
     """
     everything, chosen = check_features(features, ensemble.whole.dimensions), np.asarray(rows, np.int64)
     if len(chosen) and not (int(chosen.min()) >= 0 and int(chosen.max()) < len(everything)):
@@ -259,7 +235,7 @@ def fit_ensemble(
 def _train_epochs(
     ensemble, steps, everything, region_codes, chosen, learned, known, usable, seed, tell
 ) -> Iterator[Epoch]:
-    """Run `fit_ensemble` as a generator: first the ridge model, then the epochs, then the gains of both models."""
+    """Fit the ridge model, then the head's epochs, then both gains."""
     generator = np.random.default_rng(seed)
     sample = np.sort(generator.permutation(len(everything))[:MAX_SAMPLE_IMAGES])
     ensemble.centre = (
@@ -298,7 +274,7 @@ def _train_epochs(
 def fit_second_model(
     ensemble, everything, region_codes, chosen, learned, known, usable, weight: float, tell
 ) -> SecondModel:
-    """Return the model that corrects the order within each class, fitted to at most MOST of the learned images."""
+    """Fit the model of the order within each class."""
     places = np.sort(np.random.default_rng(0).permutation(len(learned.places))[:MAX_SECOND_IMAGES])
     marks = (known[places] == PRESENT).float()
     counts = torch.where(known[places] == UNSEEN, UNMARKED_WEIGHT, 1.0)
@@ -320,7 +296,7 @@ def fit_second_model(
 
 
 def select_marked_images(ensemble: Ensemble, learned: TrainingSubset, marked: Tensor) -> tuple[Tensor, Tensor]:
-    """Return units (m, D) of at most IMAGES images with a mark, and their marks (m, C)."""
+    """Return units and marks of at most MAX_IMAGES marked images."""
     places, labels = np.flatnonzero(marked.any(1)), marked.numpy()
     order = np.random.default_rng(0).random(len(places))
     labels = np.where(labels[places], PRESENT, UNSEEN)
@@ -329,7 +305,7 @@ def select_marked_images(ensemble: Ensemble, learned: TrainingSubset, marked: Te
 
 
 def complement(chosen: np.ndarray, images: int) -> np.ndarray:
-    """Return all rows but those in `chosen`: (m,), ascending."""
+    """Return all rows outside `chosen`, ascending."""
     is_left = np.ones(images, bool)
     is_left[chosen] = False
     return np.flatnonzero(is_left)
@@ -337,10 +313,9 @@ def complement(chosen: np.ndarray, images: int) -> np.ndarray:
 
 @one_thread()
 def compute_region_gains(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> list[Tensor]:
-    """Return, for each model, how much higher the best region scores than the whole image, on average: (C,) each.
+    """Return, per model, the mean advantage of the best region over the whole image, (C,).
 
-    The best of nine is higher than the whole by chance alone, and more so for some classes, which would then dominate
-    rankings over several classes. The gain of the head is multiplied by `evened_of_head`.
+    The best of nine is higher by chance, by class, which would distort rankings across classes.
     """
     shares = (ensemble.method.evened_of_head, 1.0)
     sums, columns = torch.zeros(2 * len(ensemble.marked)), ensemble.join_weights()
@@ -354,9 +329,9 @@ def compute_region_gains(ensemble: Ensemble, roots: Tensor, region_codes: Region
 
 
 def compute_ridge_targets(known: Tensor, usable: Tensor | None, absent: float) -> Tensor:
-    """Return the targets (n, C) of the ridge model: 1 where marked, -absent where a person ruled the class out, else 0.
+    """Return ridge targets (n, C): 1 if present, -absent if answered absent, else 0.
 
-    A cell that may not be used gets the average of its class, which has no influence.
+    Unusable cells get the class mean, without influence.
     """
     answers = (known == PRESENT).float() - absent * (known == ABSENT).float()
     return answers if usable is None else torch.where(usable, answers, answers.mean(0))
@@ -366,19 +341,15 @@ def fit_ridge(
     ensemble: Ensemble, learned: TrainingSubset, answers: Tensor, free: Tensor, region_codes: RegionCodes | None,
     labelled: float, tell,
 ) -> None:  # fmt: skip
-    """Fit ridge regression to the labeled images, then again with its own predictions for unlabeled images.
+    """Fit the ridge model to labeled images, then refit with its own predictions.
 
-    Self-training is Scudder's (IEEE Trans. Inf. Theory, 1965); answers are sharpened by a power, as in MixMatch
-    (Berthelot et al., NeurIPS 2019, eq. 7).
+    Self-training (Scudder 1965), sharpened as in MixMatch (Berthelot et al., NeurIPS 2019, eq. 7).
 
     Args:
-        ensemble: The ensemble, whose ridge regression is set.
-        learned: The labeled images that are learned from.
-        answers: (n, C), targets of the images in `learned`; used where `learned` has no moments.
+        answers: (n, C), targets, used if `learned` has no moments.
         free: (m, D), roots of unlabeled images.
-        region_codes: Regions of the same unlabeled images; None to fit without.
-        labelled: Share of all images that have a label.
-        tell: Called now and then; an exception from it ends the fit.
+        region_codes: Of the unlabeled images.
+        labelled: Labeled share of all images.
     """
     with one_thread() if len(answers) < MIN_IMAGES_FOR_THREADS else nullcontext():
         _fit_ridge_rounds(ensemble, learned, answers, free, region_codes, labelled, tell)

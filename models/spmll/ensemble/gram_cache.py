@@ -1,12 +1,7 @@
-"""Sums over images that do not depend on labels: kept between trainings, so that only new images are added.
+"""Label-independent sums over images, updated between trainings.
 
-The ridge model needs three sums over its images: of their units (D,), of the products of the units with each other (D,
-D), and of the products of the units with the answers (D, C). All of them add up: those of all images are those of two
-halves together. In each training the first two are those of the training before, plus the added images, minus the
-removed ones; they are kept in double precision, so that adding and subtracting leaves no more than the rounding of one
-sum. The third, a tenth of the work, is computed again, because answers change.
-
-Images are read block by block, so the model learns from many more than fit into memory.
+Ridge needs sums of units (D,), of unit products (D, D) and of units times answers (D, C). The first two are
+updated in double precision, so errors stay small. The third is recomputed. Block-wise reading bounds memory.
 """
 
 from collections.abc import Callable
@@ -26,10 +21,9 @@ AnswerReader = Callable[[slice], tuple[Tensor, Tensor | None]]
 
 
 class GramCache:
-    """The sums of units and of their products over a changing list of images; empty at first.
+    """Sums of units and unit products over a changing list of images.
 
-    An image is identified by its row and a checksum of its roots: where a row holds other features than before, all
-    sums are made again.
+    Row and root checksum identify an image. A mismatch recomputes all sums.
     """
 
     def __init__(self) -> None:
@@ -49,13 +43,10 @@ class GramCache:
         """Return the moments of some images.
 
         Args:
-            features: (N, D) of all images.
-            centre: (D,), centre of the units.
-            rows: (n,) int64, ascending: images.
-            classes: C.
-            answers: Function from a slice of the n images to their answers (m, C) float32 and blanks (m, C) bool, True
-                where a cell may not be used; None for no blanks.
-            tell: Called before each block.
+            features: (N, D).
+            centre: (D,).
+            rows: (n,) int64, ascending.
+            answers: From a slice of rows to answers (m, C) float32 and unusable cells (m, C) bool or None.
         """
         gone = self._load_removed_roots(features, centre, rows)
         if gone is None:
@@ -89,7 +80,7 @@ class GramCache:
         return Moments(len(rows), self._sum.float(), self._products.float(), total, right, blanks)
 
     def _load_removed_roots(self, features: Features, centre: Tensor, rows: np.ndarray) -> Tensor | None:
-        """Return the roots of images removed since the last call; None where all sums have to be made again."""
+        """Return roots of images removed since the last call, or None to rebuild."""
         if self._center is None or not torch.equal(self._center, centre):
             return None
         new, gone = ~np.isin(rows, self._rows), ~np.isin(self._rows, rows)
@@ -107,7 +98,7 @@ class GramCache:
 
 
 def _compute_checksums(roots: Tensor) -> np.ndarray:
-    """Return (n,) uint64: sums of the bits of each row, each word with a factor of its own."""
+    """Return (n,) uint64 checksums of rows."""
     bits = roots.numpy().view(np.uint32)
     factors = np.random.default_rng(5).integers(1, 2**63, bits.shape[1], np.uint64) | np.uint64(1)
     sums = np.zeros(len(bits), np.uint64)

@@ -1,11 +1,8 @@
-"""Corrections of a trained model by a few decisions, in a fraction of a second.
+"""Fast corrections of a trained model by a few new decisions.
 
-A training takes seconds to minutes. Until the next one, every class gets a correction of its own: a logistic regression
-on the decisions made since, with the model's own logits as an offset, so that it learns only where the model was wrong.
-Its weights are shrunk towards 0, so that one decision moves images that look like its own and hardly any others.
-
-Measured on hidden positives after 48 to 288 answers in grids of 24 (docs/learning-loop.md): mean average precision
-rises in nearly every case, by up to 0.02 on 14 classes of cut-out scenes, and log loss falls by up to 0.01.
+Each class gets a logistic regression on decisions since the training, offset by the model's logits. Weights
+shrink to 0, so a decision moves only similar images. Mean average precision rises by up to 0.02
+(docs/learning-loop.md).
 """
 
 from collections.abc import Callable
@@ -31,28 +28,26 @@ MIN_PROBABILITY, MAX_PROBABILITY = (1e-6, 1 - 2**-12)
 
 
 def limit_thread_to_one_core() -> None:
-    """Limit torch to one thread in this thread, for as long as it lives: a correction is too little work to share.
+    """Limit torch to one thread within this thread, permanently.
 
-    `spmll.linear.training.one_thread` cannot be used in a thread beside a training: on leaving, it would undo the
-    setting of the training.
+    `one_thread` would undo the setting of a concurrent training on exit.
     """
     torch.set_num_threads(1)
 
 
 def fix_thread_count() -> None:
-    """Fix the number of torch threads of this thread; call before another thread calls `limit_thread_to_one_core`.
+    """Fix this thread's torch thread count before another thread limits its own.
 
-    Torch gives a thread that has not computed yet the number that was set last, in whichever thread.
+    New threads otherwise inherit the last setting.
     """
     torch.set_num_threads(torch.get_num_threads())
 
 
 def learn_image_basis(features: Features, seed: int = 0) -> Basis:
-    """Return the directions in which images differ most: principal axes of centred roots of length 1.
+    """Return the principal axes of centered unit roots.
 
     Args:
-        features: (N, D) float16 or float32, pooled; rows that are not finite are left out.
-        seed: Decides all that is random.
+        features: (N, D), pooled. Rows that are not finite are skipped.
     """
     rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:BASIS_SAMPLE_IMAGES])
     roots = signed_sqrt(to_float_tensor(features[rows]))
@@ -63,7 +58,7 @@ def learn_image_basis(features: Features, seed: int = 0) -> Basis:
 
 @dataclass(frozen=True)
 class ImageCodes:
-    """Coordinates (N, K) int8 of images, along the axes of the basis, in steps of its scales."""
+    """Int8 coordinates (N, K) of images along the basis."""
 
     basis: Basis
     steps: Tensor
@@ -72,12 +67,12 @@ class ImageCodes:
         return len(self.steps)
 
     def __getitem__(self, rows: np.ndarray | slice) -> Tensor:
-        """Return (n, K) float32 coordinates of some images, nearly of length 1; 0 where features are not finite."""
+        """Return (n, K) float32 coordinates, 0 where features are not finite."""
         chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return self.steps[chosen].float() * self.basis.scales
 
     def products(self, rows: np.ndarray, weights: Tensor) -> Tensor:
-        """Return (n, c) float32: coordinates of the images `rows` (n,) times weights (K, c)."""
+        """Return coordinates of `rows` times weights (K, c)."""
         if len(rows) and (np.diff(rows) == 1).all():  # neighbours, as all images of a run mostly are, are not copied
             steps = self.steps[int(rows[0]) : int(rows[-1]) + 1]
         else:
@@ -85,7 +80,7 @@ class ImageCodes:
         return steps.float() @ (self.basis.scales[:, None] * weights)
 
     def join(self, others: "ImageCodes", empty: ArrayFactory = np.empty) -> "ImageCodes":
-        """Return the codes of these images, then of the others, on the same basis; empty as in `encode`."""
+        """Concatenate codes on the same basis."""
         steps = torch.from_numpy(empty((len(self) + len(others), self.steps.shape[1]), np.int8))
         steps[: len(self)], steps[len(self) :] = self.steps, others.steps
         return ImageCodes(self.basis, steps)
@@ -95,10 +90,8 @@ def encode_images(basis: Basis, features: Features, first: int = 0, empty: Array
     """Return the codes of images from row `first` on.
 
     Args:
-        basis: The basis of the codes.
-        features: (N, D) of all images.
-        first: The first row to encode.
-        empty: Makes the array that holds the codes, for example one on the disk.
+        features: (N, D).
+        empty: Allocates the codes, for example on disk.
     """
     codes = torch.from_numpy(empty((len(features) - first, basis.axes.shape[1]), np.int8))
     for start in range(0, len(codes), IMAGES_PER_CHUNK):
@@ -110,19 +103,14 @@ def encode_images(basis: Basis, features: Features, first: int = 0, empty: Array
 
 
 def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Return the correction of one class's logits: (K + 1,) float64, a weight for every coordinate, then the bias.
+    """Return one class's logit correction (K + 1,): weights, then bias. Zeros if n is 0.
 
-    Penalised logistic regression with an offset (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning,
-    2009, sec. 4.4 and 18.4). With fewer answers than coordinates the problem is solved in the space that the answers
-    span, where the solution lies.
+    Penalized logistic regression with an offset (Hastie et al. 2009, sec. 4.4 and 18.4).
 
     Args:
-        codes: (n, K) float32 of the images that were answered since the training.
-        base: (n,) probabilities that the training gave them.
-        states: (n,) int8, 1 present, -1 absent.
-
-    Returns:
-        Zeros if n is 0.
+        codes: (n, K), images answered since the training.
+        base: (n,), their probabilities.
+        states: (n,), 1 present, -1 absent.
     """
     spread = np.concatenate(
         [codes.numpy() * WEIGHT_VARIANCE**0.5, np.full((len(codes), 1), BIAS_VARIANCE**0.5)], axis=1, dtype=np.float64
@@ -137,13 +125,12 @@ def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.nd
 
 
 def apply_corrections(codes: ImageCodes, images: np.ndarray, base: np.ndarray, corrections: np.ndarray) -> np.ndarray:
-    """Return the probabilities of some classes after their corrections, (N, c) float16.
+    """Return corrected probabilities (N, c) float16.
 
     Args:
-        codes: Codes of all images.
-        images: (N,) int64, the image of each row of `base`.
-        base: (N, c) probabilities that the training gave them; nan stays nan.
-        corrections: (c, K + 1) from fit_correction.
+        images: (N,), image per row of `base`.
+        base: (N, c), nan stays.
+        corrections: (c, K + 1).
     """
     weights, biases = torch.from_numpy(corrections[:, :-1].T).float(), torch.from_numpy(corrections[:, -1]).float()
     out = np.empty(base.shape, np.float16)

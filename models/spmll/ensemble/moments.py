@@ -1,4 +1,4 @@
-"""The sums over rows that a ridge regression needs; they add up over images, halves and trainings."""
+"""Sums for ridge regression, additive over images, halves and trainings."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ ROWS_PER_BLOCK = 2048  # rows whose products are made at once
 
 @dataclass(frozen=True, eq=False)
 class BlankSums:
-    """Sums over cells that may not be used: count (C,), cells of each class, and right (D, C), sums of their rows."""
+    """Sums over unusable cells per class: count (C,) and rows (D, C)."""
 
     count: Tensor
     right: Tensor
@@ -23,15 +23,14 @@ class BlankSums:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over rows; those of two lists of rows add up to those of both.
+    """Additive sums over rows.
 
     Attributes:
-        count: Number of rows.
-        sum: (D,), sum of rows.
-        products: (D, D), products of rows with rows.
-        answers: (C,), sum of answers.
-        right: (D, C), products of rows with answers.
-        blanks: Sums of cells without an answer, which are 0 in `answers` and `right`; None: no such cells.
+        sum: (D,).
+        products: (D, D), rows with rows.
+        answers: (C,).
+        right: (D, C), rows with answers.
+        blanks: Unusable cells, 0 in the other sums.
     """
 
     count: float
@@ -43,13 +42,13 @@ class Moments:
 
     @classmethod
     def build(cls, rows: Tensor, answers: Tensor, weight: float = 1.0) -> "Moments":
-        """Return the moments of rows (n, D) and answers (n, C), each counted `weight` times."""
+        """Compute moments of rows and answers, counted `weight` times."""
         right, total = weight * (rows.T @ answers), weight * answers.sum(0)
         return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows), total, right)
 
     @classmethod
     def from_roots(cls, roots: Tensor, centre: Tensor, answers: Tensor) -> "Moments":
-        """Return the moments of the units of roots (n, D), computed block by block, and answers (n, C)."""
+        """Compute moments of roots (as units) and answers."""
         dimensions, classes = roots.shape[1], answers.shape[1]
         products, right = torch.zeros(dimensions, dimensions), torch.zeros(dimensions, classes)
         total = torch.zeros(dimensions)
@@ -61,11 +60,11 @@ class Moments:
         return cls(len(roots), total, products, answers.sum(0), right)
 
     def replace_targets(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
-        """Return moments of the same rows for different answers (n, C)."""
+        """Return moments with other answers (n, C)."""
         return replace(self, answers=weight * answers.sum(0), right=weight * (rows.T @ answers))
 
     def fill_blanks(self) -> "Moments":
-        """Return moments with the average answer of its class in every blank cell, where it has no influence."""
+        """Fill blank cells with the class average."""
         if self.blanks is None:
             return self
         average = self.answers / self.count
@@ -77,7 +76,7 @@ class Moments:
         )
 
     def subtract_level(self, level: Tensor) -> "Moments":
-        """Return moments with all answers lowered by a level (C,) of their class."""
+        """Subtract a level per class (C,) from all answers."""
         return replace(self, answers=self.answers - self.count * level, right=self.right - torch.outer(self.sum, level))
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -97,11 +96,11 @@ class Moments:
         return self.sum / self.count
 
     def solve(self, ridge: float) -> Tensor:
-        """Return the weights (D, C) on centred rows of least squared error plus `ridge` times their own squares."""
+        """Return ridge weights (D, C) on centered rows."""
         return torch.linalg.solve(self._build_normal_matrix(ridge), self.right - torch.outer(self.mean, self.answers))
 
     def leverages(self, centred: Tensor, ridge: float) -> Tensor:
-        """Return how much the prediction for each of the rows, centred (m, D), follows its own answer: (m,)."""
+        """Return leverages (m,) of centered rows (m, D)."""
         return (centred * torch.linalg.solve(self._build_normal_matrix(ridge), centred.T).T).sum(1) + 1 / self.count
 
     def _build_normal_matrix(self, ridge: float) -> Tensor:

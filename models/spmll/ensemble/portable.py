@@ -1,7 +1,6 @@
-"""A trained model as one torch module, from the output of a network to logits, for use outside of a project.
+"""A trained model as a torch module from network outputs to logits, exportable to ONNX.
 
-It is the model for an image of which nothing is known but its pixels: labels, places, hours and models from elsewhere
-take no part. Its weights are plain tensors, so a run keeps them in one file, and torch can write the module as ONNX.
+It uses only pixels, no labels or outside models.
 """
 
 from abc import abstractmethod
@@ -33,17 +32,17 @@ class PortableModel(nn.Module):
 
     @override
     def forward(self, features: Tensor, regions: Tensor) -> Tensor:
-        """Return the logits (n, C) of images, nan in the columns of classes without a model.
+        """Return logits (n, C), nan for classes without a model.
 
         Args:
-            features: (n, D) as the network gives them.
-            regions: (n, R, D) likewise.
+            features: (n, D).
+            regions: (n, R, D).
         """
         return self.forward_codes(features, None)
 
     @abstractmethod
     def forward_codes(self, features: Array, region_codes: RegionCodes | None) -> Tensor:
-        """Return the logits (n, C) of images whose features and region codes are stored."""
+        """Return logits (n, C) from stored features and region codes."""
 
 
 class PortableHead(PortableModel):
@@ -63,18 +62,17 @@ class PortableHead(PortableModel):
 
 
 class PortableEnsemble(PortableModel):
-    """The models of `auto`: head, ridge model, second model, head of answered cells and stackers, as far as there are.
+    """The models of `auto`, as far as they exist, in plain tensors.
 
-    The tensors, of C classes and M columns of weights on features of D numbers (fit_ensemble.py, scorers.py):
-        centre (D,), at_centre (C,), weight (D, M), of_regions (D, M): `weight`, seen through the axes of region codes;
-        middle, level, raised (C,), gains (2, C), shares (3,): the ensemble's; the shares are those of its head, of its
-        head's regions and of its ridge model's regions;
-        own, second, joint (S, C), normal (S,), second_bias (C,), second_share (1,): of the second model;
-        known_bias (C,), lines (T, 6), slopes, shifts (T, C): of the answered head and T stackers (stacker.py).
+    C classes, D features, M weight columns, T stackers:
+        centre (D,), at_centre (C,), weight (D, M), of_regions (D, M)
+        middle, level, raised (C,), gains (2, C), shares (3,): head, its regions, ridge regions
+        own, second, joint (S, C), normal (S,), second_bias (C,), second_share (1,)
+        known_bias (C,), lines (T, 6), slopes, shifts (T, C)
     """
 
     def __init__(self, tensors: dict[str, Tensor]):
-        """Make it of its tensors; those of a part that it has not are missing."""
+        """Store tensors. Those of missing parts are absent."""
         super().__init__()
         self.has_second, self.has_stackers = "second" in tensors, "lines" in tensors
         self.has_regions = "of_regions" in tensors
@@ -83,12 +81,7 @@ class PortableEnsemble(PortableModel):
 
     @classmethod
     def build(cls, model: ImageModel, basis: Basis | None) -> "PortableEnsemble | None":
-        """Return the portable form of a trained model of `auto`; None for another kind of model.
-
-        Args:
-            model: The model that scores all images of a training.
-            basis: That of the region codes it reads; None: it reads none.
-        """
+        """Return an `auto` model's portable form, or None for others."""
         if isinstance(model, StackedScorer):
             ensemble, head = model.whole.parts
             stackers: Sequence[Stacker] = model.stackers
@@ -118,12 +111,12 @@ class PortableEnsemble(PortableModel):
         return cls({name: tensor.detach().float().clone().contiguous() for name, tensor in tensors.items()})
 
     def save(self, path: Path) -> None:
-        """Write the tensors as safetensors, replacing an existing file."""
+        """Write the tensors as safetensors."""
         save_file({name: tensor.contiguous() for name, tensor in self.state_dict().items()}, path)
 
     @classmethod
     def load(cls, path: Path) -> "PortableEnsemble | None":
-        """Return the model that `save` wrote; None where there is no such file, or not all of it."""
+        """Load a saved model, or None if missing or incomplete."""
         try:
             return cls(load_file(path))
         except (FileNotFoundError, SafetensorError):
@@ -150,7 +143,7 @@ class PortableEnsemble(PortableModel):
         return cast(Tensor, getattr(self, name))
 
     def _compute_logits(self, roots: Tensor, products: Tensor | None, lengths: Tensor | None) -> Tensor:
-        """Return logits of the roots of features, and of the products (n, R, M) and lengths (n, R, 1) of regions."""
+        """Return logits from roots and region products (n, R, M)."""
         classes = self._get_tensor("level").shape[0]
         at_centre = self._get_tensor("at_centre")
         centred = roots - self._get_tensor("centre")
@@ -165,7 +158,6 @@ class PortableEnsemble(PortableModel):
         return self._compute_stacked_logits(auto, wholes, best, classes) if self.has_stackers else auto
 
     def _compute_ensemble_logits(self, wholes: Tensor, best: Tensor | None, classes: int) -> Tensor:
-        """Return the logits of the ensemble (fit_ensemble.Ensemble.logits)."""
         share, of_head, of_ridge = self._get_tensor("shares").unbind()
         gains, middle = self._get_tensor("gains"), self._get_tensor("middle")
         head, ridge = wholes[:, :classes], wholes[:, classes : 2 * classes] - middle
@@ -192,7 +184,7 @@ class PortableEnsemble(PortableModel):
         )
 
     def _compute_stacked_logits(self, auto: Tensor, wholes: Tensor, best: Tensor | None, classes: int) -> Tensor:
-        """Return the logits of the last stacker (scoring.StackedScorer), nan where `auto` has no model."""
+        """Return the last stacker's logits."""
         auto = auto.clamp(-MAX_LOGIT, MAX_LOGIT)
         known = wholes[:, 2 * classes : 3 * classes]
         if best is not None:
@@ -213,12 +205,12 @@ class PortableEnsemble(PortableModel):
 
 
 def _signed_sqrt(features: Tensor) -> Tensor:
-    """Return signed square roots, as basis.root does, by operations that ONNX has."""
+    """Return signed square roots by ONNX operations."""
     return features.sign() * features.abs().sqrt()
 
 
 def _interpolate(values: Tensor, knots: Tensor, at_knots: Tensor) -> Tensor:
-    """Return values (n, C) along straight lines from knots (S, C), ascending, to at_knots (S, C) (second_model.py)."""
+    """Interpolate linearly between knots (S, C)."""
     places = (values[:, None] > knots).sum(1).clamp(1, knots.shape[0] - 1)
     below, above = knots.gather(0, places - 1), knots.gather(0, places)
     share = ((values - below) / (above - below).clamp(min=1e-9)).clamp(0, 1)

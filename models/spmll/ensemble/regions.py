@@ -1,9 +1,4 @@
-"""Region codes: the nine regions of every image as 256 bytes each, instead of 1280 features.
-
-Every training scores the regions of all images. They are projected once on the principal axes of the regions of a
-sample, and the coordinates rounded to whole steps of each axis. On eight collections the projection changed the average
-precision of hidden positives by less than 0.002.
-"""
+"""Region codes: nine regions per image as 256 bytes each, not 1280 features."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,27 +16,27 @@ IMAGES_PER_CHUNK = 64  # images whose regions are in memory at once: 3 MB of 9 x
 
 
 class Regions(Protocol):
-    """The region codes of N images, in memory or on the disk: read by rows."""
+    """Region codes of N images, in memory or on disk."""
 
     @property
     def basis(self) -> Basis:
-        """Return the basis of the codes."""
+        """Return the codes' basis."""
         ...
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
-        """Return the region codes of some images, in memory."""
+        """Load the region codes of some images."""
         ...
 
 
 @dataclass(frozen=True)
 class RegionCodes:
-    """The regions of some images: basis.centre + (codes * basis.scales) @ basis.axes.T, nearly.
+    """Regions, approximately basis.centre + (codes * basis.scales) @ basis.axes.T.
 
     Attributes:
         codes: (N, R, K) int8.
-        lengths: (N, R, 1) float32: the exact distance of the region from the centre.
+        lengths: (N, R, 1), distances from the center.
     """
 
     basis: Basis
@@ -52,36 +47,30 @@ class RegionCodes:
         return len(self.codes)
 
     def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
-        """Return the codes of some of the images."""
+        """Return the codes of some images."""
         chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return RegionCodes(self.basis, self.codes[chosen], self.lengths[chosen])
 
     def join(self, others: "RegionCodes") -> "RegionCodes":
-        """Return the codes of these images, then of the others, on the same basis."""
+        """Concatenate codes on the same basis."""
         return RegionCodes(self.basis, torch.cat([self.codes, others.codes]), torch.cat([self.lengths, others.lengths]))
 
     def products(self, weight: Tensor) -> Tensor:
-        """Return (region - centre) @ weight, nearly, for weight (D, C): (N, R, C)."""
+        """Return approximate (region - centre) @ weight, (N, R, C)."""
         return self.multiply_on_axes(self.basis.project_weights(weight))
 
     def multiply_on_axes(self, weight: Tensor) -> Tensor:
-        """Return the products (N, R, C), as a new tensor, for a weight (K, C) that `basis.along` returned."""
+        """Return products (N, R, C) for a weight of `Basis.project_weights`."""
         return self.codes.float() @ weight
 
 
 @one_thread()
 def learn_region_basis(features: Features, regions, seed: int = 0) -> Basis:
-    """Return the axes along which the roots of regions differ most from the mean root of whole images.
+    """Return the principal axes of region roots about the mean image root.
 
     Args:
-        features: (N, D), pooled.
-        regions: (N, R, D) of the same images, indexed by an array of rows; a memory map is enough.
-        seed: Decides all that is random.
-
-    Raises:
-        ValueError: Some features or regions of the sample are not finite.
-
-    Source: principal components (Pearson, 1901), about the mean of the whole images instead of their own.
+        features: (N, D).
+        regions: (N, R, D), indexed by rows.
     """
     rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:BASIS_SAMPLE_IMAGES])
     centre = signed_sqrt(to_float_tensor(features[rows])).mean(0)
@@ -101,7 +90,7 @@ def learn_region_basis(features: Features, regions, seed: int = 0) -> Basis:
 
 @one_thread()
 def encode_regions(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> RegionCodes:
-    """Return codes of regions (N, R, D), read by slices, from row `first` on; tell is called every few dozen images."""
+    """Encode regions (N, R, D) from row `first` on."""
     codes, lengths = [], []
     for start in range(first, len(regions), IMAGES_PER_CHUNK):
         tell()

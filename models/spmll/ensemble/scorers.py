@@ -1,7 +1,4 @@
-"""Scores of images by the models of one training: the ensemble and the answered-cell head in one pass.
-
-Regions are read once for all models, and only the scores of a block are kept.
-"""
+"""Scores by the ensemble and the answered-cell head in one pass over regions."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -24,11 +21,7 @@ MAX_LOGIT = float(np.log((1 - PROBABILITY_EPS) / PROBABILITY_EPS))
 
 
 class Scorer:
-    """An ensemble and an answered-cell head with the images that they score.
-
-    Args:
-        features, region_codes: Inputs of all N images.
-    """
+    """An ensemble and an answered-cell head with their images."""
 
     def __init__(self, ensemble: Ensemble, head: AnsweredHead, features: Features, region_codes: Regions | None):
         self._ensemble, self._head = ensemble, head
@@ -38,22 +31,22 @@ class Scorer:
 
     @property
     def parts(self) -> tuple[Ensemble, AnsweredHead]:
-        """Return the ensemble and the answered-cell head."""
+        """Return the ensemble and the head."""
         return self._ensemble, self._head
 
     def without_images(self) -> "Scorer":
-        """Return a copy that holds no images, for `score_images` only: small enough to be sent elsewhere."""
+        """Return a copy without images, to send elsewhere."""
         alone = copy(self)
         alone._features = alone._region_codes = None
         return alone
 
     def score_rows(self, rows: slice | np.ndarray) -> Scores:
-        """Return scores (m, C) float32 of a few hundred images."""
+        """Return scores (m, C) of images."""
         assert self._features is not None  # it has its images
         return self.score_images(self._features[rows], None if self._region_codes is None else self._region_codes[rows])
 
     def score_images(self, features: Array, region_codes: RegionCodes | None) -> Scores:
-        """Return scores (m, C) float32 of images whose features (m, D) and region codes are given."""
+        """Return scores (m, C) of given inputs."""
         wholes, best = self._columns.score(signed_sqrt(to_float_tensor(features)), region_codes)
         auto = self._ensemble.logits(wholes, best).clamp_(-MAX_LOGIT, MAX_LOGIT)
         classes = auto.shape[1]
@@ -64,7 +57,7 @@ class Scorer:
         return Scores(auto.numpy(), (known + self._head.bias).numpy())
 
     def score_many(self, rows: np.ndarray, tell: Callable[[], None] = lambda: None) -> Scores:
-        """Return scores (m, C) float32 of any number of images; tell is called every few hundred."""
+        """Return scores (m, C) of many images."""
         auto = np.empty((len(rows), self._head.weight.shape[1]), np.float32)
         known = np.empty_like(auto)
 
@@ -78,23 +71,22 @@ class Scorer:
 
 @dataclass(frozen=True, eq=False)
 class EnsembleModel:
-    """The two models of `auto` as an ImageModel, used until there are answers to stack them by."""
+    """The two models of `auto`, used until answers allow stacking."""
 
     ensemble: Ensemble
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
-        """Return (n, C) float32 probabilities of a block of images."""
+        """Return (n, C) probabilities of a block."""
         return self.ensemble.probabilities(features, region_codes)
 
 
 @dataclass(frozen=True, eq=False)
 class StackedScorer:
-    """All models of a training of `auto` with enough answers (stacking.py).
+    """All models of `auto` with enough answers (stacking.py).
 
     Attributes:
-        whole: The models of all images.
-        halves: For each half, the models trained on the other one; None where there was nothing to learn or to score.
-        stackers: One for each round.
+        halves: Models trained on the other half, or None.
+        stackers: One per round.
     """
 
     whole: Scorer
@@ -102,7 +94,7 @@ class StackedScorer:
     stackers: Sequence[Stacker]
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
-        """Return (n, C) float32 probabilities of a block of images."""
+        """Return (n, C) probabilities of a block."""
         scores = self.whole.score_images(features, region_codes)
         scores = Scores(scores.auto, scores.known, known.outside)
         return self.combine_scores(
@@ -116,13 +108,11 @@ class StackedScorer:
         region_codes: Callable[[np.ndarray], RegionCodes | None],
         known: KnownLabels,
     ) -> np.ndarray:
-        """Return the probabilities, given the scores of the models of all images.
+        """Return probabilities from the scores of all images.
 
         Args:
-            scores: The scores of all images.
-            features: Function from rows of these images to their features.
-            region_codes: Function from rows of these images to their region codes; None where the model reads none.
-            known: The labels of these images.
+            features: From rows to features.
+            region_codes: From rows to region codes or None.
         """
         labels = np.full(scores.known.shape, UNSEEN, np.int8)
         labels[known.rows] = known.labels
@@ -141,7 +131,7 @@ class StackedScorer:
         return probabilities
 
     def _score_held_out(self, rows, halves, scores, features, region_codes) -> Scores:
-        """Return scores of these images by the models that have not seen their half; nan and 0 without such models."""
+        """Return scores by models that have not seen the images."""
         auto = np.full((len(rows), scores.auto.shape[1]), np.nan, np.float32)
         known = np.zeros_like(auto)
         for half, scorer in enumerate(self.halves):

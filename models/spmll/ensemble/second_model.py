@@ -1,12 +1,8 @@
-"""The order of images within a class, corrected by a second model where the marks can hardly be told apart.
+"""A second model that corrects the order within each class where marks are hard to tell apart.
 
-Between classes the scale of `auto` decides what is found first, so each class keeps its values: they are handed out
-anew, in the order of the mean of normal scores of `auto` and of the second model. A normal score is the quantile of the
-normal distribution at the rank of an image (van der Waerden, 1952): it makes models comparable whatever their scale.
-
-The second model is the logistic regression of answered_head.py, fitted to the marks, with other cells as absent at a
-small weight. It learns on regions, so it needs many marks; and it ranks worse than `auto` where `auto` is sure. So it
-counts as far as images have a label, and as far as the model without the image cannot tell marked images from others.
+Each class keeps its values, reassigned in the order of mean normal scores (rank quantiles, van der Waerden
+1952) of both models. The second model (answered_head.py) needs many marks and ranks worse where `auto` is
+confident. Its weight therefore grows with the labeled share and with the difficulty.
 """
 
 from dataclasses import dataclass
@@ -29,14 +25,12 @@ HARD_AUC, EASY_AUC = (0.65, 0.8)
 
 @dataclass(frozen=True, eq=False)
 class SecondModel:
-    """The second model, its weight, and the knots that turn scores into normal scores, and these into values.
+    """The second model and the knots between scores, normal scores and values.
 
     Attributes:
-        head: Scores whole images and their best regions.
-        own, second, joint: (S + 2, C), ascending: the logits of `auto`, the scores of the head and the sums of normal
-            scores of S images, and a point beyond either end.
+        own, second, joint: (S + 2, C), ascending knots: `auto` logits, head scores, summed normal scores.
         normal: (S + 2,), normal scores of the knots.
-        weight: The weight of the head's normal scores; that of `auto` is 1.
+        weight: Relative to 1 for `auto`.
     """
 
     head: AnsweredHead
@@ -48,7 +42,7 @@ class SecondModel:
 
     @classmethod
     def build(cls, head: AnsweredHead, logits: Tensor, scores: Tensor, weight: float) -> "SecondModel":
-        """Return the model with knots from the logits of `auto` (S, C) and the scores of the head of some images."""
+        """Build knots from `auto` logits (S, C) and head scores of some images."""
         places = (torch.arange(len(logits)) + 0.5) / len(logits)
         normal = _extend_knots(torch.from_numpy(ndtri(places.numpy())).float()[:, None])[:, 0]
         own, second = _extend_knots(logits.sort(0).values), _extend_knots(scores.sort(0).values)
@@ -56,12 +50,12 @@ class SecondModel:
         return cls(head, own, second, _extend_knots(both.sort(0).values), normal, weight)
 
     def reorder(self, logits: Tensor, wholes: Tensor, best: Tensor | None) -> Tensor:
-        """Return the logits (n, C) of each class in the order of both models; nan where there is no model.
+        """Return logits (n, C) in the order of both models, nan without a model.
 
         Args:
             logits: (n, C) of `auto`.
-            wholes: (n, C), products of the head with whole images.
-            best: (n, C), those with their best regions; None where images have no regions.
+            wholes: (n, C), head products with images.
+            best: (n, C), with best regions, or None.
         """
         scores = combine_region_scores(self.head, wholes, best)
         both = _interpolate(logits, self.own, self.normal[:, None])
@@ -70,18 +64,16 @@ class SecondModel:
 
 
 def combine_region_scores(head: AnsweredHead, wholes: Tensor, best: Tensor | None) -> Tensor:
-    """Return the head's scores (n, C), given its products with whole images and with their best regions."""
+    """Return head scores (n, C) from products with whole images and best regions."""
     return (wholes if best is None else wholes.lerp(best, BEST_REGION_SHARE)) + head.bias
 
 
 def estimate_difficulty(predicted: Tensor, marked: Tensor) -> float:
-    """Return how hard it is to tell marked images of a class from others: 1 up to HARD_AUC, 0 from EASY_AUC on.
-
-    It is judged by the mean area under the ROC curve, in which a class counts by its marks.
+    """Return the difficulty of telling marked images apart: 1 up to HARD_AUC, 0 from EASY_AUC.
 
     Args:
-        predicted: (m, C), predictions for images by a model without the image itself (naming_rates.py).
-        marked: (m, C) bool, marks of the same images.
+        predicted: (m, C), leave-one-out predictions.
+        marked: (m, C) bool.
     """
     ranks, marks = predicted.argsort(0).argsort(0).float() + 1, marked.float()
     present = marks.sum(0)
@@ -92,16 +84,13 @@ def estimate_difficulty(predicted: Tensor, marked: Tensor) -> float:
 
 
 def _extend_knots(knots: Tensor) -> Tensor:
-    """Return ascending knots (S, C) with a point beyond either end, as far away as all knots are wide.
-
-    Later images may lie beyond all that were seen; without such points they would all be equal.
-    """
+    """Add a point beyond either end, so that later extreme images stay distinct."""
     span = (knots[-1:] - knots[:1]).clamp(min=1.0)
     return torch.cat([knots[:1] - span, knots, knots[-1:] + span])
 
 
 def _interpolate(values: Tensor, knots: Tensor, at_knots: Tensor) -> Tensor:
-    """Return values (n, C) mapped by straight lines from knots (S, C), ascending, to at_knots (S, C or 1)."""
+    """Map values (n, C) linearly from ascending knots to `at_knots`."""
     places = torch.searchsorted(knots.T.contiguous(), values.T.contiguous()).T.clamp(1, len(knots) - 1)
     below, above = knots.gather(0, places - 1), knots.gather(0, places)
     at_knots = at_knots.expand_as(knots)

@@ -1,14 +1,8 @@
-"""The learning of `auto` from answers to whole questions: a model of answered cells, and the stacker over all models.
+"""Learning of `auto` from unbiased answers: an answered-cell model and a stacker.
 
-A click says that one class is present and nothing else. An answered grid, an image answered in every class or an audit
-says of each of its cells if the class is present or absent. These answers are unbiased: which cells were asked does not
-depend on the answers. From those, and only from those, two models learn:
-
-* `AnsweredHead` (answered_head.py), which dominates where most is answered and the remaining positives look unlike
-  those that were easy to find;
-* `Stacker` (spmll/statistics/stacker.py): how far to trust each model, how much the other classes on an image say
-  of a class, and what a score is worth far down the list, where the last positives are. It is fitted to the scores of
-  models that had not seen the image: two halves, each scored by models trained on the other.
+A click says only that one class is present. An answered grid, a completely answered image or an audit decides
+all its cells, so the choice of cells does not depend on the answers. `AnsweredHead` learns from them, and so
+does `Stacker`, which weighs models, other classes and score ranges by out-of-fold scores from two halves.
 """
 
 import threading
@@ -88,26 +82,15 @@ def fit_stacked(
     groups: np.ndarray | None = None,
     context: ImageContext | None = None,
 ) -> "StackedTraining":
-    """Return a training of `auto` that also learns from unbiased answers; iterating its `epochs` trains it.
+    """Return a training of `auto` that also learns from unbiased answers, run by iterating `epochs`.
+
+    Other arguments are those of `fit_ensemble`.
 
     Args:
-        method: `auto`, with its parameters.
-        features: As in `fit_ensemble`.
-        region_codes: As in `fit_ensemble`.
-        rows: As in `fit_ensemble`.
-        labels: As in `fit_ensemble`.
-        unbiased: (n, C) bool, True where a label of `rows` is an unbiased answer.
-        mask: As in `fit_ensemble`.
-        warm_start: Weights of the training before.
-        epochs: As in `fit_ensemble`.
-        lr: As in `fit_ensemble`.
-        batch: As in `fit_ensemble`.
-        seed: As in `fit_ensemble`.
-        tell: As in `fit_ensemble`.
-        outside: Scores of models from elsewhere, of all N images.
-        scoring: Scores all N images by the trained models.
-        groups: (N,) int64, not negative: images of one group are in one half; None: each image is on its own.
-        context: Where, when and together with what the images were taken; its events are the groups. None: not known.
+        unbiased: (n, C) bool, unbiased answers among `labels`.
+        outside: Scores of other models for all N images.
+        groups: (N,) int64, not negative. A group stays in one half.
+        context: Place, time and events of images, or None.
     """
     settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
     return StackedTraining(
@@ -117,15 +100,13 @@ def fit_stacked(
 
 
 class StackedTraining:
-    """One training of `auto`, stacked where there are enough unbiased answers.
+    """A training of `auto`, stacked if unbiased answers suffice.
 
     Attributes:
-        ensemble: The two models of `auto`, trained on all labels.
-        probabilities: (N, C) float32, when `epochs` has ended.
-        calibrated: Whether the stacker was fitted to unbiased answers.
-        model: Scores any image, when `epochs` has ended; None without a label "present".
-        outside_weights: (C, K), the stacker's weight of each model from elsewhere (spmll/statistics/stacker.py); None
-            before a stacker is fitted.
+        probabilities: (N, C) float32, set at the end.
+        calibrated: Whether a stacker was fitted.
+        model: Scores any image. None without a label "present".
+        outside_weights: (C, K), weights of other models, or None.
     """
 
     def __init__(
@@ -160,37 +141,36 @@ class StackedTraining:
 
     @cached_property
     def _places_in_rows(self) -> np.ndarray:
-        """Return the place of each image in `rows`, (N,); -1 for an image that is not in `rows`."""
+        """Return each image's place in `rows`, or -1."""
         place = np.full(len(self.features), -1)
         place[self.rows] = np.arange(len(self.rows))
         return place
 
     @cached_property
     def _halves_of_images(self) -> np.ndarray:
-        """Return the half of each image, (N,), the same in every training; images of one group are in one half."""
+        """Return each image's half, constant across trainings and within a group."""
         groups = np.arange(len(self.features)) if self.groups is None else self.groups
         return np.random.default_rng(0).integers(0, HALF_COUNT, int(groups.max(initial=0)) + 1)[groups]
 
     @cached_property
     def _preference_order(self) -> np.ndarray:
-        """Return the order (n,) in which labeled images are preferred if not all are used; it never changes."""
+        """Return the constant random order for choosing labeled images."""
         return np.random.default_rng(3).random(len(self.features))[self.rows]
 
     @property
     def _trains_halves_in_thread(self) -> bool:
-        """Return whether the halves are trained in a thread of their own."""
         return len(self.rows) >= MIN_IMAGES_FOR_THREAD and torch.get_num_threads() >= 2
 
     @property
     def has_enough_answers(self) -> bool:
-        """Return whether there are MIN_UNBIASED_ANSWERS unbiased answers of each kind, present and absent."""
+        """Return whether MIN_UNBIASED_ANSWERS present and absent answers exist."""
         present = int((self.labels[self.unbiased] == PRESENT).sum())
         return min(present, int(self.unbiased.sum()) - present) >= MIN_UNBIASED_ANSWERS
 
     def epochs(self) -> Iterator[Epoch]:
-        """Train, yielding each epoch of the head of `auto` on all images.
+        """Train, yielding each epoch of the head.
 
-        Without a label "present" there are no epochs, and probabilities only where other models give some.
+        Without a label "present" there are no epochs.
         """
         self.ensemble = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
         if not (self.labels[self.sure] == PRESENT).any():
@@ -226,12 +206,11 @@ class StackedTraining:
             raise
 
     def _train_stacked(self) -> Iterator[Epoch]:
-        """Train all models, then the stacker, and set `probabilities`."""
         scorer, halves = yield from self._train_models()
         self._fit_stackers(scorer, halves)
 
     def _train_models(self) -> Generator[Epoch, None, tuple[Scorer, list[Scorer | None]]]:
-        """Train, yielding epochs; return the scorers of the whole and of each half."""
+        """Train, yielding epochs, and return scorers of the whole and the halves."""
         learned = self._gather_subsets()
         with self._train_halves(learned) as halves:
             yield from self._fit_ensemble(self.ensemble, ALL_IMAGES, learned[ALL_IMAGES], self.tell)
@@ -243,7 +222,7 @@ class StackedTraining:
 
     @contextmanager
     def _train_halves(self, learned: dict[int, TrainingSubset]) -> Iterator[Future[list[Scorer | None]]]:
-        """Yield a future of all halves' scorers, trained in a thread if `_trains_halves_in_thread`, else at once."""
+        """Yield a future of the halves' scorers, possibly trained in a thread."""
         if not self._trains_halves_in_thread:
             done: Future[list[Scorer | None]] = Future()
             done.set_result([self._train_half(half, learned, self.tell) for half in range(HALF_COUNT)])
@@ -266,7 +245,7 @@ class StackedTraining:
                 ended.set()
 
     def _train_half(self, half: int, learned: dict[int, TrainingSubset], tell: Callable[[], None]) -> Scorer | None:
-        """Return models trained on images outside of this half; None where there is nothing to learn or to score."""
+        """Train on images outside this half, or return None if pointless."""
         some = self._find_places_outside_half(half)
         is_answered = (self._halves_of_images[self.rows] == half) & self.unbiased.any(1)
         if not is_answered.any() or not (self.labels[some][self.sure[some]] == PRESENT).any():
@@ -277,7 +256,6 @@ class StackedTraining:
         return self._fit_scorer(model, half, tell)
 
     def _find_places_outside_half(self, half: int) -> np.ndarray:
-        """Return the places in `rows` of images outside of this half."""
         return np.flatnonzero(self._halves_of_images[self.rows] != half)
 
     def _fit_ensemble(
@@ -291,7 +269,7 @@ class StackedTraining:
         )  # fmt: skip
 
     def _gather_subsets(self) -> dict[int, TrainingSubset]:
-        """Return the images that the model of all images (ALL_IMAGES) and that of each half learn from."""
+        """Return the training images of the whole (ALL_IMAGES) and each half."""
         places, to_sum = [], []
         for half in range(HALF_COUNT):
             of_half = np.flatnonzero(self._halves_of_images[self.rows] == half)
@@ -317,7 +295,7 @@ class StackedTraining:
         return of_models
 
     def _make_answer_reader(self, places: np.ndarray) -> AnswerReader:
-        """Return a function that gives the targets of the ridge model for slices of these labeled images."""
+        """Return a function from slices to ridge targets."""
 
         def answers(some: slice) -> tuple[Tensor, Tensor | None]:
             known = torch.from_numpy(np.where(self.sure[places[some]], self.labels[places[some]], UNSEEN))
@@ -327,7 +305,7 @@ class StackedTraining:
         return answers
 
     def _fit_scorer(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Scorer:
-        """Return the scorer of the model and of an AnsweredHead trained on the same images."""
+        """Return a scorer with an AnsweredHead trained on the same images."""
         some, rng = self._find_places_outside_half(half), np.random.default_rng(self.seed)
         most = MAX_ANSWERED_IMAGES if half == ALL_IMAGES else MAX_ANSWERED_IMAGES // HALF_COUNT
         if len(some) > most:  # first those with unbiased answers, which say most
@@ -352,7 +330,7 @@ class StackedTraining:
         return Scorer(model, head, self.features, self.region_codes)
 
     def _fit_stackers(self, scorer: Scorer, halves: list[Scorer | None]) -> None:
-        """Fit the stacker, and set `probabilities` to those of all models together."""
+        """Fit the stacker and set `probabilities`."""
         labels = self.labels if self.mask is None else np.where(self.sure, self.labels, UNSEEN).astype(np.int8)
         inputs = [source.compute_inputs() for source in self.outside]
         inputs += self.context.compute_inputs(self.rows, labels, self.unbiased) if self.context else []
@@ -391,7 +369,7 @@ class StackedTraining:
     def _combine_kept_scores(
         self, model: StackedScorer, kept: Scores, known_of: Callable[[slice], KnownLabels]
     ) -> np.ndarray:
-        """Return the probabilities of all images, given their scores by the models of all images."""
+        """Return all probabilities from known scores."""
         result = np.empty((len(self.features), self.labels.shape[1]), np.float32)
 
         def score(rows: slice) -> None:
@@ -407,7 +385,7 @@ class StackedTraining:
         return result
 
     def _select_known_labels(self, rows: slice, labels: np.ndarray, inputs: Sequence[np.ndarray]) -> KnownLabels:
-        """Return the Known of a slice of images, from labels (n, C) of labeled images and outside inputs (N, C)."""
+        """Return the KnownLabels of a slice of images."""
         some = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]).tolist())
         images = self.rows[some]
         outside = [values[rows] for values in inputs]
@@ -422,14 +400,7 @@ class StackedTraining:
         scores_of: Callable[[np.ndarray], Scores],
         held_out_of: Callable[[np.ndarray], Scores],
     ) -> list[Stacker]:
-        """Return the stacker of each round, fitted to the unbiased answers of MAX_STACKED_CELLS cells.
-
-        Args:
-            labels: (n, C) int8 of the labeled images.
-            unanswered: (m,) scores of cells that nobody has answered.
-            scores_of: Images -> their scores by the models of all images.
-            held_out_of: Images -> their scores by the models of the other half.
-        """
+        """Fit each round's stacker to out-of-fold scores of at most MAX_STACKED_CELLS cells."""
         answered = np.flatnonzero(self.unbiased.any(1))
         answered = self._sample_rows(answered, max(1, int(self.unbiased.sum()) // len(answered)))
         images, (at, columns) = self.rows[answered], np.nonzero(self.unbiased[answered])
@@ -450,19 +421,19 @@ class StackedTraining:
         return stackers
 
     def _expand_to_images(self, values: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """Return (m, C) for any images, from values (n, C) of the labeled ones; 0 for the others."""
+        """Expand values of labeled images to any images, with 0 elsewhere."""
         places = self._places_in_rows[rows]
         result = np.zeros((len(places), values.shape[1]), values.dtype)
         result[places >= 0] = values[places[places >= 0]]
         return result
 
     def _sample_rows(self, rows: np.ndarray, cells: int) -> np.ndarray:
-        """Return ascending rows with at most MAX_STACKED_CELLS cells, `cells` each: all, or a random sample."""
+        """Sample ascending rows with at most MAX_STACKED_CELLS cells."""
         most = max(1, MAX_STACKED_CELLS // cells)
         return rows if len(rows) <= most else np.sort(np.random.default_rng(0).permutation(rows)[:most])
 
     def _score_held_out(self, halves: list[Scorer | None], images: np.ndarray) -> Scores:
-        """Return scores (m, C) of images by models trained on the other half; nan and 0 where there are none."""
+        """Return scores (m, C) by the other half's models, else nan and 0."""
         auto = np.full((len(images), self.labels.shape[1]), np.nan, np.float32)
         known = np.zeros_like(auto)
         for half, scorer in enumerate(halves):

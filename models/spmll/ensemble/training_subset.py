@@ -1,8 +1,7 @@
-"""The choice of the labeled images that `auto` learns from, if there are more than it needs.
+"""Choice of the labeled images that `auto` learns from, if there are too many.
 
-The head goes through images one by one, twelve times, so its time grows with their number; the ridge model needs only
-their sums, which are kept (gram_cache.py), so it learns from more images. Rare classes are kept in both: first the
-images that the caller prefers, then images of every class up to a quota for each, then any.
+The head's time grows with their number. The ridge model needs only sums (gram_cache.py) and learns from more.
+Preferred images come first, then a quota per class, then any.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,12 +29,12 @@ CLASS_QUOTA_SHARE = 0.5  # share of them that is shared out among the classes be
 
 @dataclass(frozen=True, eq=False)
 class TrainingSubset:
-    """The labeled images that the models of one training learn from.
+    """The labeled images of one training.
 
     Attributes:
-        places: (m,) int64, places among the labeled images of those that the head goes through one by one.
-        roots: (m, D) float32, roots of their pooled features.
-        moments: Sums over the images that the ridge model learns from; None: it learns from `roots`, too.
+        places: (m,), places among labeled images for the head.
+        roots: (m, D) float32.
+        moments: Sums for the ridge model. None selects `roots`.
     """
 
     places: np.ndarray
@@ -44,16 +43,13 @@ class TrainingSubset:
 
 
 def select_training_rows(labels: np.ndarray, max_rows: int, is_preferred: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return the rows to learn from, (m,) int64, ascending; every class with a label "present" is among them.
-
-    All rows are returned if there are at most `most`.
+    """Return the rows to learn from, (m,), ascending, with every class that has positives.
 
     Args:
         labels: (n, C) int8.
-        max_rows: Maximum number of rows; exceeded only where there are as many classes.
-        is_preferred: (n,) bool, rows that are preferred.
-        order: (n,) float in [0, 1), all different: among equal rows the lower number is preferred. An image that keeps
-            its number from one training to the next is mostly learned from in both.
+        max_rows: Exceeded only by the number of classes.
+        is_preferred: (n,) bool.
+        order: (n,), distinct in [0, 1), lower first. Constant numbers keep the choice stable.
     """
     images, classes = labels.shape
     if images <= max_rows:
@@ -76,15 +72,12 @@ def _select_lowest(rows: np.ndarray, order: np.ndarray, max_rows: int) -> np.nda
 def gather_subsets(
     features: Features, rows: np.ndarray, places: Sequence[np.ndarray], tell: Callable[[], None]
 ) -> tuple[TrainingSubset, list[TrainingSubset]]:
-    """Return the images that are learned from one by one: those of all parts together, and of each part.
-
-    The parts share the roots of the whole.
+    """Return the subset of all parts and of each part, with shared roots.
 
     Args:
-        features: (N, D) of all images.
-        rows: (n,), the labeled images.
-        places: For each part, places among the labeled images, ascending.
-        tell: Called now and then.
+        features: (N, D).
+        rows: (n,), labeled images.
+        places: Per part, ascending places in `rows`.
     """
     wanted = rows[np.concatenate(places)]
     roots = torch.empty(len(wanted), features.shape[1])
@@ -112,14 +105,11 @@ def sum_moments(
     """Return the moments of each part.
 
     Args:
-        features: (N, D) of all images.
-        centre: (D,), centre of the units.
-        rows: For each part, its images, ascending.
-        classes: C.
-        answers: For each part, as GramCache.moments takes them.
-        kept: For each part, the sums of the previous training.
-        threads: Number of parts that are summed at the same time.
-        tell: Called while waiting.
+        features: (N, D).
+        centre: (D,).
+        rows: Ascending images, per part.
+        kept: Previous sums, per part.
+        threads: Parts summed concurrently.
     """
     with one_thread(), ThreadPoolExecutor(threads, "squares", torch.set_num_threads, (1,)) as pool:
         work = [

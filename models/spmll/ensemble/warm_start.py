@@ -1,4 +1,4 @@
-"""The state that a training of the stacked model leaves in memory for the next one."""
+"""The in-memory state that one stacked training passes to the next."""
 
 from dataclasses import dataclass, field
 
@@ -11,11 +11,11 @@ HALF_COUNT = 2  # of the images: those of each are scored by models of the other
 
 @dataclass
 class WarmStart:
-    """The state from which the next training continues; each worker has one instance.
+    """The state passed to the next training, one per worker.
 
     Attributes:
-        weights: Weights of the answered-cell heads, fitted to whole images.
-        squares: Sums of the images of each half.
+        weights: Answered-cell heads.
+        squares: Sums per half.
     """
 
     weights: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # half, or -1 for all -> (D, C), (C,)

@@ -1,13 +1,11 @@
-"""Adaptation of a pretrained network to a collection: its last stages are trained on the collection's answers.
+"""Adaptation of a pretrained network's last stages to the answers of a collection.
 
-    inputs, last_stages, _ = split(backbone, source)            spmll/finetune/last_stages.py
-    training = adapt(last_stages, examples, labels, ...)        examples: outputs of `inputs` for each image, two views
-    for epoch in training: ...                                  stops and continues, as fit_network
-    whole = put_back(source, last_stages)                       and spmll/backbones/local_dir.py saves it
+    inputs, last_stages, _ = split_network(backbone, source)
+    for epoch in adapt_last_stages(last_stages, examples, ...): ...
+    whole = merge_last_stages(source, last_stages)
 
-The classifier begins as the linear head on the frozen features (Kumar et al., "Fine-Tuning can Distort Pretrained
-Features and Underperform Out-of-Distribution", ICLR 2022), so that the first steps do not spoil the features. Then all
-of the last stages are trained with it: AdamW, one cycle of the learning rate, images and their mirror images.
+The classifier starts as the linear head on frozen features (Kumar et al., ICLR 2022), so that first steps do
+not spoil them. Training uses AdamW, one-cycle learning rates and mirrored images.
 """
 
 from collections.abc import Callable
@@ -34,7 +32,7 @@ FEATURE_BATCH_IMAGES = 64
 
 
 def make_adaptation_recipe(epochs: int = DEFAULT_EPOCHS) -> TrainingRecipe:
-    """Return the settings for training the last stages. Raise ValueError for fewer than one epoch."""
+    """Return the settings for training last stages. Raise ValueError below one epoch."""
     if epochs < 1:
         raise ValueError(f"There must be at least one epoch, not {epochs}.")
     return TrainingRecipe(
@@ -56,24 +54,16 @@ def adapt_last_stages(
     should_stop: Callable[[], bool] | None = None,
     parallel: ParallelProcess | None = None,
 ) -> NetworkTraining:
-    """Return a training of the last stages, which are changed; iterating it trains one epoch at a time.
+    """Return a training of the last stages, in place, one epoch per iteration.
 
-    A training continued from a checkpoint ends, on a CPU, with the same weights as an uninterrupted one. Other
-    arguments, and errors, are as in fit_network.
+    Other arguments are those of `fit_network`.
 
     Args:
-        last_stages: The stages to train.
-        examples: The inputs of the first trained stage, of N images in WEAK_VIEWS views.
+        examples: Inputs of the first trained stage, in WEAK_VIEWS views.
         labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
-        mask: (N, C) bool, False where somebody was unsure.
-        unbiased: (N, C) bool, True for answers to cells that were not selected by their likely state.
-        method: The project's method; single positives go through its loss (answer_method.py).
-        settings: As in fit_network.
-        seed: Decides all that is random.
-        checkpoint: The file that the training goes on from and is saved in; None: it is not saved.
-        should_stop: As in fit_network.
-        parallel: Training with other processes, each of which holds some of the images and calls this with equal
-            arguments.
+        mask: (N, C) bool, False if unsure.
+        unbiased: (N, C) bool, answers to cells selected independently of their state.
+        method: For single positives (answer_method.py).
     """
     answers = AnswerMethod(
         choose_single_positive_method(method), torch.from_numpy(np.ascontiguousarray(unbiased, bool))
@@ -98,7 +88,7 @@ def adapt_last_stages(
 
 
 def _gather_pooled_features(last_stages: LastStages, examples: Examples, parallel: ParallelProcess) -> Tensor:
-    """Return the features of all images, of which each process computes its own."""
+    """Return the features of all images, computed across processes."""
     own = torch.from_numpy(compute_stage_features(last_stages, examples, lambda: False, parallel.own_images)).float()
     return parallel.gather(own).to(examples.device)
 
@@ -106,7 +96,7 @@ def _gather_pooled_features(last_stages: LastStages, examples: Examples, paralle
 def add_classifier(
     last_stages: LastStages, examples: Examples, classes: int, seed: int, parallel: ParallelProcess | None = None
 ) -> WholeNetwork:
-    """Return the last stages followed by a classifier with random weights, on the device of the examples."""
+    """Append a randomly initialized classifier to the last stages."""
     last_stages.to(examples.device).eval()
     with torch.no_grad():
         first = torch.zeros(1, dtype=torch.int64) if parallel is None else parallel.own_images[:1]
@@ -125,14 +115,12 @@ def compute_stage_features(
     *,
     as_backbone: bool = False,
 ) -> np.ndarray:
-    """Return the features that the classifier reads, by the last stages as they are now: (n, D) float16.
+    """Return the classifier's current features, (n, D) float16.
 
     Args:
-        last_stages: The last stages of the network.
-        examples: Their inputs.
-        should_stop: Called before every batch; may raise to end the computation.
-        rows: (n,) int64, the images; None: all.
-        as_backbone: Return the features that a backbone of this network would give instead.
+        should_stop: Called per batch and may raise.
+        rows: (n,), None selects all.
+        as_backbone: Return backbone features instead.
     """
     last_stages.to(examples.device).eval()
     features: list[np.ndarray] = []

@@ -1,9 +1,7 @@
-"""The loss of adaptation: cross-entropy on unbiased answers, the loss of a method on single positives.
+"""The adaptation loss: cross-entropy on unbiased answers, the method's loss on single positives.
 
-An image with an unbiased answer is learned from by its answered cells alone, by binary cross-entropy; its unanswered
-cells are left out, because answers of both kinds exist. An image with clicks only has positives and nothing else; its
-cells go through the loss of the project's method, which makes an assumption about the unanswered ones. Cells outside of
-the mask (somebody was unsure) are not learned from.
+Images with an unbiased answer use only answered cells. Others use the project's method, with its assumption
+about unanswered cells. Unsure cells are ignored.
 """
 
 import hashlib
@@ -22,10 +20,7 @@ from spmll.methods.published.gr import GR
 
 
 class AnswerMethod(Method):
-    """A method that combines both losses, weighted by their numbers of cells.
-
-    Nobody chooses it by name: adapting wraps the project's method in it.
-    """
+    """A method combining both losses by numbers of cells, wrapped around the project's method."""
 
     name = "answers"
     title = "Answers in full, single positives by a method"
@@ -37,25 +32,22 @@ class AnswerMethod(Method):
     inside = ("inner",)  # kept with its own state (checkpoints.py)
 
     def __init__(self, method: Method, unbiased: Tensor):
-        """Store the method for single positives and unbiased, (N, C) bool, True for answers to unselected cells."""
+        """Store the method for single positives and `unbiased` (N, C) bool."""
         self.inner, self.unbiased = method, unbiased
         self.answered = self.single = torch.zeros(0, 0, dtype=torch.bool)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters and the name of the method inside, and a digest of `unbiased`."""
+        """Return the inner parameters and name, and a digest of `unbiased`."""
         digest = hashlib.sha256(self.unbiased.cpu().numpy().tobytes()).hexdigest()[:16]
         return self.inner.parameters | {"method": self.inner.name, "unbiased": digest}
 
     def criterion(self) -> Loss:
-        """Return the loss of the method inside."""
+        """Return the inner method's loss."""
         return self.inner.criterion()
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start a training with these labels (Method.begin).
-
-        Images with an unbiased answer are learned in full, from their known cells; the method inside gets all others.
-        """
+        """Start a training, giving images without unbiased answers to the inner method."""
         usable = torch.ones_like(labels, dtype=torch.bool) if mask is None else mask
         unbiased = self.unbiased.to(labels.device) & usable
         looked_at = unbiased.any(1, keepdim=True)
@@ -65,11 +57,11 @@ class AnswerMethod(Method):
         self.inner.begin(labels, self.single, epochs, generator)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Prepare an epoch of the method inside."""
+        """Prepare the inner method's epoch."""
         self.inner.begin_epoch(epoch)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the mean over cells of both losses, as a scalar."""
+        """Return the scalar mean of both losses over cells."""
         answered, single = self.answered[rows], self.single[rows]
         wanted = (self.targets[rows] == PRESENT).to(logits.dtype)
         told = F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
@@ -79,15 +71,11 @@ class AnswerMethod(Method):
         return (told + guessed) / (answered.sum() + cells).clamp(min=1)
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Do nothing: methods that act after an epoch are not used inside (`choose_single_positive_method`)."""
+        """Do nothing, since inner methods do not act after epochs."""
 
 
 def choose_single_positive_method(method: Method) -> Method:
-    """Return the method whose loss single positives go through.
-
-    This is the project's method if its loss is a mean over the cells of a batch and it stores nothing for each image;
-    else the generalized robust loss, as in `auto`.
-    """
+    """Return the project's method if its loss is a stateless cell mean, else the robust loss."""
     kind = type(method)
     is_plain = (
         kind.parameter_groups is Method.parameter_groups

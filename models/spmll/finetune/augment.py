@@ -1,12 +1,7 @@
-"""The strong view of LAGC: a patch cut out, two random operations, other colours, sometimes grey.
+"""The strong view of LAGC: cutout, two random operations, color jitter, sometimes gray.
 
-torchvision's and the authors' transforms draw from global generators, which loader threads share, so no seed would
-reproduce the views. Here every view has a random generator of its own.
-
-Xie et al., "Label-Aware Global Consistency for Multi-Label Learning with Single Positive Labels", NeurIPS 2022, and
-the published code, which adds the colours and the grey. RandAugment: Cubuk et al., NeurIPS 2020, in the form of the
-package `randaugment` 1.0.2, which the published code of ASL, Hill, SPLC and LAGC imports: 15 operations, of which two
-are drawn, each with a random magnitude; each is then carried out with probability 1/2.
+Published transforms use global generators, which loader threads share. Here each view has its own. Xie et
+al., NeurIPS 2022, with RandAugment (Cubuk et al., NeurIPS 2020) as in `randaugment` 1.0.2.
 """
 
 from collections.abc import Callable
@@ -33,7 +28,7 @@ Operation = Callable[[Image.Image, float, Random], Image.Image]  # picture, magn
 
 
 def make_strong_view(picture: Image.Image, random: Random) -> Image.Image:
-    """Return a strongly augmented copy of a picture (RGB); all randomness comes from `random`."""
+    """Return a strongly augmented RGB copy, random only through `random`."""
     picture = rand_augment(cutout(picture, random), random)
     if random.random() < JITTER_PROBABILITY:
         picture = color_jitter(picture, random)
@@ -41,7 +36,7 @@ def make_strong_view(picture: Image.Image, random: Random) -> Image.Image:
 
 
 def cutout(picture: Image.Image, random: Random) -> Image.Image:
-    """Return a copy with a rectangle of a random colour, half as wide and high, around a random point."""
+    """Cover a half-size rectangle in a random color."""
     width, height = picture.size
     half = int(CUTOUT_SIDE_SHARE * width + 0.5) // 2, int(CUTOUT_SIDE_SHARE * height + 0.5) // 2
     colour = (random.randrange(256), random.randrange(256), random.randrange(256))
@@ -49,7 +44,7 @@ def cutout(picture: Image.Image, random: Random) -> Image.Image:
 
 
 def rand_augment(picture: Image.Image, random: Random) -> Image.Image:
-    """Draw two operations with their magnitudes, and carry out each with probability 1/2."""
+    """Draw two operations and apply each with probability 1/2."""
     for _ in range(OPERATIONS_PER_VIEW):
         name, magnitude = random.choice(OPERATION_NAMES), random.choice(MAGNITUDES)
         if random.random() < OPERATION_PROBABILITY:
@@ -58,7 +53,7 @@ def rand_augment(picture: Image.Image, random: Random) -> Image.Image:
 
 
 def color_jitter(picture: Image.Image, random: Random) -> Image.Image:
-    """Return a copy with brightness, contrast and saturation times 0.6 to 1.4, hue shifted by up to 0.1."""
+    """Jitter brightness, contrast and saturation by 0.6 to 1.4, hue by 0.1."""
     steps = [
         (tv.adjust_brightness, random.uniform(1 - JITTER_STRENGTH, 1 + JITTER_STRENGTH)),
         (tv.adjust_contrast, random.uniform(1 - JITTER_STRENGTH, 1 + JITTER_STRENGTH)),
@@ -74,15 +69,7 @@ def color_jitter(picture: Image.Image, random: Random) -> Image.Image:
 def _cover_rectangle(
     picture: Image.Image, half: tuple[int, int], colour: tuple[int, int, int], random: Random, edge: int
 ) -> Image.Image:
-    """Return a copy with a rectangle of one colour around a random point, cut off where it leaves the picture.
-
-    Args:
-        picture: The picture.
-        half: Half its width and half its height.
-        colour: Its colour.
-        random: Chooses the point.
-        edge: 1: its right and lower edges belong to it, as to a drawn rectangle; 0: they do not, as of a slice.
-    """
+    """Cover a clipped rectangle around a random point (`edge` 1 includes its end)."""
     width, height = picture.size
     x, y = random.randrange(width), random.randrange(height)
     corner = min(x + half[0] + edge, width), min(y + half[1] + edge, height)
@@ -120,7 +107,7 @@ def _translate_y(picture: Image.Image, magnitude: float, random: Random) -> Imag
 
 
 def _make_enhancement(kind: Callable[[Image.Image], Any]) -> Operation:
-    """Return the operation that weakens or strengthens one property, by up to 0.9 of what it is."""
+    """Return an operation that changes a property by up to 0.9."""
 
     def enhance_picture(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
         return kind(picture).enhance(1 + MAX_ENHANCEMENT * magnitude * _draw_sign(random))

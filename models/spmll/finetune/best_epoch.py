@@ -1,4 +1,4 @@
-"""The best epoch of a stage, with which the next stage of a training goes on."""
+"""The best epoch of a stage, from which the next continues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class BestEpoch:
-    """The network and what the method had learned beside it, both of the same epoch.
+    """Network weights and method state of one epoch.
 
     Attributes:
-        weights: A state_dict of the network.
-        learned: The tensors of Method.learned (ROLE: the estimates of all labels), in its order.
+        weights: A state_dict.
+        learned: Tensors of `Method.parameter_groups` (ROLE: label estimates).
     """
 
     weights: dict[str, Tensor]

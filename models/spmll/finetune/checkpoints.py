@@ -1,8 +1,6 @@
-"""The state of a long training in one file, written after every epoch and read to continue the training.
+"""The state of a long training in one file, replaced atomically after every epoch.
 
-The file is of safetensors: tensors, and in its metadata, as JSON, their places in the state and its other values
-(numbers, strings, lists and dictionaries). Nothing in it can run code. It is replaced atomically: after a kill it is
-the old or the new one.
+A safetensors file with JSON metadata, which cannot run code.
 """
 
 import json
@@ -25,15 +23,13 @@ PLAIN_TYPES = (int, float, bool, str, type(None))
 
 
 def get_method_state(method: Method | Loss) -> dict[str, Any]:
-    """Return the state of a method since `begin`, from which `restore_method_state` continues its training.
+    """Return a method's state since `begin`, for `restore_method_state`.
 
-    The state has every attribute that is a tensor, an array, a number, a string, or a list or dictionary of these; the
-    state of a random generator; the attributes of a loss; and the state_dict of another torch module. A method that
-    keeps its state in such attributes needs no code of its own. A method around another one names that attribute in a
-    class attribute `inside`.
+    It holds tensors, arrays, plain values and collections of these, generators and modules. A class attribute
+    `inside` names wrapped methods.
 
     Raises:
-        TypeError: An attribute is of another kind; the message names it.
+        TypeError: An attribute has another type.
     """
     inside: tuple[str, ...] = getattr(method, "inside", ())
     return {
@@ -46,13 +42,13 @@ def get_method_state(method: Method | Loss) -> dict[str, Any]:
 
 
 def restore_method_state(method: Method | Loss, state: Mapping[str, Any]) -> None:
-    """Restore after `begin` what `get_method_state` returned, in place: an optimizer may hold the tensors."""
+    """Restore a state after `begin` in place, because optimizers may hold the tensors."""
     for name, packed in state.items():
         setattr(method, name, _unpack_value(packed, getattr(method, name, None)))
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Replace the file atomically. Raise OSError when it cannot be written, TypeError for values it cannot hold."""
+    """Replace the file atomically. Raises OSError or TypeError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     tensors: dict[str, Tensor] = {}
@@ -68,14 +64,13 @@ def save(path: Path, state: dict[str, Any]) -> None:
 
 
 def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the state that `save` wrote, or None if there is no file yet.
+    """Return the saved state, or None without a file.
 
     Args:
-        path: The file.
-        identity: Describes the training; must equal the file's entry "identity".
+        identity: Must equal the file's "identity".
 
     Raises:
-        ValueError: The file is damaged or belongs to another training; the message names the differences.
+        ValueError: The file is damaged or from another training.
     """
     if not path.exists():
         return None
@@ -108,7 +103,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _flatten(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Return a nested value as JSON, with each tensor replaced by its name in `tensors`."""
+    """Return a value as JSON, with tensors moved to `tensors`."""
     if isinstance(value, PLAIN_TYPES):
         return value
     if isinstance(value, Tensor):
@@ -123,7 +118,7 @@ def _flatten(value: Any, tensors: dict[str, Tensor]) -> Any:
 
 
 def _unflatten(flat: Any, file: Any) -> Any:
-    """Return the nested value from which `_flattened` made `flat`; tensors are read from the file."""
+    """Invert `_flatten`, reading tensors from the file."""
     if not isinstance(flat, dict):
         return flat
     [(kind, held)] = flat.items()
@@ -166,7 +161,7 @@ def _pack_value(value: Any, where: str) -> Any:
 
 
 def _unpack_value(packed: Any, current: Any) -> Any:
-    """Restore a value; a tensor, generator or module in `current` is overwritten in place: an optimiser may hold it."""
+    """Restore a value in place, because optimizers may hold it."""
     if isinstance(packed, Tensor):
         if isinstance(current, Tensor) and current.shape == packed.shape:
             with torch.no_grad():

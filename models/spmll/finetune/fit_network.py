@@ -1,10 +1,6 @@
-"""Training a whole network, or a large head on feature maps: the sibling of spmll.linear.training.fit.
+"""Training of a whole network or a map head with any method (spmll/methods/base.py).
 
-It calls the same hooks of the method (spmll/methods/base.py), so every method can be trained this way. The network may
-be any that turns a batch of `Examples` into logits; further outputs go to the method.
-
-A training is a generator of epochs. Between two of them its caller evaluates, stores the best weights, or stops. With a
-`checkpoint` it continues after a kill, and on a CPU ends with the same weights as an uninterrupted one.
+A training is a generator of epochs. With a `checkpoint` it survives a kill, on a CPU with identical weights.
 """
 
 import copy
@@ -51,31 +47,21 @@ def fit_network(
     should_stop: Callable[[], bool] | None = None,
     parallel: ParallelProcess | None = None,
 ) -> "NetworkTraining":
-    """Return a training of `network` from its current weights; iterating it trains one epoch at a time.
+    """Return a training of `network` from its current weights, one epoch per iteration.
 
     Args:
-        network: Is moved to the device of the examples and changed; it gives logits (V x B, C), or a tuple that begins
-            with them, for a batch in method.views views (spmll/finetune/views.py). If it has a `classifier`, that part
-            gets settings.head_lr_scale times the learning rate.
-        examples: The N images that have a label.
-        labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
-        method: The method that is trained with.
-        settings: Learning rate, batch, epochs, optimiser, precision and the rest of a paper's recipe.
-        mask: (N, C) bool, True where a cell may be used; None: all.
-        seed: Decides the order, the views, dropout, and the method's random starts; on a CPU the same seed gives the
-            same weights.
-        learned: Initial values of the method's own parameters, from a fit_linear_start.
-        best: Called when a new stage begins (Method.starts_afresh); returns the epoch to continue with. If None, or if
-            it returns None, the averaged weights are used if there are any, else the last.
-        checkpoint: A file: if it exists, the training continues from it; it is replaced after every epoch.
-        should_stop: Called before every batch; once it returns True, the iterator ends without finishing the epoch.
-        parallel: Training with other processes, each of which calls this alike; should_stop must not differ between
-            them.
+        network: Changed in place. Gives logits (V x B, C) first, for method.views views. Its `classifier` gets
+            settings.head_lr_scale times the learning rate.
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
+        mask: (N, C) bool, usable cells.
+        learned: Initial method tensors, from `fit_linear_start`.
+        best: Returns the epoch that a new stage starts from. None selects averaged, else last weights.
+        checkpoint: Continued if it exists, replaced per epoch.
+        should_stop: Called per batch. True ends the iterator.
+        parallel: Other processes with equal calls and equal `should_stop`.
 
     Raises:
-        ValueError: At once: shapes do not fit, there is no image, the learning rate is not a positive number, the
-            optimiser or the precision is unknown, or the checkpoint is of another training. At a step: an image cannot
-            be read (named) or the loss is not finite.
+        ValueError: Invalid arguments or checkpoint, an unreadable image, or a loss that is not finite.
     """
     labels, mask = check_labels(labels, mask, len(examples), _count_columns(labels))
     if settings.epochs < 1 or settings.batch < 1:
@@ -93,13 +79,11 @@ def fit_network(
 
 
 class NetworkTraining(Iterator[Epoch]):
-    """One training in progress.
+    """A training in progress.
 
     Attributes:
-        network: The network after the last epoch.
-        average: A network with the running average of the weights (Method.average_decay), which usually predicts
-            better; None for methods without one.
-        history: The finished epochs, including those before a kill.
+        average: Network of averaged weights (Method.average_decay), or None.
+        history: Finished epochs, including those before a kill.
     """
 
     def __init__(self, network, examples, labels, mask, method, settings, seed, together=None):
@@ -140,30 +124,25 @@ class NetworkTraining(Iterator[Epoch]):
         return next(self._epochs)
 
     def close(self) -> None:
-        """End the training; the checkpoint of the last finished epoch stays."""
+        """End the training, keeping the last checkpoint."""
         self._epochs.close()
 
     def networks(self) -> dict[str, nn.Module]:
-        """Return the networks that can be evaluated, by name: "network", and "average" if there is one."""
+        """Return the networks by name: "network" and maybe "average"."""
         return {"network": self.network} | ({} if self.average is None else {"average": self.average})
 
     def predict(self, examples: Examples | None = None, which: str | None = None) -> np.ndarray:
-        """Return the probabilities of images, (N, C) float32.
-
-        Args:
-            examples: The images; None: the training images.
-            which: A name of `networks`; None: the average if there is one.
-        """
+        """Return probabilities (N, C), by default of training images and the average."""
         networks = self.networks()
         network = networks[which or ("average" if "average" in networks else "network")]
         return predict(network, examples or self.examples, self.method, amp=self.amp)
 
     def copy_weights(self, which: str = "network") -> dict[str, Tensor]:
-        """Return a copy of all weights of one of `networks`, on the CPU; a state_dict."""
+        """Return a CPU copy of a network's state_dict."""
         return {name: tensor.detach().cpu().clone() for name, tensor in self.networks()[which].state_dict().items()}
 
     def copy_learned_tensors(self) -> list[Tensor]:
-        """Return a copy of what the method has learned beside the network, on the CPU (BestEpoch.learned)."""
+        """Return CPU copies of the method's learned tensors."""
         return [tensor.detach().cpu().clone() for group in self.learned for tensor in group["params"]]
 
     # -- the epochs
@@ -184,7 +163,7 @@ class NetworkTraining(Iterator[Epoch]):
             yield self.history[-1]
 
     def _begin_stage(self, epoch: int) -> None:
-        """Create a new optimiser, and a schedule for the steps until the next stage."""
+        """Create an optimizer, and a schedule up to the next stage."""
         last = next(
             (e - 1 for e in range(epoch + 1, self.settings.epochs + 1) if self._needs_new_optimizer(e)),
             self.settings.epochs,
@@ -204,7 +183,6 @@ class NetworkTraining(Iterator[Epoch]):
             self.average.load_state_dict(self.network.state_dict())
 
     def _needs_new_optimizer(self, epoch: int) -> bool:
-        """Return whether a new optimiser is needed in this epoch."""
         freezes = self.method.freezes_backbone
         return self.method.restarts_optimizer(epoch) or freezes(epoch) != freezes(epoch - 1)
 
@@ -241,7 +219,7 @@ class NetworkTraining(Iterator[Epoch]):
         return parts[:-1] if self.settings.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
 
     def _load_batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
-        """Return the inputs of the network or, in a frozen epoch, of its classifier."""
+        """Return inputs of the network or a frozen epoch's classifier."""
         if not self.frozen and self.together is not None:
             mine = [self.together.select_own_rows(part) for part in parts]
             return self.examples.batches(
@@ -254,7 +232,7 @@ class NetworkTraining(Iterator[Epoch]):
         return (self.pooled[rows.to(self.device)] for rows in parts)
 
     def _train_batch(self, batch: Tensor, rows: Tensor) -> Tensor:
-        """Train on one batch; return its loss, on the device."""
+        """Train on a batch and return its loss."""
         weight = 1.0
         if self.together is not None:
             rows, weight = self.together.select_own_rows(rows), self.together.compute_loss_weight(rows)
@@ -285,7 +263,7 @@ class NetworkTraining(Iterator[Epoch]):
 
     @torch.no_grad()
     def load_learned_tensors(self, learned: Sequence[Tensor]) -> None:
-        """Copy tensors learned in another training into the method's learned tensors."""
+        """Copy another training's tensors into the method's learned tensors."""
         ours = [tensor for group in self.learned for tensor in group["params"]]
         if [tensor.shape for tensor in ours] != [tensor.shape for tensor in learned]:
             raise ValueError(
@@ -297,7 +275,7 @@ class NetworkTraining(Iterator[Epoch]):
             mine.copy_(other)
 
     def resume_from(self, path: Path) -> None:
-        """Store checkpoints in `path`, and continue from an existing one. Raise ValueError as fit_network does."""
+        """Store checkpoints in `path`, continuing an existing one. Raises ValueError."""
         self._checkpoint = path
         state = checkpoints.load(path, self.identity)
         if state is None:
@@ -340,19 +318,12 @@ def predict(
     amp: torch.dtype | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> np.ndarray:
-    """Return the probabilities of all images, without augmentation: (N, C) float32.
+    """Return probabilities (N, C) float32, without augmentation.
 
     Args:
-        network: The network.
-        examples: The images.
-        method: If it has `probabilities(outputs)`, that turns outputs of the network into probabilities; otherwise they
-            are the sigmoid of the logits.
-        batch: Images a batch.
-        amp: A half-precision type to compute in; None: float32.
-        should_stop: Called before every batch; may raise to end the prediction.
-
-    Raises:
-        ValueError: Some images cannot be read; the message names them.
+        method: Its `probabilities(outputs)`, if any, replaces the sigmoid.
+        amp: Half-precision type, or None.
+        should_stop: Called per batch and may raise.
     """
     device = examples.device
     turn = getattr(method, "probabilities", None) or (lambda outputs: torch.sigmoid(_get_logits(outputs)))
@@ -371,7 +342,7 @@ def predict(
 
 
 def _choose_half_type(precision: str, device: torch.device) -> torch.dtype | None:
-    """Return the type to compute in where float32 is not needed; None: float32 everywhere."""
+    """Return the half-precision type, or None for float32."""
     if precision not in PRECISIONS:
         raise unknown_name_error("precision", precision, PRECISIONS)
     if precision == "auto":
@@ -400,7 +371,6 @@ def _count_columns(labels: Array) -> int:
 
 
 def _hash_tensors(*tensors: Tensor | None) -> str:
-    """Return a short hash of the contents of these tensors."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(b"none" if tensor is None else tensor.detach().cpu().contiguous().numpy().tobytes())

@@ -1,14 +1,12 @@
-"""The last stages of a pretrained network, which are adapted, split from the earlier stages, which stay frozen.
+"""The split of a pretrained network into a frozen front and trained last stages.
 
-The frozen part runs once for each image, in its fastest form (StageInputs); its outputs are kept on the disk, and are
-all that the trained part (LastStages) needs, in every epoch. The trained stages are:
+The front runs once per image (StageInputs), and its stored outputs feed LastStages. Trained stages:
 
-    EfficientNet, MobileNet, ...    the last three of their seven stages, and the convolution after them
-    ViT, DeiT, EVA, ...             the last third of their blocks
-    others with four stages         the last one
+    EfficientNet, MobileNet, ...    last three stages and the final convolution
+    ViT, DeiT, EVA, ...             last third of blocks
+    others with four stages         last one
 
-In the trained part, batch norm keeps its statistics: those of small batches are worse. Position embeddings and class
-tokens belong to the frozen part, because they act before the trained one.
+Batch norm keeps its statistics, better than those of small batches.
 """
 
 import copy
@@ -30,7 +28,7 @@ TOLERANCE = 1e-3
 
 
 class LastStages(nn.Module):
-    """The trained part of a network, from inputs of the first trained stage to pooled features (B, K)."""
+    """The trained part, from its first stage's inputs to features (B, K)."""
 
     network: Any  # a timm network without what is frozen
 
@@ -42,7 +40,7 @@ class LastStages(nn.Module):
             parameter.requires_grad_("." in name)
 
     def train(self, mode: bool = True) -> "LastStages":
-        """Set the mode as in torch, except that batch norm keeps its statistics."""
+        """Set the mode, but keep batch norm statistics fixed."""
         super().train(mode)
         for module in self.modules():
             if isinstance(module, BATCH_NORM):
@@ -50,20 +48,19 @@ class LastStages(nn.Module):
         return self
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the features (B, K) that timm's classifier reads, from inputs (B, ...) of the first trained stage."""
+        """Return the features (B, K) that timm's classifier reads."""
         return self.network.forward_head(self.network.forward_features(inputs), pre_logits=True)
 
     def compute_backbone_features(self, inputs: Tensor) -> Tensor:
-        """Return features (B, D) as a Backbone of this network gives them (spmll/backbones/network_parts.py)."""
+        """Return the Backbone's features (B, D)."""
         return pool_outputs(self.network, self.network.forward_features(inputs))
 
 
 class StageInputs:
-    """A function from images to inputs of the first trained stage, in the fastest form this machine offers.
+    """A fast function from images to inputs of the first trained stage.
 
     Attributes:
-        backbone: Prepares the images.
-        shape: Shape of the inputs of one image.
+        shape: Per image.
     """
 
     def __init__(self, backbone: Backbone, front: nn.Module):
@@ -74,24 +71,20 @@ class StageInputs:
 
     @torch.inference_mode()
     def __call__(self, images: Tensor) -> Tensor:
-        """Return inputs (N, ...) float16 on the CPU for images (N, 3, S, S), uint8 in 0..255.
-
-        May be called from several threads at once.
-        """
+        """Return float16 inputs (N, ...) of uint8 images (N, 3, S, S). Thread-safe."""
         parts = [self._forward(self.backbone.normalize(part)).float() for part in images.split(self._chunk)]
         # Half precision ends at 65504; what is beyond would become infinite.
         return torch.cat(parts).clamp_(-65504, 65504).half().contiguous().cpu()
 
 
 def split_network(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStages, str]:
-    """Return the frozen part, the trained part, and a description of the trained part.
+    """Return (frozen part, trained part, description).
 
     Args:
-        backbone: The frozen network.
-        source: The network from which `backbone` was made; left as it is.
+        source: The network of `backbone`, not changed.
 
     Raises:
-        ValueError: The stages of the network are not known, or they are not a simple sequence.
+        ValueError: Stages are unknown or not sequential.
     """
     network: Any = source.network
     if source.library != "timm":
@@ -119,7 +112,7 @@ def split_network(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, 
 
 
 def merge_last_stages(source: Pretrained, trained: LastStages) -> nn.Module:
-    """Return a copy of the whole network with its trained part, on the CPU and in eval mode."""
+    """Return a CPU copy of the network with its trained part."""
     whole = copy.deepcopy(source.network).cpu()
     missing = whole.load_state_dict(
         {name: tensor.cpu() for name, tensor in trained.network.state_dict().items()}, False
@@ -129,7 +122,7 @@ def merge_last_stages(source: Pretrained, trained: LastStages) -> nn.Module:
 
 
 class _StageInputCaught(Exception):
-    """An exception that carries the input of the first trained stage out of the network."""
+    """An exception that carries the first trained stage's input."""
 
     def __init__(self, inputs: Tensor):
         super().__init__()
@@ -137,14 +130,14 @@ class _StageInputCaught(Exception):
 
 
 class _StageInputCatcher(nn.Module):
-    """A module in place of the first trained stage, which raises _Caught."""
+    """A stand-in stage that raises `_StageInputCaught`."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         raise _StageInputCaught(inputs)
 
 
 class _FrozenFront(nn.Module):
-    """The frozen part, from images to the input of the first trained stage."""
+    """The frozen part, from images to the first trained stage."""
 
     network: Any
 
@@ -161,7 +154,6 @@ class _FrozenFront(nn.Module):
 
 
 def _find_first_trained_stage(network: Any, name: str) -> str:
-    """Return the path of the first trained stage in the network."""
     for container in ("blocks", "stages", "layers"):
         stages = getattr(network, container, None)
         if isinstance(stages, nn.Sequential | nn.ModuleList) and len(stages) > 1:
@@ -181,7 +173,7 @@ def _find_first_trained_stage(network: Any, name: str) -> str:
 
 @torch.no_grad()
 def _find_modules_called_before(network: Any, first: str, example: Tensor) -> set[str]:
-    """Return paths of modules that are called before the first trained stage and do not contain it."""
+    """Return paths of modules called before the first trained stage."""
     called: list[str] = []
     hooks = []
     reached = False
@@ -207,7 +199,7 @@ def _find_modules_called_before(network: Any, first: str, example: Tensor) -> se
 
 
 def _copy_front(network: nn.Module, first: str) -> _FrozenFront:
-    """Return a copy that ends before the first trained stage; later stages are dropped."""
+    """Copy the stages before the first trained one."""
     ours = copy.deepcopy(network).requires_grad_(False)
     container, _, number = first.rpartition(".")
     if container:
@@ -221,7 +213,7 @@ def _copy_front(network: nn.Module, first: str) -> _FrozenFront:
 
 
 def _copy_rest(network: nn.Module, first: str, called: set[str]) -> LastStages:
-    """Return a copy in which every module called before the first trained stage is an identity."""
+    """Copy the network with identities for modules called earlier."""
     ours: Any = copy.deepcopy(network).requires_grad_(True)
     for path in called:
         parent, _, child = path.rpartition(".")

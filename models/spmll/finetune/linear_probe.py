@@ -1,8 +1,6 @@
-"""Test of features on a collection's classes: a linear head on them, fitted to answers, scores other images.
+"""Test of features by a linear head, fitted to answers, that scores other images.
 
-The head is the one of `auto` for answered cells (spmll/ensemble/answered_head.py): logistic regression on roots of
-features, of length 1. An unanswered cell has a small weight as absent in images without an unbiased answer, and none in
-the others.
+Unanswered cells count little, as absent, only in images without unbiased answers.
 """
 
 from collections.abc import Callable
@@ -19,20 +17,20 @@ UNANSWERED_WEIGHT = 0.05  # weight of a cell that nobody has answered, in an ima
 def score_with_probe(
     features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
-    """Return probabilities (m, C) float32 of other images, features (m, D), by the head of `fit_probe`."""
+    """Return probabilities (m, C) of `others` by `fit_probe`."""
     return fit_probe(features, labels, mask, unbiased)(others)
 
 
 def fit_probe(
     features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Fit a head to labeled images; return a function from features (m, D) to probabilities (m, C) float32.
+    """Fit a head, and return a function from features to probabilities (m, C).
 
     Args:
-        features: (n, D) of the labeled images.
+        features: (n, D).
         labels: (n, C), 1, -1 or 0.
-        mask: (n, C) bool, True where a cell may be used.
-        unbiased: (n, C) bool, True where a label is an unbiased answer.
+        mask: (n, C), usable cells.
+        unbiased: (n, C).
     """
     roots = signed_sqrt(to_float_tensor(features))
     centre = roots.mean(0)

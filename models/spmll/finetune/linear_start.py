@@ -1,4 +1,4 @@
-"""Initial weights of a network's classifier: a linear head trained on features of the pretrained backbone."""
+"""Initial classifier weights from a linear head on pretrained features."""
 
 from collections.abc import Callable
 from typing import cast
@@ -29,33 +29,19 @@ def fit_linear_start(
     pooled: Callable[[], Tensor] | None = None,
     every_class: bool = False,
 ) -> list[Tensor]:
-    """Initialise the network's classifier: train it with `method` on the pooled features of the frozen backbone.
+    """Initialize the classifier by training it with `method` on frozen pooled features.
 
-    Other arguments are as in spmll.linear.training.fit.
+    "LinearInit." of Cole et al. 2021, sec. 6.1 and table 1. Other arguments are those of
+    `spmll.linear.training.fit`.
 
     Args:
-        network: With `features` and `classifier` (spmll/finetune/whole_network.py); its classifier is overwritten,
-            except, unless `every_class`, for classes without a positive.
-        examples: The images.
-        labels: As in spmll.linear.training.fit.
-        method: As in spmll.linear.training.fit.
-        mask: As in spmll.linear.training.fit.
-        epochs: The number of epochs.
-        lr: As in spmll.linear.training.fit.
-        batch: As in spmll.linear.training.fit.
-        seed: As in spmll.linear.training.fit.
-        score: Returns the quality of a head (validation mAP); the best epoch is used. None: the last epoch is used.
-        should_stop: Called before every batch; once it returns True, the training ends.
-        pooled: Returns the pooled features of all images, where several processes compute them; None: this process
-            computes them.
-        every_class: As in spmll.linear.training.fit.
+        network: Its classifier is overwritten, except, without `every_class`, for classes without positives.
+        score: Quality of a head, to select the best epoch. None selects the last.
+        should_stop: Called per batch. True ends the training.
+        pooled: Computes features across processes, or None.
 
     Returns:
-        The tensors that the method learned beside the classifier (ROLE: the logits of its label estimates), for
-            fit_network(learned=...).
-
-    Source: "LinearInit." of Cole et al. 2021, sec. 6.1 and table 1: 25 epochs, as in their linear experiments, whose
-    features are made without augmentation.
+        Learned tensors for fit_network(learned=...) (ROLE: label estimates).
     """
     network.to(examples.device)
     features = pooled() if pooled is not None else compute_pooled_features(network, examples, should_stop, None)
@@ -94,13 +80,11 @@ def fit_linear_start(
 def compute_pooled_features(
     network: nn.Module, examples: Examples, should_stop: Callable[[], bool], amp: torch.dtype | None
 ) -> Tensor:
-    """Return `network.features` of each image without augmentation: (N, D) float32, on the device of the examples.
+    """Return `network.features` of all images, (N, D) float32, without augmentation.
 
     Args:
-        network: With `features` (spmll/finetune/whole_network.py).
-        examples: The images.
-        should_stop: Called before every batch; may raise to end the computation.
-        amp: A half-precision type to compute in; None: float32.
+        should_stop: Called per batch and may raise.
+        amp: Half-precision type, or None for float32.
     """
     network.eval()
     pooled = cast("Callable[[Tensor], Tensor]", network.features)

@@ -1,4 +1,4 @@
-"""Optimisers of the papers for whole networks, their schedules, and the running average of the weights."""
+"""Optimizers, schedules and weight averages of the papers for whole networks."""
 
 from typing import Any
 
@@ -17,17 +17,15 @@ OPTIMIZERS = ("adam", "sgd", "adamw_onecycle")
 def create_optimizer(
     network: nn.Module, learned: list[dict[str, Any]], settings: TrainingRecipe, steps: int, frozen: bool
 ) -> tuple[Optimizer, OneCycleLR | None]:
-    """Return a new optimiser, and its schedule or None.
+    """Return a new optimizer and its schedule or None.
 
     Args:
-        network: Parameters that require no gradient are left out; a part called `classifier` gets its own rate.
-        learned: Parameters that the method learns besides (Method.learned); they have no weight decay.
-        settings: Learning rate, batch, epochs, optimiser.
-        steps: The largest number of steps, for the schedule.
-        frozen: True: only the classifier is trained, at settings.linear_lr.
+        learned: Method parameters, without weight decay.
+        steps: Maximum number, for the schedule.
+        frozen: Train only the classifier.
 
     Raises:
-        ValueError: The optimiser is unknown, or the network has nothing to train.
+        ValueError: Unknown optimizer or nothing to train.
     """
     classifier = getattr(network, "classifier", None)
     top = list(classifier.parameters()) if isinstance(classifier, nn.Module) else []
@@ -51,7 +49,7 @@ def create_optimizer(
 
 
 class OptimizerStepper:
-    """The steps of one optimiser, its schedule, and the scaling that float16 gradients need."""
+    """An optimizer with its schedule and float16 gradient scaling."""
 
     def __init__(self, optimiser: Optimizer, schedule: OneCycleLR | None, scaled: bool):
         self.optimiser, self.schedule = optimiser, schedule
@@ -59,7 +57,7 @@ class OptimizerStepper:
         self.scaler = torch.amp.GradScaler("cuda", enabled=scaled)
 
     def step(self, loss: Tensor) -> None:
-        """Make one step on this loss."""
+        """Take one step on this loss."""
         self.optimiser.zero_grad(set_to_none=True)
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimiser)
@@ -68,7 +66,7 @@ class OptimizerStepper:
             self.schedule.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of optimiser, schedule and scaler, for a checkpoint."""
+        """Return the state for a checkpoint."""
         return {
             "optimiser": self.optimiser.state_dict(),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
@@ -76,7 +74,7 @@ class OptimizerStepper:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state that `state` returned."""
+        """Restore a state of `state_dict`."""
         self.optimiser.load_state_dict(state["optimiser"])
         if self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])
@@ -85,12 +83,10 @@ class OptimizerStepper:
 
 @torch.no_grad()
 def update_average(average: nn.Module, network: nn.Module, decay: float) -> None:
-    """Move every entry of the average's state_dict towards the network's.
+    """Move the average's state_dict towards the network's, in place.
 
     Args:
-        average: The network that holds the average; it is changed.
-        network: The network that is trained.
-        decay: Weight of the old average (published: 0.9997).
+        decay: Weight of the old average.
     """
     averages, weights = average.state_dict(), network.state_dict()
     floats = [name for name, tensor in averages.items() if tensor.is_floating_point()]
@@ -101,14 +97,8 @@ def update_average(average: nn.Module, network: nn.Module, decay: float) -> None
 
 
 def compute_average_decay(decay: float, step: int) -> float:
-    """Return the decay of an average in its first steps, which follows the network more closely.
+    """Return min(decay, (1 + step) / (10 + step)), as in TensorFlow's ExponentialMovingAverage.
 
-    At 0.9997 the average takes 3,000 steps to forget the weights it began with, and a short training may not have as
-    many. So the decay is at most (1 + step) / (10 + step), as in TensorFlow's ExponentialMovingAverage: after 200 steps
-    the average covers about 20, and 0.9997 is reached after 30,000.
-
-    Args:
-        decay: The decay in the end.
-        step: The number of updates, including this one.
+    At 0.9997 alone, the average needs 3,000 steps to forget its start.
     """
     return min(decay, (1 + step) / (10 + step))

@@ -1,8 +1,7 @@
-"""Batches for training a network: of image files, or of feature maps or pooled features from a frozen network.
+"""Training batches of image files, feature maps or pooled features.
 
-A batch holds every image once in each of its views, the first views of all images before the second ones. While
-training, view 0 is the weak one (flipped or not) and every further view a strong one (augment.py); otherwise there
-is one view, the image as it is.
+A batch has view 0 of all images, then view 1, ... In training, view 0 is weak and others are strong
+(augment.py).
 """
 
 import os
@@ -30,11 +29,7 @@ MAX_WORKERS = 16  # beyond that, loader threads wait for Python's global lock
 
 
 class Examples(ABC):
-    """The images of one data set in the form a network takes them.
-
-    Attributes:
-        device: Device on which batches are made ready, and on which the network must be.
-    """
+    """The images of a data set as network input."""
 
     device: torch.device
 
@@ -44,31 +39,30 @@ class Examples(ABC):
 
     @abstractmethod
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
-        """Return some images, ready for the network.
+        """Return images ready for the network.
 
         Args:
-            rows: (B,) int64, the images.
-            views: Number of views of each; 1 when not training.
-            train: True: views are random; False: the images as they are.
-            generator: Source of randomness (on the CPU).
+            rows: (B,) int64.
+            views: Per image, 1 outside training.
+            train: Whether views are random.
 
         Returns:
-            (views x B, ...) float32 on `device`: all images in view 0, then all in view 1, ...
+            (views x B, ...) float32, view by view.
 
         Raises:
-            ValueError: Some images cannot be read; the message names them and says why.
+            ValueError: Unreadable images, named.
         """
 
     def batches(
         self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
     ) -> Generator[Tensor, None, None]:
-        """Yield `batch` of each of `parts`, in order; a subclass that prepares batches ahead overrides this."""
+        """Yield `batch` of each part in order. Subclasses may prepare ahead."""
         for rows in parts:
             yield self.batch(rows, views, train, generator)
 
 
 class ImageExamples(Examples):
-    """Image files, resized to a square and decoded by threads ahead of the network."""
+    """Image files, resized to squares, decoded ahead by threads."""
 
     def __init__(
         self,
@@ -83,19 +77,15 @@ class ImageExamples(Examples):
         workers: int | None = None,
         keep_bytes: int = 2 << 30,
     ):
-        """Store the settings; no file is opened yet.
+        """Store the settings without opening files.
 
         Args:
-            paths: The image files.
-            open_image: Function from a path to its picture (Pillow, mode RGB); an exception from it is reported with
-                the path.
-            size: Pixels, both sides of the square that the network sees; aspect ratios are not kept.
-            mean: (3,) subtracted from pixel values in [0, 1]; None: nothing.
-            std: (3,) their divisor; None: 1.
-            interpolation: "bilinear" or "bicubic".
-            device: The device of the batches.
-            workers: Threads that decode; None: one a core, at most 16.
-            keep_bytes: Memory for decoded pictures (600 kB each at 448 pixels), which are then not decoded again.
+            open_image: From a path to a Pillow RGB image.
+            size: Pixels per side.
+            mean: (3,) for pixels in [0, 1], or None.
+            std: (3,) or None.
+            workers: Decoding threads, at most 16 by default.
+            keep_bytes: Memory for decoded images.
         """
         self.paths, self.open_image, self.size = list(paths), open_image, size
         self.interpolation = InterpolationMode(interpolation)
@@ -112,13 +102,13 @@ class ImageExamples(Examples):
         return len(self.paths)
 
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
-        """Return some images as in Examples: (views x B, 3, size, size)."""
+        """Return (views x B, 3, size, size)."""
         return next(self.batches([rows], views, train, generator))
 
     def batches(
         self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
     ) -> Generator[Tensor, None, None]:
-        """Yield batches as in Examples; threads decode at least two batches and four images a thread ahead."""
+        """Yield batches, decoded ahead by threads."""
         # One draw from `generator`, so that the next epoch does not depend on how far the threads were ahead.
         own = torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=generator)))
         parts = iter(parts)
@@ -146,7 +136,7 @@ class ImageExamples(Examples):
                         job.cancel()
 
     def _prepare_batch(self, rows: list[int], jobs: list[Future]) -> Tensor:
-        """Return the pictures of one batch, normalised, on the device. Raise ValueError naming unreadable ones."""
+        """Return a normalized batch, or raise ValueError naming unreadable images."""
         bad = [(row, error) for row, job in zip(rows, jobs, strict=True) if (error := job.exception())]
         if bad:
             named = "\n".join(f"    image {row}, {self.paths[row]}: {_format_reason(error)}" for row, error in bad[:5])
@@ -163,7 +153,6 @@ class ImageExamples(Examples):
         return pixels.permute(0, 3, 1, 2).to(self.device, torch.float32).sub_(self._mean).div_(self._std)
 
     def _make_views(self, row: int, views: int, train: bool, seed: int) -> list[np.ndarray]:
-        """Return each view of one image, (size, size, 3) uint8."""
         picture = self._load_picture(row)
         if not train:
             return [picture] * views
@@ -189,16 +178,14 @@ class ImageExamples(Examples):
 
 
 class MapExamples(Examples):
-    """Feature maps of each image in several views, computed once by a frozen network."""
+    """Feature maps in several views, precomputed by a frozen network."""
 
     def __init__(self, maps: Sequence[np.ndarray], *, weak: int = 1, device: str | torch.device = "cpu"):
-        """Store the maps, which are read when they are needed, so they may lie on the disk.
+        """Store the maps, which may be on disk.
 
         Args:
-            maps: For each image (V, K, h, w) of floats: its views. The first is the image as it is; the first `weak`
-                views are weak ones, all others strong ones. V may differ from image to image.
-            weak: Number of weak views, the plain image included; the plain image and its mirror image make 2.
-            device: The device that computes.
+            maps: (V, K, h, w) per image: plain, weak, then strong views. V may differ.
+            weak: Number of weak views, including the plain one.
         """
         self.maps, self.weak = maps, weak
         self.device = torch.device(device)
@@ -207,7 +194,7 @@ class MapExamples(Examples):
         return len(self.maps)
 
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
-        """Return maps of some images as in Examples: (views x B, K, h, w); weak views replace missing strong ones."""
+        """Return maps (views x B, K, h, w), weak where strong ones are missing."""
         chance = torch.rand(views, len(rows), generator=generator).tolist()
         picked: list[list[np.ndarray]] = [[] for _ in range(views)]
         for place, row in enumerate(rows.tolist()):
@@ -226,15 +213,10 @@ class MapExamples(Examples):
 
 
 class FeatureExamples(Examples):
-    """Pooled features of each image, computed once by a frozen network, without augmentation."""
+    """Pooled features, precomputed by a frozen network."""
 
     def __init__(self, features: np.ndarray, *, device: str | torch.device = "cpu"):
-        """Store the features.
-
-        Args:
-            features: (N, D) float32.
-            device: The device that computes.
-        """
+        """Store features (N, D) float32."""
         self.features = torch.from_numpy(features)
         self.device = torch.device(device)
 
@@ -242,14 +224,14 @@ class FeatureExamples(Examples):
         return len(self.features)
 
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
-        """Return features of some images as in Examples: (B, D). Raise ValueError where several views are asked for."""
+        """Return features (B, D), or raise ValueError for several views."""
         if views != 1:
             raise ValueError(f"Features are of one view of each image, not of {views}.")
         return self.features[rows].to(self.device)
 
 
 def iterate_in_order(examples: Examples, batch: int) -> Iterator[Tensor]:
-    """Yield all images without augmentation, in order, in batches of this size."""
+    """Yield batches of all images in order, without augmentation."""
     parts = torch.arange(len(examples)).split(batch)
     with closing(examples.batches(parts, 1, False, torch.Generator())) as ready:
         yield from ready

@@ -1,8 +1,4 @@
-"""A pretrained backbone and the layers trained on top of it, as one network from images to logits.
-
-For most methods the top is average pooling and one linear layer, as in the papers. A method that reads maps
-(Method.reads) brings a network of its own, which takes the last map before pooling.
-"""
+"""A pretrained backbone with trained top layers: pooling and a linear layer, or a method's map head."""
 
 from collections import OrderedDict
 from typing import Any
@@ -17,23 +13,23 @@ BATCH_NORM = nn.modules.batchnorm._BatchNorm
 
 
 class WholeNetwork(nn.Module):
-    """A network from normalised images (B, 3, S, S) to logits (B, C); the linear `classifier` reads `features`."""
+    """A network from images to logits, with a linear `classifier` of `features`."""
 
     def __init__(self, body: nn.Module, classifier: nn.Linear):
         super().__init__()
         self.body, self.classifier = body, classifier
 
     def features(self, images: Tensor) -> Tensor:
-        """Return the pooled features of images: (B, 3, S, S) -> (B, D)."""
+        """Return pooled features (B, D)."""
         return self.body(images)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return the logits of images: (B, 3, S, S) -> (B, C)."""
+        """Return logits (B, C)."""
         return self.classifier(self.body(images))
 
 
 class MapNetwork(nn.Module):
-    """A network from images to the outputs of `head` on the last map of `body`; batch norm is frozen."""
+    """A network of `body` and a map `head`, with frozen batch norm."""
 
     def __init__(self, body: nn.Module, head: nn.Module):
         super().__init__()
@@ -43,7 +39,7 @@ class MapNetwork(nn.Module):
                 module.requires_grad_(False)
 
     def train(self, mode: bool = True) -> "MapNetwork":
-        """Set the mode as in torch, except that batch norm stays in eval mode and keeps its pretrained statistics."""
+        """Set the mode, but keep batch norm in eval mode."""
         super().train(mode)
         for module in self.body.modules():
             if isinstance(module, BATCH_NORM):
@@ -51,25 +47,20 @@ class MapNetwork(nn.Module):
         return self
 
     def forward(self, images: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """Return the outputs of the head for images (V x B, 3, S, S)."""
+        """Return head outputs for images."""
         return self.head(self.body(images))
 
 
 def build_whole_network(source: Pretrained, classes: int, method: Method, seed: int = 0) -> nn.Module:
-    """Return the network that `method` trains end to end, in float32 on the CPU; `seed` decides weights of new layers.
+    """Return the network that `method` trains end to end, from images to logits (V x B, C).
+
+    A MapNetwork freezes a ResNet's stem and first stage, as in LAGC's code.
 
     Args:
-        source: From spmll.backbones.pretrained.pretrained; its network is used and changed.
-        classes: C, the number of classes.
-        method: The method that is trained with.
-        seed: Decides all that is random.
-
-    Returns:
-        A module from images (V x B, 3, S, S) to logits (V x B, C). A WholeNetwork, or for a method that reads maps a
-            MapNetwork, in which a ResNet's stem and first stage are frozen, as in the published code of LAGC.
+        source: Its network is changed.
 
     Raises:
-        ValueError: The method needs maps and the last map of this network is not known.
+        ValueError: The last map is unknown.
     """
     network = source.network.requires_grad_(True)
     example = torch.zeros(1, 3, source.input_size, source.input_size)
@@ -95,7 +86,6 @@ def build_whole_network(source: Pretrained, classes: int, method: Method, seed: 
 
 
 def _remove_classifier(source: Pretrained) -> None:
-    """Remove the classifier, so that the network ends in pooled features."""
     if source.library != "torchvision":
         if source.library in ("timm", "open_clip"):  # others have none
             of_timm: Any = source.network
@@ -107,7 +97,7 @@ def _remove_classifier(source: Pretrained) -> None:
 
 
 def _find_map_body(source: Pretrained) -> nn.Module:
-    """Return the part of a network that ends in its last map. Raise ValueError if that part is not known."""
+    """Return the part up to the last map, or raise ValueError."""
     network = source.network
     if source.library == "timm":
         _remove_classifier(source)
@@ -125,7 +115,7 @@ def _find_map_body(source: Pretrained) -> nn.Module:
 
 
 class _TimmFeatures(nn.Module):
-    """A timm network without its pooling: forward is its forward_features."""
+    """A timm network without pooling."""
 
     network: Any  # torch's hint for a module's attributes knows no methods
 

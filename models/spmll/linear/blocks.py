@@ -1,8 +1,6 @@
-"""Long passes over many rows, block by block, on all cores that torch may use.
+"""Multi-threaded passes over many rows in independent blocks.
 
-Threads take blocks, not parts of an operation: they meet at the end only, so that a thread whose core is busy elsewhere
-delays its own block and nobody else's. What a block writes must not depend on other blocks; then the result does not
-depend on the number of threads.
+Threads meet only at the end, so a busy core delays only its own block.
 """
 
 import threading
@@ -18,15 +16,12 @@ MAX_THREADS = 8  # threads
 
 
 def run_in_blocks(rows: int, size: int, work: Callable[[slice], None], tell: Callable[[], None] = lambda: None) -> None:
-    """Call work(rows) for slices of at most `size` rows that cover all rows; in any order, in several threads.
-
-    A caller that has limited torch to one thread gets one thread.
+    """Call work(rows) for slices that cover all rows, in any order, in several threads.
 
     Args:
-        rows: The number of rows.
-        size: The most rows of a slice.
-        work: Runs with one torch thread of its own.
-        tell: Called between blocks, in the calling thread; an exception from it or from `work` ends the pass.
+        size: Maximum rows per slice.
+        work: Runs with one torch thread.
+        tell: Called between blocks. Exceptions end the pass.
     """
     threads = min(torch.get_num_threads(), MAX_THREADS, -(-rows // size) // MIN_BLOCKS_PER_THREAD)
     starts = iter(range(0, rows, size))  # each next() is one step of the interpreter: threads share it

@@ -1,8 +1,6 @@
-"""L-BFGS with a line search (Nocedal and Wright, Numerical Optimization, 2006, algorithms 7.4, 7.5 and 3.5).
+"""L-BFGS with a line search (Nocedal and Wright 2006, algorithms 7.4, 7.5 and 3.5).
 
-torch.optim.LBFGS takes the same steps, number for number, and its line search is the one used here. But the first
-optimiser of torch's own in a process loads its compiler: four seconds of a core before the first training can go on, as
-with Adam (training.py).
+Equal to torch.optim.LBFGS, which would load torch's compiler first (four seconds).
 """
 
 from collections.abc import Callable
@@ -23,7 +21,7 @@ Objective = Callable[[Tensor], tuple[float, Tensor]]
 
 @torch.no_grad()
 def minimize(objective: Objective, start: Tensor, steps: int) -> Tensor:
-    """Return the point (n,) after at most `steps` steps from `start` (n,), with up to a quarter more evaluations."""
+    """Return the point (n,) after at most `steps` steps from `start`."""
     point, most = start.clone(), steps * 5 // 4
     value, slope = objective(point)
     evaluations, length = 1, 1.0
@@ -63,7 +61,7 @@ def minimize(objective: Objective, start: Tensor, steps: int) -> Tensor:
 
 
 def _compute_direction(slope: Tensor, changes: list[tuple[Tensor, Tensor, Tensor]], scale: Tensor) -> Tensor:
-    """Return minus the approximate inverse of the second derivatives, times the slope, by the two loops of L-BFGS."""
+    """Return minus the approximate inverse Hessian times the slope."""
     direction, shares = slope.neg(), []
     for of_slope, of_point, factor in reversed(changes):
         shares.append(of_point.dot(direction) * factor)

@@ -1,9 +1,7 @@
-"""Similarity of images to the marked images of each class, as a p-value: evidence for methods with prototypes.
+"""Similarity of images to the marked images of each class, as conformal p-values.
 
-A prototype is the mean of the features of the images that were marked with a class, after the mean of all is subtracted
-and each is scaled to length 1. Similarities of different classes are not comparable; the share of marked images that
-are less similar to the prototype of the others of their class is: the p-value of a conformal predictor (Vovk, Gammerman
-and Shafer, Algorithmic Learning in a Random World, 2005), with cosine similarity as its measure.
+A prototype is the mean of a class's centered unit features. The p-value (Vovk, Gammerman and Shafer 2005)
+makes similarities comparable across classes.
 """
 
 import numpy as np
@@ -18,17 +16,14 @@ MIN_MARKED_IMAGES = 5  # marked images of a class, with fewer of which nothing i
 
 
 def compute_prototype_p_values(features: Features, labels: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-    """Return how similar each image is to the marked images of each class, as a p-value: (N, C) float32 in (0, 1].
+    """Return p-values of similarity to each class, (N, C) float32 in (0, 1].
 
-    nan in a class with fewer than MIN_MARKED_IMAGES marked images. If r of the m marked images of the class have at
-    most the
-    similarity of this image, the value is (1 + r) / (1 + m). An image that shows the class as the marked ones do has
-    any of these values equally often; others have small values.
+    The value is (1 + r) / (1 + m), if r of m marked images are at most as similar. nan below MIN_MARKED_IMAGES.
 
     Args:
-        features: (N, D) float.
-        labels: (N, C) int8; only "present" counts.
-        mask: (N, C) bool, True where a label may be used; None: everywhere.
+        features: (N, D).
+        labels: (N, C).
+        mask: (N, C), usable labels.
     """
     given = to_feature_tensor(features, features.shape[1])
     marked = torch.from_numpy((labels == PRESENT) if mask is None else (labels == PRESENT) & mask)
@@ -48,9 +43,6 @@ def compute_prototype_p_values(features: Features, labels: np.ndarray, mask: np.
 
 
 def _leave_one_out_cosines(inner: Tensor, length: Tensor) -> Tensor:
-    """Return the cosines (m,) of marked images with the prototype of the other ones.
-
-    `inner` (m,) are their products with the sum of all marked images, `length` is the length of that sum.
-    """
+    """Return cosines (m,) of marked images with the prototype of the others."""
     others = (length**2 - 2 * inner + 1).clamp(min=1e-12).sqrt()
     return (inner - 1) / others

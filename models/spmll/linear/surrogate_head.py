@@ -1,9 +1,4 @@
-"""A linear head with nearly the probabilities of a larger model.
-
-Heat maps are drawn from a linear head on pooled features (cam.py), and a model that reads maps has none. So a head is
-fitted to the model's published probabilities: a heat map then shows where the best linear approximation of the model
-looks.
-"""
+"""A linear approximation of a larger model, so that heat maps can be drawn."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,15 +15,11 @@ PROBABILITY_EPS = 1e-3
 
 
 def fit_surrogate_head(features: Rows, probabilities: np.ndarray, tell: Callable[[], None] = lambda: None) -> Head:
-    """Return the head whose logits are nearest, in squares, to those of `probabilities`, with a small ridge penalty.
+    """Fit a head to the logits of `probabilities` by ridge regression.
 
     Args:
-        features: (N, D) float16 or float32.
-        probabilities: (N, C) float in [0, 1]; columns of nan stay without a model, rows of nan are not used.
-        tell: Called every few thousand rows.
-
-    Raises:
-        ValueError: The lengths differ.
+        features: (N, D).
+        probabilities: (N, C). nan columns get no model, nan rows are skipped.
     """
     everything = check_features(features, features.shape[1])
     if len(features) != len(probabilities):

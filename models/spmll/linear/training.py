@@ -1,7 +1,6 @@
-"""Training a linear head on cached features: the whole loop, one epoch at a time.
+"""Training of a linear head on cached features, one epoch at a time.
 
-The backbone is frozen and its pooled features are computed once, so a training takes about a second and can be repeated
-as people label. `fit` is a generator: between two epochs its caller may write a heartbeat, do other work, or stop.
+It takes about a second. Between epochs the caller of the generator `fit` may do other work or stop.
 """
 
 import time
@@ -45,7 +44,7 @@ MIN_BATCH_IMAGES, MAX_BATCH_IMAGES = 4, 1024
 
 @dataclass(frozen=True)
 class Epoch:
-    """One finished epoch."""
+    """A finished epoch."""
 
     number: int  # from 1
     total: int
@@ -54,15 +53,13 @@ class Epoch:
 
 
 class Head:
-    """One linear classifier a class, on features as the backbone gives them: p = sigmoid(features @ weight.T + bias).
+    """A linear classifier per class: p = sigmoid(features @ weight.T + bias).
 
-    weight (C, D) float32 and bias (C,) float32 fit the classifier of the network that made the features, so a heat map
-    needs no conversion. A class that nobody has marked present has no model: its weights are 0, its bias and its
-    probabilities nan.
+    weight (C, D) and bias (C,) fit unscaled backbone features. Without positives they are 0 and nan.
     """
 
     def __init__(self, dimensions: int, classes: int):
-        """Make an untrained head: every probability is nan. Raise ValueError for a size below 1."""
+        """Create an untrained head, with nan probabilities. Raises ValueError."""
         if dimensions < 1 or classes < 1:
             raise ValueError(f"A head needs at least one dimension and one class, not {dimensions} and {classes}.")
         self.weight = torch.zeros(classes, dimensions)
@@ -70,12 +67,12 @@ class Head:
 
     @property
     def dimensions(self) -> int:
-        """Return the length of a feature vector."""
+        """Return D, the feature length."""
         return self.weight.shape[1]
 
     @property
     def classes(self) -> int:
-        """Return the number of classes, with or without a model."""
+        """Return the number of classes."""
         return self.weight.shape[0]
 
     @property
@@ -84,16 +81,10 @@ class Head:
         return torch.isfinite(self.bias).numpy()
 
     def probabilities(self, features: Features) -> np.ndarray:
-        """Return the probability of every class in every image.
+        """Return (N, C) float32 probabilities, nan for classes without a model.
 
         Args:
-            features: (N, D) float16, float32 or float64; features on the disk are read a few thousand rows at a time.
-
-        Returns:
-            (N, C) float32 in [0, 1], nan in the columns of classes without a model.
-
-        Raises:
-            ValueError: The features have another length than those the head was trained on.
+            features: (N, D) float, on disk read in chunks.
         """
         out = np.empty((len(features), self.classes), np.float32)
         for start, chunk in iterate_chunks(check_features(features, self.dimensions)):
@@ -101,21 +92,16 @@ class Head:
         return out
 
     def save(self, path: str | Path) -> None:
-        """Write weight and bias as safetensors, replacing an existing file."""
+        """Write weight and bias as safetensors."""
         save_file({"weight": self.weight, "bias": self.bias}, path, metadata={"format": HEAD_FORMAT})
 
     @classmethod
     def load(cls, path: str | Path, dimensions: int | None = None, classes: int | None = None) -> "Head":
-        """Return the head that `save` wrote.
-
-        Args:
-            path: The file.
-            dimensions: The D that is required; None accepts any.
-            classes: The C that is required; None accepts any.
+        """Load a saved head, requiring `dimensions` and `classes` if given.
 
         Raises:
-            FileNotFoundError: There is no such file.
-            ValueError: The file is not a head of that size; the message names every fault.
+            FileNotFoundError: The file is missing.
+            ValueError: The file is not such a head.
         """
         if not Path(path).is_file():
             raise FileNotFoundError(f"There is no head at {path}.")
@@ -133,7 +119,7 @@ class Head:
 
 
 def find_head_faults(tensors: dict[str, Tensor], dimensions: int | None, classes: int | None) -> list[str]:
-    """Return why these tensors are not a head of that size, one phrase for each fault."""
+    """Return why tensors are not such a head, one phrase per fault."""
     wrong = [f"it has no {name!r}" for name in ("weight", "bias") if name not in tensors]
     if wrong:
         return wrong
@@ -170,28 +156,20 @@ def fit(
     every_class: bool = False,
     should_stop: Callable[[], bool] | None = None,
 ) -> Iterator[Epoch]:
-    """Train the head from scratch, one epoch at each step of the iterator; the head is up to date after every step.
+    """Train the head from scratch, updating it per epoch of the iterator.
 
     Args:
-        head: Is overwritten; its earlier weights are not used.
-        features: (N, D) float16 or float32, the images that have a label. Leave out images nobody has looked at: the
-            losses would take their empty rows for knowledge.
-        labels: (N, C) int8, 1 present, -1 absent, 0 not looked at (spmll/labels.py).
-        method: From make_method.
-        mask: (N, C) bool, True where a cell may be used; None: all.
-        evidence: (N, C) float32 in [0, 1] or nan: Method.evidence; None: no evidence.
-        epochs: The number of epochs; None: the method's own.
-        lr: The learning rate; None: the method's own.
-        batch: Images a step; None: a twentieth of the images, between 4 and 1024.
-        seed: Decides the start and the order; the same seed gives the same head on the same machine.
-        every_class: Train a model for classes that nobody marked, too, as published code does. A person would get
-            suggestions of such a class from nothing but what the method assumes of unseen cells.
-        should_stop: Called before every batch; once it returns True the iterator ends without finishing the epoch.
+        head: Overwritten.
+        features: (N, D), labeled images only, since losses interpret empty rows.
+        labels: (N, C) int8, 1 present, -1 absent, 0 unseen.
+        mask: (N, C) bool, usable cells.
+        evidence: (N, C) in [0, 1] or nan (Method.evidence).
+        batch: By default N / 20, between 4 and 1024.
+        every_class: Also train classes without positives, as published code does.
+        should_stop: Called per batch. True ends the iterator.
 
     Raises:
-        ValueError: At once, not at the first step: the method reads more than pooled features, shapes do not fit, there
-            is no image, a label is not 1, 0 or -1, the learning rate is not a positive number, or features are not
-            finite (the rows are named). At a step: the loss is not finite.
+        ValueError: At once for invalid arguments, at a step for a loss not finite.
     """
     if method.reads != "features":
         raise ValueError(
@@ -219,7 +197,7 @@ def fit(
 
 
 class Training:
-    """One training in progress: the weights on standardised features, and their optimiser."""
+    """A training in progress, on standardized features."""
 
     def __init__(self, head, features, labels, mask, method, mean, scale, seed, epochs, lr):
         self.head, self.features, self.method = head, features, method
@@ -236,7 +214,7 @@ class Training:
         self.optimiser = self.create_optimizer()
 
     def create_optimizer(self) -> "Adam":
-        """Create an optimiser of the head and of what the method learns."""
+        """Create an optimizer of the head and the method's parameters."""
         optimiser = Adam()
         optimiser.add_parameters([self.weight, self.bias], self.lr, WEIGHT_DECAY)
         for group in self.learned:
@@ -255,7 +233,7 @@ class Training:
             yield Epoch(number, self.epochs, loss, time.perf_counter() - started)
 
     def train_epoch(self, number: int, batch: int, should_stop: Callable[[], bool]) -> float | None:
-        """Make one pass over the images; return its average loss, or None if should_stop() returned True."""
+        """Train one epoch, and return its mean loss or None if stopped."""
         if self.method.restarts_optimizer(number):
             self.optimiser = self.create_optimizer()
         self.method.begin_epoch(number)
@@ -274,7 +252,7 @@ class Training:
         return total / len(self.features)
 
     def train_batch(self, rows: Tensor) -> float:
-        """Train on one batch; return its loss."""
+        """Train on a batch and return its loss."""
         logits = F.linear(self.features.index_select(0, rows).float(), *self.unstandardize_weights())
         loss = self.method.loss(logits, rows) + self.method.penalty([self.weight])
         loss.backward()
@@ -282,10 +260,7 @@ class Training:
         return loss.item()
 
     def unstandardize_weights(self) -> tuple[Tensor, Tensor]:
-        """Return weight and bias for plain features: w (x - m) s + b = (w s) x + (b - w s m).
-
-        Computed at every step, as there are fewer weights than features in a batch.
-        """
+        """Return weight and bias for plain features: w (x - m) s + b = (w s) x + (b - w s m)."""
         weight = self.weight * self.scale
         return weight, self.bias - weight @ self.mean
 
@@ -298,16 +273,15 @@ class Training:
 
     @torch.no_grad()
     def predict(self) -> Tensor:
-        """Return (N, C) float32 probabilities of all training images, also for classes without a model."""
+        """Return training probabilities (N, C), also for classes without a model."""
         weight, bias = self.unstandardize_weights()
         return torch.cat([torch.sigmoid(F.linear(chunk, weight, bias)) for _, chunk in iterate_chunks(self.features)])
 
 
 class Adam:
-    """Adam with weight decay added to the gradient (Kingma and Ba, ICLR 2015, algorithm 1).
+    """Adam with weight decay in the gradient (Kingma and Ba 2015, algorithm 1).
 
-    torch.optim.Adam takes the same steps, but the first one of a process loads torch's compiler: two seconds and more
-    before the first training of a worker can begin.
+    torch.optim.Adam would load torch's compiler first (two seconds).
     """
 
     def __init__(self, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8):
@@ -316,12 +290,12 @@ class Adam:
         self.steps = 0
 
     def add_parameters(self, params: list[Tensor], lr: float, weight_decay: float) -> None:
-        """Add leaf tensors to be trained."""
+        """Add trainable leaf tensors."""
         self.moved += [(p, torch.zeros_like(p), torch.zeros_like(p), lr, weight_decay) for p in params]
 
     @torch.no_grad()
     def step(self) -> None:
-        """Make one step on every tensor with a gradient, and reset the gradients."""
+        """Update tensors with gradients, and reset these."""
         self.steps += 1
         first, second = self.betas
         # Bias correction: both averages start at 0.
@@ -340,8 +314,7 @@ class Adam:
 def one_thread() -> Iterator[None]:
     """Limit torch to one thread inside the block.
 
-    A batch is so small that a second thread gains a fifth at best. Threads synchronise at every operation; with other
-    processes on the same cores this was measured to make a training ten times slower.
+    Batches are small, and thread synchronization made trainings ten times slower on shared cores.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -352,13 +325,12 @@ def one_thread() -> Iterator[None]:
 
 
 def compute_standardization(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
-    """Return the offset and the scale of every dimension, each (D,) float32.
+    """Return offset and scale per dimension, each (D,) float32.
 
-    The scale is the same for all dimensions, except 0 for constant ones, which are ignored in other images too. With a
-    single image, or only equal ones, nothing but the bias is learned.
+    The scale is common, but 0 for constant dimensions.
 
     Raises:
-        ValueError: Some rows are not finite; the message names them.
+        ValueError: Some rows, named, are not finite.
     """
     images, dimensions = features.shape
     device = features.device if isinstance(features, Tensor) else None
@@ -378,7 +350,7 @@ def compute_standardization(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
 
 
 def check_features_finite(features: Tensor | Rows) -> None:
-    """Raise ValueError naming the rows of features (N, D) that are not finite, or extremely large."""
+    """Raise ValueError naming rows that are not finite or extreme."""
     for start in range(0, len(features), ROWS_PER_CHUNK):
         rows = features[start : start + ROWS_PER_CHUNK]
         chunk = rows if isinstance(rows, Tensor) else torch.from_numpy(rows)
@@ -405,13 +377,13 @@ def _make_not_finite_error(features: Tensor | Rows) -> ValueError:
 
 
 def to_feature_tensor(features: Features, dimensions: int) -> Tensor:
-    """Return features as a tensor that shares their memory; those on the disk are read. Raise as `check_features`."""
+    """Return checked features as a tensor, sharing memory."""
     features = check_features(features, dimensions)
     return features if isinstance(features, Tensor) else torch.from_numpy(features[:])
 
 
 def check_features(features: Features, dimensions: int) -> Tensor | Rows:
-    """Return features, an array as a tensor. Raise ValueError unless they are (N, dimensions) of floats."""
+    """Return features, or raise ValueError unless float (N, dimensions)."""
     features = torch.from_numpy(features) if isinstance(features, np.ndarray) else features
     floats = features.is_floating_point() if isinstance(features, Tensor) else features.dtype.kind == "f"
     if features.ndim != 2 or features.shape[1] != dimensions or not floats:
@@ -423,7 +395,7 @@ def check_features(features: Features, dimensions: int) -> Tensor | Rows:
 
 
 def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -> tuple[Tensor, Tensor | None]:
-    """Return labels and mask as tensors. Raise ValueError for wrong shapes, types or values, or no image."""
+    """Return labels and mask as tensors, or raise ValueError."""
     labels = torch.from_numpy(labels) if isinstance(labels, np.ndarray) else labels
     mask = torch.from_numpy(mask) if isinstance(mask, np.ndarray) else mask
     if images == 0:
@@ -443,7 +415,7 @@ def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -
 
 
 def iterate_chunks(features: Tensor | Rows) -> Iterator[tuple[int, Tensor]]:
-    """Yield (first row, rows as float32), a few thousand rows at a time."""
+    """Yield (first row, float32 rows) in chunks."""
     for start in range(0, len(features), ROWS_PER_CHUNK):
         rows = features[start : start + ROWS_PER_CHUNK]
         yield start, (rows if isinstance(rows, Tensor) else torch.from_numpy(rows)).float()

@@ -1,4 +1,4 @@
-"""The table of losses, LOSSES. It is the registry: a new loss is one file and one entry here."""
+"""The registry of losses, LOSSES. A new loss is one file and one entry."""
 
 import inspect
 from typing import Any
@@ -53,18 +53,18 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def make_loss(name: str, reduction: str | None = None, **constants: Any) -> Loss:
-    """Return a loss by its name, with its own constants.
+    """Create a loss by name.
 
     Args:
-        name: A name of LOSSES.
-        reduction: One of REDUCTIONS (losses/base.py); None leaves the loss its own.
-        **constants: The constants that differ from the defaults, by name.
+        name: A name in LOSSES.
+        reduction: One of REDUCTIONS, or None for the default.
+        **constants: Constants other than the defaults.
 
     Returns:
         The loss.
 
     Raises:
-        ValueError: No loss, constant or reduction has this name; the message lists them. Or a value is not possible.
+        ValueError: A name is unknown or a value invalid.
     """
     if name not in LOSSES:
         raise unknown_name_error("loss", name, LOSSES)

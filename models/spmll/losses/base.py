@@ -1,12 +1,7 @@
-"""The base class of losses: the check of the shapes, the average, and logarithms that cannot overflow.
+"""The base class of losses: shape checks, reduction and stable logarithms.
 
-A loss defines the loss of each cell (`per_cell`); the reduction is done here. A loss that cannot be split into cells
-defines the loss of each image (PerImageLoss); a loss with a term for the whole batch adds it in `total`. A loss holds
-no state of a training: values that change from epoch to epoch, or are stored per image, belong to a method
-(spmll/methods).
-
-In all of them a label of exactly -1 is an answer of a person and has full weight, whatever weight the paper gives to an
-assumed negative. A loss whose paper does not define this says so.
+A loss defines `per_cell` or `per_image` and has no training state. A label of exactly -1 is an answer with
+full weight, whatever a paper's weight of assumed negatives.
 """
 
 import difflib
@@ -25,18 +20,14 @@ LOSS_FORMS = ("code", "paper")
 
 
 class Loss(nn.Module, ABC):
-    """A loss that is a sum over the cells of a batch. A subclass gives `name` and `per_cell`.
+    """A loss that sums over cells of a batch. Subclasses define `name` and `per_cell`.
 
-    Half-precision logits (float16, bfloat16) are widened to float32 before anything is computed, and the result is
-    float32: the constants of the papers (1e-5, 1e-7) do not exist in half precision.
+    Half-precision logits are widened, since 1e-7 underflows.
 
     Attributes:
-        name: Its name in the table LOSSES.
-        reduction: How the losses of the cells become one number. "cells": divided by B x C, or by the number of cells
-            in use where there is a mask, so that holding cells out does not weaken the rest; as in the code of Cole et
-            al. (2021), EM/APL, GR and Large Loss. "images": summed over classes, averaged over images with a cell in
-            use, as papers write it. "sum": not divided, as in the code of ASL, Hill and SPLC, whose learning rates
-            depend on the batch.
+        name: Name in LOSSES.
+        reduction: "cells" divides by usable cells, "images" by images with usable cells, "sum" by nothing (code
+            of ASL, Hill, SPLC).
     """
 
     name: ClassVar[str]
@@ -44,26 +35,23 @@ class Loss(nn.Module, ABC):
 
     @abstractmethod
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of each cell.
-
-        Cells that are not in use have logit 0 and label UNSEEN; their loss is dropped afterwards.
+        """Return the loss of each cell, later dropped if unusable.
 
         Args:
-            logits: (B, C) float32 or float64.
-            labels: (B, C) of the same type: 1 present, -1 absent, 0 not looked at, between -1 and 0 a soft
-                pseudo-label.
+            logits: (B, C) float32 or float64, 0 if unusable.
+            labels: (B, C), 1 present, -1 absent, 0 unseen, else soft.
 
         Returns:
-            (B, C) of the same type.
+            (B, C).
         """
 
     def compute_batch_loss(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
-        """Return the loss of a batch, as `forward` does, of arguments that are checked already.
+        """Return the loss of a batch with checked arguments.
 
         Args:
-            logits: (B, C) float32 or float64.
-            labels: (B, C) of the same type.
-            usable: (B, C) bool, the mask; None: all cells are in use.
+            logits: (B, C).
+            labels: (B, C).
+            usable: (B, C) bool, None for all.
 
         Returns:
             A scalar.
@@ -74,17 +62,17 @@ class Loss(nn.Module, ABC):
         return cells.sum() / self.compute_divisor(labels, usable)
 
     def compute_divisor(self, labels: Tensor, usable: Tensor | None) -> Tensor | int:
-        """Return what the sum over a batch is divided by; at least 1, so that a batch without a cell in use costs 0.
+        """Return the divisor of the batch sum, at least 1.
 
         Args:
             labels: (B, C).
-            usable: (B, C) bool, the mask; None: all cells are in use.
+            usable: (B, C) bool, None for all.
 
         Returns:
-            A number of cells or images, or 1.
+            A count.
 
         Raises:
-            ValueError: `reduction` is none of REDUCTIONS.
+            ValueError: Unknown `reduction`.
         """
         if self.reduction == "cells":
             return max(labels.numel(), 1) if usable is None else usable.sum().clamp(min=1)
@@ -95,20 +83,19 @@ class Loss(nn.Module, ABC):
         raise unknown_name_error("reduction", self.reduction, REDUCTIONS)
 
     def forward(self, logits: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return the loss of a batch, as a scalar; `reduction` says how it is averaged.
+        """Return the loss of a batch, reduced by `reduction`.
 
         Args:
             logits: (B, C) float.
-            labels: (B, C), 1 present, -1 absent, 0 not looked at; a float between -1 and 0 is a soft pseudo-label
-                (spmll/labels.py), which a loss that has no use for the nuance takes as absent.
-            mask: (B, C) bool, True where the cell may be used; None: everywhere. No cell in use costs 0.
+            labels: (B, C), 1 present, -1 absent, 0 unseen, else soft.
+            mask: (B, C) bool, usable cells, None for all.
 
         Returns:
-            A scalar, float32 or float64.
+            A scalar, 0 without usable cells.
 
         Raises:
-            TypeError: The logits are not floats.
-            ValueError: The shapes differ, or the mask is not bool.
+            TypeError: Logits are not floats.
+            ValueError: Shapes differ, or the mask is not bool.
         """
         if not logits.is_floating_point():
             raise TypeError(f"Logits must be floats, not {logits.dtype}.")
@@ -132,43 +119,43 @@ class Loss(nn.Module, ABC):
 
 
 class PerImageLoss(Loss):
-    """A loss that is a sum over images, in which the classes of an image compete. A subclass gives `per_image`.
+    """A loss whose classes compete per image. Subclasses define `per_image`.
 
     Attributes:
-        reduction: As in Loss; "images", the mean over the images with a cell in use, is the usual one here.
+        reduction: Usually "images".
     """
 
     reduction = "images"
 
     @abstractmethod
     def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
-        """Return the loss of each image.
+        """Return the loss of each image, later dropped if unusable.
 
         Args:
-            logits: (B, C), as in per_cell.
-            labels: (B, C), as in per_cell.
-            usable: (B, C) bool, True where a cell is in use.
+            logits: (B, C).
+            labels: (B, C).
+            usable: (B, C) bool.
 
         Returns:
-            (B,) of the same type as the logits; the loss of an image without a cell in use is dropped afterwards.
+            (B,).
         """
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Raise TypeError: the loss of an image cannot be split into cells."""
+        """Raise TypeError, since images have no cell losses."""
         raise TypeError(f"{self.name} prices whole images; it has no loss of a single cell.")
 
     def compute_batch_loss(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
-        """Return the loss of a batch, as in Loss; an image without a cell in use costs nothing."""
+        """Return the batch loss over images with usable cells."""
         in_use = torch.ones_like(labels, dtype=torch.bool) if usable is None else usable
         images = torch.where(in_use.any(1), self.per_image(logits, labels, in_use), 0)
         return images.sum() / self.compute_divisor(labels, usable)
 
 
 def negative_log_sigmoid(logits: Tensor, eps: float = 0.0) -> Tensor:
-    """Return -log(p + eps) of p = sigmoid(logits), finite in value and gradient for every finite logit.
+    """Return -log(sigmoid(logits) + eps), finite in value and gradient.
 
-    Pass -logits for -log(1 - p + eps). Published code keeps an eps inside the logarithm, which bounds the loss at
-    -log(eps) and lets the gradient of a saturated mistake vanish; eps = 0 is the exact logarithm, which does neither.
+    Pass -logits for -log(1 - p + eps). A positive eps bounds the loss, but the gradients of saturated mistakes
+    vanish.
     """
     if eps == 0:
         return F.softplus(-logits)
@@ -176,32 +163,30 @@ def negative_log_sigmoid(logits: Tensor, eps: float = 0.0) -> Tensor:
 
 
 def log_loss(logits: Tensor, labels: Tensor, eps: float = 0.0) -> Tensor:
-    """Return -log(p + eps) where present, -log(1 - p + eps) everywhere else; (B, C), (B, C) -> (B, C)."""
+    """Return -log(p + eps) where present, -log(1 - p + eps) elsewhere, (B, C)."""
     return negative_log_sigmoid(torch.where(labels > UNSEEN, logits, -logits), eps)
 
 
 def clamped_negative_log_sigmoid(logits: Tensor, eps: float = 0.0) -> Tensor:
-    """Return -log(max(p, eps)) of p = sigmoid(logits), as the code of ASL bounds its logarithms; eps = 0 is exact."""
+    """Return -log(max(sigmoid(logits), eps)), as in ASL's code. eps = 0 is exact."""
     if eps == 0:
         return F.softplus(-logits)
     return -torch.log(torch.sigmoid(logits).clamp(min=eps))
 
 
 def focal_loss(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = False) -> Tensor:
-    """Return (1 - p)^gamma x -log(max(p, eps)) of p = sigmoid(logits): well predicted cells count little.
+    """Return (1 - p)^gamma x -log(max(p, eps)) (Lin et al., ICCV 2017, eq. 4).
 
     Pass -logits for p^gamma x -log(1 - p).
 
     Args:
-        logits: Of any shape.
-        gamma: The larger it is, the less a well predicted cell counts; 0: all cells count alike.
-        eps: As in clamped_negative_log_sigmoid.
-        detached: The weight (1 - p)^gamma is a constant of the gradient.
+        logits: Any shape.
+        gamma: 0 weighs all alike.
+        eps: Lower bound of p.
+        detached: Whether weights are constants in the gradient.
 
     Returns:
-        The loss of each logit, of their shape.
-
-    Source: Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017, eq. 4.
+        The loss per logit.
     """
     cost = clamped_negative_log_sigmoid(logits, eps)
     if gamma == 0:
@@ -212,10 +197,9 @@ def focal_loss(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = 
 
 
 def generalized_cross_entropy(logits: Tensor, q: float) -> Tensor:
-    """Return (1 - p^q) / q of p = sigmoid(logits), and its limit -log(p) at q = 0.
+    """Return (1 - p^q) / q, or -log(p) at q = 0 (Zhang and Sabuncu, NeurIPS 2018, eq. 6).
 
-    p^q is exp(q log p): the plain power has no finite gradient once p has become 0 in float32 (from logits of about
-    -90). Source: Zhang and Sabuncu, NeurIPS 2018, eq. 6.
+    Gradients stay finite at p = 0.
     """
     if q == 0:
         return negative_log_sigmoid(logits)
@@ -223,17 +207,17 @@ def generalized_cross_entropy(logits: Tensor, q: float) -> Tensor:
 
 
 def presence_probability(labels: Tensor) -> Tensor:
-    """Return the probability of presence that a label states: 1 present, q where the label is a soft -q, else 0."""
+    """Return the stated probability: 1 present, q for a soft -q, else 0."""
     return torch.where(labels > ABSENT, labels.abs(), 0)
 
 
 def weighted_log_sum_exp(logits: Tensor, weights: Tensor, constant: float = 0.0) -> Tensor:
-    """Return log(e^constant + sum over classes of weights x e^logits).
+    """Return log(e^constant + sum of weights x e^logits) per image.
 
     Args:
         logits: (B, C).
         weights: (B, C) in [0, 1].
-        constant: The logarithm of the term beside the classes.
+        constant: Logarithm of the extra term.
 
     Returns:
         (B,).
@@ -243,15 +227,15 @@ def weighted_log_sum_exp(logits: Tensor, weights: Tensor, constant: float = 0.0)
 
 
 def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> ValueError:
-    """Return the error for a name that is in no table: the names that there are, and the one that was probably meant.
+    """Return an error that lists known names and suggests one.
 
     Args:
-        kind: The noun for such a name: "loss".
+        kind: Noun, such as "loss".
         name: The unknown name.
-        known: The names in the table.
+        known: Known names.
 
     Returns:
-        The error, to be raised by the caller.
+        The error.
     """
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=1)
@@ -260,18 +244,18 @@ def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> ValueEr
 
 
 def check_choice(kind: str, name: object, known: Iterable[str]) -> str:
-    """Return the name if it is in the table.
+    """Return a known name.
 
     Args:
-        kind: The noun for such a name: "reduction".
-        name: The name to look up.
-        known: The names in the table.
+        kind: Noun, such as "reduction".
+        name: The name.
+        known: Known names.
 
     Returns:
         The name.
 
     Raises:
-        ValueError: The name is not in the table; the message lists those that are.
+        ValueError: Unknown name.
     """
     known = list(known)
     if name not in known:
@@ -280,13 +264,13 @@ def check_choice(kind: str, name: object, known: Iterable[str]) -> str:
 
 
 def check_non_negative(**values: float) -> None:
-    """Refuse values that are negative or not a number.
+    """Reject negative values and nan.
 
     Args:
-        **values: The constants of a loss, by name.
+        **values: By name.
 
     Raises:
-        ValueError: A value is negative or nan; the message names each.
+        ValueError: Invalid values, named.
     """
     wrong = [f"{name} = {value}" for name, value in values.items() if not value >= 0]
     if wrong:
@@ -294,13 +278,13 @@ def check_non_negative(**values: float) -> None:
 
 
 def check_fractions(**values: float) -> None:
-    """Refuse values that are not between 0 and 1.
+    """Reject values outside [0, 1].
 
     Args:
-        **values: The constants of a loss, by name.
+        **values: By name.
 
     Raises:
-        ValueError: A value is not in [0, 1]; the message names each.
+        ValueError: Invalid values, named.
     """
     wrong = [f"{name} = {value}" for name, value in values.items() if not 0 <= value <= 1]
     if wrong:
@@ -308,13 +292,13 @@ def check_fractions(**values: float) -> None:
 
 
 def check_finite(**values: float) -> None:
-    """Refuse values that are infinite or not a number.
+    """Reject infinite values and nan.
 
     Args:
-        **values: The constants of a loss, by name.
+        **values: By name.
 
     Raises:
-        ValueError: A value is infinite or nan; the message names each.
+        ValueError: Invalid values, named.
     """
     wrong = [f"{name} = {value}" for name, value in values.items() if not abs(value) < float("inf")]
     if wrong:

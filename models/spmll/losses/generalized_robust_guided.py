@@ -1,12 +1,6 @@
-"""Generalized robust loss with guesses from another model, which take part in the share of an unseen cell.
+"""Generalized robust loss with another model's guesses in the share k(p).
 
-In the generalized robust loss (generalized_robust.py) an unseen cell is a mixture of positive and negative, whose share
-k(p) is what the network believes. Here a guess of another model takes part in that share; the curves are the same.
-
-After the abstract of Tran et al., "More Reliable Pseudo-labels, Better Performance: A Generalized Approach to Single
-Positive Multi-label Learning", ICCV 2025, https://arxiv.org/abs/2508.20381
-
-Its own formula was not at hand.
+After the abstract of Tran et al., ICCV 2025, https://arxiv.org/abs/2508.20381, whose formula was unavailable.
 """
 
 import torch
@@ -23,9 +17,9 @@ from spmll.losses.base import (
 
 
 class GeneralizedRobustGuided(Loss):
-    """As GeneralizedRobust, but where the label is -q, a guess of q, the share is (1 - trust) k(p) + trust q.
+    """GeneralizedRobust, with share (1 - trust) k(p) + trust q for a label -q.
 
-    A label of exactly -1 is a person's word, not a guess of q = 1: it costs -log(1 - p), with full weight.
+    An answered -1 costs -log(1 - p).
     """
 
     name = "generalized_robust_guided"
@@ -41,7 +35,7 @@ class GeneralizedRobustGuided(Loss):
         trust: float = 0.5,
         eps: float = 1e-7,
     ):
-        """Store the constants: trust is the weight of a guess against k(p); the others are as in GeneralizedRobust."""
+        """Store the constants. `trust` weighs a guess against k(p)."""
         super().__init__()
         check_non_negative(q2=q2, q3=q3, eps=eps)
         check_fractions(trust=trust)
@@ -53,7 +47,7 @@ class GeneralizedRobustGuided(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
+        """Return cell losses (B, C)."""
         p = torch.sigmoid(logits.detach())
         k = torch.sigmoid(self.w * p + self.b)
         k = torch.where(labels < UNSEEN, (1 - self.trust) * k - self.trust * labels, k)

@@ -1,10 +1,6 @@
-"""High rank: the matrix of a batch's predictions should have a high rank.
+"""A penalty for a low rank of a batch's predictions, used beside a loss (opml_sp.py).
 
-Not a loss of labels but a term beside one (methods/published/opml_sp.py). The text of the paper that is at hand has
-lost its formula; these are the two readings of "log det ... its singular values" with a minus sign.
-
-Li et al., "Pushing One Pair of Labels Apart Each Time in Multi-Label Learning: From Single Positive to Full Labels",
-2023, eq. 10, https://arxiv.org/abs/2302.14695
+Li et al. 2023, eq. 10, https://arxiv.org/abs/2302.14695, in two readings of its lost formula.
 """
 
 import torch
@@ -16,20 +12,16 @@ RANK_FORMS = ("logdet", "singular")
 
 
 def rank_penalty(probabilities: Tensor, delta: float = 1.0, form: str = "logdet") -> Tensor:
-    """Return how far the predictions of a batch are from full rank, as a scalar.
-
-    A lower value means a higher rank; it may be negative. An empty batch costs 0.
+    """Return a scalar that is lower for a higher rank, possibly negative.
 
     Args:
-        probabilities: (B, C) float in [0, 1]; half precision is converted to float32.
-        delta: Added to the diagonal; 1 (the default) is mild and numerically safe, 1e-3 is nearly the bare determinant;
-            "singular" ignores it.
-        form: "logdet": -log det(P P^T + delta I), with P^T P where there are fewer classes than images. It is the
-            default, since it is finite however alike the images are. "singular": minus the sum of the log singular
-            values. A singular value that is 0 but for rounding is replaced by that rounding and has no gradient.
+        probabilities: (B, C) in [0, 1].
+        delta: Added to the diagonal in "logdet".
+        form: "logdet", always finite: -log det(P P^T + delta I), or P^T P if smaller. "singular": minus the sum
+            of log singular values, bounded by rounding.
 
     Raises:
-        ValueError: Delta is not positive or the form is unknown.
+        ValueError: Invalid delta or form.
     """
     check_choice("form", form, RANK_FORMS)
     if probabilities.dtype in (torch.float16, torch.bfloat16):

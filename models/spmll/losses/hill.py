@@ -1,9 +1,6 @@
-"""Hill loss: an assumed negative that the network finds very likely is probably a hidden positive, so it counts less.
+"""Hill loss: very likely unseen cells count less, as probable hidden positives.
 
-The loss of an unseen cell is a hill: its slope rises with p and falls back to 0 at p = 1.
-
-Zhang et al., "Simple and Robust Loss Design for Multi-Label Learning with Missing Labels", 2021,
-https://arxiv.org/abs/2112.07368
+Its slope rises with p and returns to 0 at p = 1. Zhang et al. 2021, https://arxiv.org/abs/2112.07368
 """
 
 import torch
@@ -16,9 +13,9 @@ HILL_FORMS = ("code", "gr")
 
 
 class Hill(Loss):
-    """(1 - p_m)^gamma x -log(p_m) where present, p_m = sigmoid(z - margin); (lamb - p) p^2 where unseen.
+    """(1 - p_m)^gamma x -log(p_m), p_m = sigmoid(z - margin), if present, (lamb - p) p^2 if unseen.
 
-    A person's -1 costs -log(1 - p), since a confirmed absence is not a hidden positive.
+    An answered -1 costs -log(1 - p).
     """
 
     name = "hill"
@@ -26,16 +23,14 @@ class Hill(Loss):
     def __init__(
         self, lamb: float = 1.5, margin: float = 1.0, gamma: float = 2.0, form: str = "code", eps: float = 1e-7
     ):
-        """Store the constants; the defaults are the published ones.
+        """Store the constants, by default the published ones.
 
         Args:
-            lamb: Position of the top of the hill: at 1.5 the slope p^2 (1 - p) (2 lamb - 3 p) never becomes negative.
-            margin: Margin of present cells.
+            lamb: At 1.5 the slope p^2 (1 - p) (2 lamb - 3 p) is never negative.
+            margin: Of present cells.
             gamma: Focal exponent of present cells.
-            form: "code": as above, the authors' own; "gr": -log(p + eps) where present, as the code and table 1 of the
-                GR paper have it, to compare with its figures.
-            eps: Added inside the logarithm of form "gr": 1e-7 in its code. The authors have none, and logits below
-                about -100 break their float32; here form "code" is exact.
+            form: "code" as above, "gr": -log(p + eps) if present, as in the GR paper.
+            eps: Inside the logarithm of "gr". "code" is exact.
         """
         super().__init__()
         check_non_negative(lamb=lamb, gamma=gamma, eps=eps)
@@ -45,7 +40,7 @@ class Hill(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
+        """Return cell losses (B, C)."""
         p = torch.sigmoid(logits)
         own = self.form == "code"
         present = focal_loss(logits - self.margin, self.gamma) if own else negative_log_sigmoid(logits, self.eps)

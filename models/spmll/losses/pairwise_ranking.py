@@ -1,6 +1,6 @@
-"""Pairwise ranking: present classes should be more probable than all others, by a margin of 1.
+"""Pairwise ranking: present classes should exceed all others by a margin of 1.
 
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, appendix A, https://arxiv.org/abs/2106.09708
+Cole et al., CVPR 2021, appendix A, https://arxiv.org/abs/2106.09708
 """
 
 import torch
@@ -11,27 +11,22 @@ from spmll.losses.base import LOSS_FORMS, Loss, check_choice
 
 
 class PairwiseRanking(Loss):
-    """The sum over pairs of a present class i and another class j of max(0, 1 - p_i + p_j).
+    """The sum over pairs of present i and other j of max(0, 1 - p_i + p_j), assigned to cell j.
 
-    The loss of each pair is that of the cell j. A person's -1 is treated like an unseen cell: a pair has one weight. An
-    image without a present class has no pair, so it costs nothing.
+    -1 counts as unseen. Images without present classes cost nothing.
     """
 
     name = "pairwise_ranking"
 
     def __init__(self, form: str = "code"):
-        """Store the form, which decides what the sum is divided by.
-
-        "code": by B x C, so that the loss does not grow with the number of classes (the default); "paper": by the
-        number of images only (`reduction` is set to "images").
-        """
+        """Store the divisor: B x C in form "code", images in form "paper"."""
         super().__init__()
         self.form = check_choice("form", form, LOSS_FORMS)
         if self.form == "paper":
             self.reduction = "images"
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
+        """Return cell losses (B, C)."""
         p = torch.sigmoid(logits)
         present = labels > UNSEEN
         # Probabilities are at most 1 apart, so the hinge never cuts anything off, and the pairs need not be formed:

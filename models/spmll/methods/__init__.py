@@ -1,9 +1,6 @@
-"""The table of methods, METHODS. It is the registry: a new method is one file and one entry here.
+"""The registry of methods, METHODS. A new method is one file and one entry.
 
-A method that is a loss and nothing else is an assignment in published/loss_only.py instead of a file.
-
-`python -m spmll.methods` then writes what the classes say of themselves into table.json, for pages and commands that
-do not load torch (spmll/catalog.py).
+A mere loss is an assignment in published/loss_only.py. `python -m spmll.methods` writes table.json.
 """
 
 import inspect
@@ -97,17 +94,17 @@ DEFAULT_METHOD = "auto"
 
 
 def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
-    """Return a method by its name, with some of its parameters changed.
+    """Create a method by name.
 
     Args:
-        name: A name of METHODS.
-        **parameters: The parameters that differ from the defaults, by name.
+        name: A name in METHODS.
+        **parameters: Parameters other than the defaults.
 
     Returns:
         The method, not begun.
 
     Raises:
-        ValueError: No method or parameter has this name; the message lists them. Or a value is not possible.
+        ValueError: A name is unknown or a value invalid.
     """
     if name not in METHODS:
         raise unknown_name_error("method", name, METHODS)
@@ -119,16 +116,16 @@ def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
 
 
 def get_default_parameters(name: str) -> dict[str, Any]:
-    """Return the parameters of a method and their defaults.
+    """Return a method's default parameters.
 
     Args:
-        name: A name of METHODS.
+        name: A name in METHODS.
 
     Returns:
         Name -> default.
 
     Raises:
-        ValueError: No method has this name; the message lists them.
+        ValueError: Unknown name.
     """
     if name not in METHODS:
         raise unknown_name_error("method", name, METHODS)

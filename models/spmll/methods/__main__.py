@@ -1,4 +1,4 @@
-"""`python -m spmll.methods` writes table.json, which spmll/catalog.py reads where torch may not be loaded."""
+"""The command `python -m spmll.methods`, which writes table.json for code without torch."""
 
 import inspect
 import json
@@ -21,8 +21,7 @@ def format_table() -> str:
     """Return the text of table.json.
 
     Raises:
-        ValueError: A parameter has no default or an unsupported type, a need is not in NEEDS, or `reproduced` begins
-            with no verdict.
+        ValueError: Invalid parameters, `needs` or `reproduced`.
     """
     for method in METHODS.values():
         _check_method(method)

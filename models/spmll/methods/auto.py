@@ -1,8 +1,7 @@
-"""Auto: this project's own method, put together from what ranked hidden positives best on several collections.
+"""Auto: this project's own method, the best ranking of hidden positives on several collections.
 
-The gradient-trained half is the generalized robust loss (methods/published/gr.py) on the square roots of pooled
-features; the other half, and the regions of images that both score, are in spmll/ensemble/fit_ensemble.py.
-docs/benchmarks.md has the evidence.
+It combines the generalized robust loss on square roots of features with spmll/ensemble/fit_ensemble.py. See
+docs/benchmarks.md.
 """
 
 from typing import ClassVar
@@ -13,15 +12,10 @@ from spmll.methods.training_recipes import TrainingRecipe
 
 
 class Auto(GR):
-    """The generalized robust loss, ridge regression, regions of images, and images without a label together.
+    """Generalized robust loss, ridge regression, image regions and unlabeled images combined.
 
-    The constants were chosen on eleven collections (photographs, cut-out objects, drawings, letters, digits; 160 to 600
-    images, 5 to 42 classes), with one click on 2 to 100 % of the images, random or salient: one set for all of them;
-    `second` on six more. Four others were kept back (docs/benchmarks.md).
-    Once people have answered whole questions, those of PARAMETERS_WITH_ANSWERS replace them.
-
-    Only this method uses predictions of other models (`annotator predictions`): how far each is trusted is learned from
-    answers. Published methods are trained as published.
+    Constants were chosen on eleven collections (docs/benchmarks.md). PARAMETERS_WITH_ANSWERS replace them once
+    whole questions are answered. Only this method uses other models' predictions.
     """
 
     name = "auto"
@@ -64,26 +58,21 @@ class Auto(GR):
         overlooked: float = 0.75,
         second: float = 0.5,
     ):
-        """Store weights of the models and constants of the ridge model; defaults are for a training on clicks alone.
+        """Store model weights and ridge constants, by default for clicks alone.
 
         Args:
-            head: Weight of the gradient-trained head against the ridge model while few images have a label.
-            head_of_all: Weight of the head once all images have a label, when no unlabeled images are left to learn
-                from.
-            parts_of_head: Share of the head's score that comes from the best region of the image.
-            parts_of_ridge: Share of the ridge model's score that comes from the best region of the image.
-            evened_of_head: Share of the average advantage of the best region that is subtracted from the head's scores.
-            ridge: Weight of the squared weights in the ridge model.
-            absent: How far below an unseen cell the ridge model places a cell that a person ruled out.
-            unlabelled: Weight of an image without a label against an image with one, in the ridge model; 0: not used.
-            rounds: How often the ridge model is fitted to its own answers.
-            sharpness: The power these answers are raised to.
-            overlooked: Share of the correction, in logits, for classes that people mark rarely where they are present.
-            second: Weight of the model that corrects the order within each class, once all images have a label and
-                where marks are hard to tell apart (spmll/ensemble/second_model.py); 0: none.
-
-        Raises:
-            ValueError: A value is negative, or a share is above 1.
+            head: Weight of the head with few labeled images.
+            head_of_all: The same with all images labeled.
+            parts_of_head: Best region's share of the head's score.
+            parts_of_ridge: Best region's share of the ridge score.
+            evened_of_head: Subtracted share of the best region's mean advantage.
+            ridge: Penalty.
+            absent: Target of answered absences below unseen cells.
+            unlabelled: Weight of unlabeled images.
+            rounds: Self-training rounds.
+            sharpness: Power of self-training predictions.
+            overlooked: Share of the naming-rate correction.
+            second: Weight of second_model.py.
         """
         super().__init__()
         check_non_negative(
@@ -122,7 +111,7 @@ class Auto(GR):
         self.second = second
 
     def with_answer_parameters(self) -> "Auto":
-        """Return the method with the constants of PARAMETERS_WITH_ANSWERS, except those changed from their defaults."""
+        """Return a copy with PARAMETERS_WITH_ANSWERS in place of unchanged defaults."""
         usual, constants = Auto().parameters, self.parameters
         constants.update(
             {name: value for name, value in self.PARAMETERS_WITH_ANSWERS.items() if constants[name] == usual[name]}
@@ -130,5 +119,5 @@ class Auto(GR):
         return Auto(**constants)
 
     def make_head_method(self) -> GR:
-        """Return the method of the gradient-trained half, which reads features alone."""
+        """Return the head's method, which reads features alone."""
         return GR()

@@ -1,21 +1,17 @@
-"""The base class of methods. A method is a training procedure: the part of a paper *around* its loss.
+"""The base class of methods: training procedures around a stateless loss.
 
-A loss is a function of one batch and has no state. A method holds the rest of a paper: constants that change from epoch
-to epoch, pseudo-labels, estimates per image, parameters learned beside the network.
+The trainer owns network and optimizer, and calls:
 
-The trainer (`spmll.linear.training.fit`, `spmll.finetune.fit_network`) owns the network and the optimiser, and calls:
-
-    begin(labels, mask, epochs, generator)      once; discards the state of an earlier training
-    learned()                                   once, after begin: what the optimiser trains besides the network
+    begin(labels, mask, epochs, generator)      once, discarding earlier state
+    parameter_groups()                          once, further parameters to train
     for epoch in 1 .. epochs:
-        restarts_optimizer(epoch)                    True: the optimiser forgets its moments (a second stage begins)
+        restarts_optimizer(epoch)               True starts a new stage
         begin_epoch(epoch)
-        loss(logits, rows)                      for every batch; rows are the indices of its images
-        penalty(weights)                        for every batch; is added to its loss
-        end_epoch(epoch, predict)               predict() computes the probabilities of all rows
+        loss(logits, rows)                      per batch
+        penalty(weights)                        per batch, added to the loss
+        end_epoch(epoch, predict)               predict() returns all probabilities
 
-The method holds the labels (`targets`), not `fit`, so that a method with pseudo-labels or an estimate per row has a
-single place for them.
+The method holds `targets`, so pseudo-labels have one place.
 """
 
 import inspect
@@ -33,47 +29,37 @@ from spmll.methods.training_recipes import TrainingRecipe
 
 
 class Method(ABC):
-    """A training procedure. A subclass gives class attributes and `criterion`, and overrides the hooks of its paper.
+    """A training procedure. Subclasses define attributes and `criterion`, and override hooks.
 
-    Every argument of `__init__` must have a default and be kept as an attribute of the same name (`parameters` reads
-    them).
+    Every `__init__` argument has a default and an attribute of the same name.
 
     Attributes:
-        name: Its name in commands, in the database and on pages.
-        title: Its name for people.
-        paper: The paper it is from.
-        year: The year of the paper.
-        url: The address of the paper.
-        assumes: One line: what it assumes of an unanswered cell.
-        threshold: The probability from which on a cell is worth showing to a person.
-        epochs: The number of epochs in which a linear head on cached features is trained.
-        lr: The learning rate of such a head.
-        reads: The input of the network, and so the trainer (spmll/trainers): "features", one pooled vector an image;
-            "regions", those and the codes of nine regions an image; or "maps", the last feature map before pooling (or
-            the images themselves), on which the method builds a network of its own.
-        views: The number of augmented views of every image in a batch.
-        full_labels: True: it is trained on the whole truth, where somebody has it (the ceiling of the others).
-        known_absences: How many absences of an image a comparison tells it besides the labels of all methods; -1: all.
-        yardstick: True: a row of a paper's table to compare with, which nobody would choose; comparisons train it only
-            where it is named.
-        tunable: Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
-        needs: What it needs beside images and labels of some of them; each is a word of spmll/catalog.py NEEDS.
-        reproduced: Whether this code gave the figures of the paper again: "no", "in part" or "yes", a colon, and why or
-            how.
-        open_points: What the paper, or as much of it as was at hand, leaves open, and what is done here: a sentence
-            each.
-        skips_validation: True: comparisons neither search its constants nor choose its best epoch. It must do without
-            validation images.
-        published: How the paper trained the whole network on each of its data sets: "voc", "coco", "nus", "cub".
-        evidence: (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (spmll/trainers/evidence.py):
-            how much speaks for each cell beside the labels; nan where nothing is known. None: nothing is known of any
-            cell.
-        wants_features: True: `features` is set before `begin`.
-        features: (N, D) float16 or float32, the pooled features of the images by the frozen network; None where they
-            are not wanted, and where the network that makes them is trained.
-        targets: (N, C) float32: the labels, and the method's own guesses in unseen cells.
-        mask: (N, C) bool, True where a cell may be used; None: everywhere.
-        total_epochs: The number of epochs of the training under way.
+        name: Name in commands and database.
+        title: Displayed name.
+        paper: Its paper.
+        year: Of the paper.
+        url: Of the paper.
+        assumes: One line on unanswered cells.
+        threshold: Minimum probability of displayed cells.
+        epochs: For a linear head.
+        lr: For a linear head.
+        reads: Network input: "features", "regions" (also features), or "maps" (or images).
+        views: Augmented views per image.
+        full_labels: Whether it trains on the whole truth.
+        known_absences: Extra absences per image in comparisons, -1 for all.
+        yardstick: Whether only named comparisons train it.
+        tunable: Constants and values to search.
+        needs: Further requirements, from METHOD_NEEDS.
+        reproduced: "no", "in part" or "yes", a colon, and the reason.
+        open_points: Sentences on what the paper leaves open.
+        skips_validation: Whether comparisons use no validation images.
+        published: Recipes for "voc", "coco", "nus", "cub".
+        evidence: (N, C) in [0, 1] or nan, set before `begin` if needed, or None.
+        wants_features: Whether to set `features`.
+        features: (N, D), pooled by a frozen network, or None.
+        targets: (N, C) float32, labels and guesses.
+        mask: (N, C) bool, usable cells, or None.
+        total_epochs: Of this training.
     """
 
     name: ClassVar[str]
@@ -116,21 +102,21 @@ class Method(ABC):
 
     @abstractmethod
     def criterion(self) -> Loss:
-        """Return the loss with its constants at the start; `begin` calls this once, and keeps it as `loss_function`."""
+        """Return the initial loss, kept by `begin` as `loss_function`."""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return the constants of this method by name, as they are now: enough to build the same method again."""
+        """Return the current constants, enough to rebuild the method."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start a training with these labels, and discard the state of any earlier one.
+        """Start a training, discarding earlier state.
 
         Args:
-            labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
-            mask: (N, C) bool, True where a cell may be used; None: all.
-            epochs: How many epochs there will be; schedules are fractions of it.
-            generator: For random starts (on the CPU), so that a seed decides them.
+            labels: (N, C) int8, 1 present, -1 absent, 0 unseen.
+            mask: (N, C) bool, usable cells, None for all.
+            epochs: Total number.
+            generator: For random starts, on the CPU.
         """
         self.targets = labels.to(torch.float32, copy=True)  # methods write into it
         self.mask = mask
@@ -138,15 +124,15 @@ class Method(ABC):
         self.loss_function = self.criterion()
 
     def build_network(self, channels: int, classes: int, generator: torch.Generator) -> nn.Module:
-        """Return the network that is trained on maps (B, channels, h, w).
+        """Return the network trained on maps (B, channels, h, w).
 
         Args:
-            channels: K, the channels of a map.
-            classes: C, the number of classes.
-            generator: Draws the random weights.
+            channels: K.
+            classes: C.
+            generator: For random weights.
 
         Returns:
-            A module with random weights: maps (B, K, h, w) -> the logits that `loss` takes.
+            A module from maps to the logits of `loss`.
 
         Raises:
             NotImplementedError: The method does not read maps.
@@ -154,86 +140,84 @@ class Method(ABC):
         raise NotImplementedError(f"{self.name} reads {self.reads} and has no network of its own.")
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Return what the optimiser trains besides the network.
+        """Return what the optimizer trains besides the network.
 
         Returns:
-            Groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}.
+            Groups {"params": [leaf tensors], "lr_scale": relative learning rate}.
         """
         return []
 
     def restarts_optimizer(self, epoch: int) -> bool:
-        """Return whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
+        """Return whether this epoch starts a new stage with a new optimizer."""
         return False
 
     def freezes_backbone(self, epoch: int) -> bool:
-        """Return whether only the head is trained in this epoch; a head on cached features is always trained alone."""
+        """Return whether this epoch trains only the head."""
         return False
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether the paper would end a training here; False unless a method overrides this.
-
-        Only comparisons with fully labelled validation images call this; a project has none.
+        """Return whether the paper would stop here, in comparisons with validation images.
 
         Args:
-            scores: The validation mAP of each epoch so far, in [0, 1].
+            scores: Validation mAP per epoch, in [0, 1].
 
         Returns:
-            True where the training would end.
+            True to stop.
         """
         return False
 
     def begin_epoch(self, epoch: int) -> None:  # noqa: B027 - most methods have nothing to do here
-        """Prepare an epoch, before its first batch; epochs count from 1, as in the papers."""
+        """Prepare an epoch, counted from 1."""
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the loss of a batch, a scalar.
+        """Return the loss of a batch.
 
         Args:
             logits: (B, C) float.
-            rows: (B,) int64, the rows of `targets` that the images of the batch have.
+            rows: (B,) int64, rows of `targets`.
 
         Returns:
-            A scalar, with a gradient to the logits.
+            A scalar with gradient.
         """
         return self.loss_function(logits, self.targets[rows], None if self.mask is None else self.mask[rows])
 
     def penalty(self, weights: Iterable[Tensor]) -> Tensor | float:
-        """Return what the weights of the trained network cost beside the loss; 0 unless a method overrides this.
+        """Return an additional cost of weights, 0 by default.
 
         Args:
-            weights: All trained tensors of two and more dimensions, so without biases and normalisation.
+            weights: Trained tensors, without biases and normalization.
 
         Returns:
-            A scalar, with a gradient to the weights, or 0.
+            A scalar with gradient, or 0.
         """
         return 0.0
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:  # noqa: B027 - as above
-        """Finish an epoch, after its last batch.
+        """Finish an epoch.
 
         Args:
-            epoch: Its number, from 1.
-            predict: Returns (N, C) float32 probabilities of all images, rows as in `begin`.
+            epoch: Counted from 1.
+            predict: Returns all (N, C) float32 probabilities.
         """
 
 
 def search_grid(**values: tuple) -> dict[str, tuple]:
-    """Return a value for `Method.tunable`: constants by name, each with the values that a search should try."""
+    """Return constants with values to try, for `Method.tunable`."""
     return values
 
 
 def to_evidence_tensor(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
-    """Return `Method.evidence` for these labels, on their device.
+    """Return `Method.evidence` on the labels' device.
 
     Args:
-        evidence: (N, C) floats in [0, 1], nan where nothing is known.
+        evidence: (N, C) in [0, 1] or nan.
         labels: (N, C).
 
     Returns:
         (N, C) float32.
 
     Raises:
-        ValueError: The shapes differ, or the evidence is no floats.
+        ValueError: Wrong shape or type.
     """
     given = torch.as_tensor(evidence)
     if given.shape != labels.shape or not given.is_floating_point():
@@ -245,13 +229,13 @@ def to_evidence_tensor(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
 
 
 def check_positive(**values: float) -> None:
-    """Refuse values that are not finite numbers above 0.
+    """Reject values that are not positive and finite.
 
     Args:
-        **values: The constants of a method, by name.
+        **values: By name.
 
     Raises:
-        ValueError: A value is not a finite number above 0; the message names each.
+        ValueError: Invalid values, named.
     """
     wrong = [f"{name} = {value}" for name, value in values.items() if not 0 < value < math.inf]
     if wrong:
@@ -262,10 +246,10 @@ def has_fallen_behind(scores: list[float], points: float) -> bool:
     """Return whether the last score is far below the best.
 
     Args:
-        scores: The validation mAP of each epoch so far, in [0, 1].
-        points: How far, in points of a hundred.
+        scores: mAP per epoch, in [0, 1].
+        points: In percentage points.
 
     Returns:
-        True where it is more than `points` below; False without scores.
+        False without scores.
     """
     return bool(scores) and 100 * (max(scores) - scores[-1]) > points

@@ -1,4 +1,4 @@
-"""The oracle: training on the complete truth, the upper limit of all other methods."""
+"""The oracle: training on the complete truth, the upper limit."""
 
 import torch
 from torch import Tensor
@@ -11,10 +11,9 @@ from spmll.methods.training_recipes import cole_protocol
 
 
 class Oracle(Method):
-    """Binary cross-entropy on every known label. A comparison passes in the whole truth (`full_labels`).
+    """Binary cross-entropy on known labels, in comparisons all of them.
 
-    In a project, unseen cells are left out. Without confirmed absences the method then cannot learn to separate
-    classes.
+    In projects it needs confirmed absences.
     """
 
     name = "oracle"
@@ -28,20 +27,16 @@ class Oracle(Method):
     published = cole_protocol()
 
     def __init__(self, eps: float = 1e-5):
-        """Store eps, which is added inside the logarithm (published code: 1e-5; 0 for the exact loss).
-
-        Raises:
-            ValueError: It is negative.
-        """
+        """Store eps, added inside logarithms, 0 if exact."""
         check_non_negative(eps=eps)
         self.eps = eps
 
     def criterion(self) -> BinaryCrossEntropy:
-        """Return the loss, which is the same in every epoch."""
+        """Return the constant loss."""
         return BinaryCrossEntropy(self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, and mask out unseen cells, so that the average is over known ones."""
+        """Start, masking unseen cells out of the average."""
         super().begin(labels, mask, epochs, generator)
         known = labels != UNSEEN
         if not known.all():

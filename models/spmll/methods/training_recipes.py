@@ -1,4 +1,4 @@
-"""How a paper trained a whole network: the settings that are not the method's own constants."""
+"""Papers' settings for training whole networks, apart from method constants."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,22 +8,16 @@ BENCHMARK_SETS = ("voc", "coco", "nus", "cub")
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """One paper's settings for one data set, for ResNet-50 at 448 pixels unless noted otherwise.
+    """A paper's settings for one data set, usually for ResNet-50 at 448 pixels.
 
     Attributes:
-        parameters: The method's constants that differ from its defaults.
-        lr: Learning rate of the backbone.
-        head_lr_scale: Factor by which the classifier's learning rate is larger.
-        batch: Images a step.
-        epochs: Passes over the training images.
+        parameters: Method constants other than defaults.
+        lr: Of the backbone.
+        head_lr_scale: Relative learning rate of the classifier.
         optimiser: "adam", "sgd" or "adamw_onecycle".
-        momentum: Momentum of "sgd".
-        weight_decay: As the optimiser defines it.
-        precision: "fp32"; "bf16" or "fp16" (with scaled gradients) where float32 is not needed; or "auto": bfloat16, or
-            float16, where CUDA offers it, else float32. Losses are always computed in float32.
-        drop_last: Whether the last batch of an epoch is left out of the training where it is not full.
-        linear_lr, linear_batch: Learning rate and batch of the epochs in which the backbone is frozen
-            (Method.freezes_backbone); None if there are no such epochs.
+        precision: "fp32", "bf16", "fp16", or "auto" for half precision on CUDA.
+        drop_last: Whether to skip an incomplete last batch.
+        linear_lr, linear_batch: For frozen epochs, or None.
     """
 
     lr: float
@@ -43,23 +37,18 @@ class TrainingRecipe:
 def recipes_by_set(
     voc: TrainingRecipe, coco: TrainingRecipe, nus: TrainingRecipe, cub: TrainingRecipe
 ) -> dict[str, TrainingRecipe]:
-    """Return one paper's settings for each of the four data sets in BENCHMARK_SETS, by name."""
+    """Return a paper's settings by data set."""
     return dict(zip(BENCHMARK_SETS, (voc, coco, nus, cub), strict=True))
 
 
 def shared_protocol(**parameters: tuple) -> dict[str, TrainingRecipe]:
-    """Return the settings under which the baselines of this literature are compared, for each of `BENCHMARK_SETS`.
+    """Return the settings that compare baselines, per data set.
 
-    Cole et al. (2021) searched learning rates 1e-2 to 1e-5 and batches of 8 and 16, and did not publish what they
-    found. These are the settings with which Zhou et al. (ECCV 2022) ran the same protocol again: Adam, one learning
-    rate for all weights, ten epochs. ASL, Hill, SPLC and ZLPR come from papers with a protocol of their own; the tables
-    of single-positive learning list them under this one.
+    Cole et al. (2021) published no rates or batches, so these are from Zhou et al. (ECCV 2022): Adam, one
+    learning rate, ten epochs.
 
     Args:
-        parameters: Constants of the method, each with its four values in the order of `BENCHMARK_SETS`.
-
-    Raises:
-        ValueError: A constant does not have one value for each set.
+        parameters: Constants, each with four values, else ValueError.
     """
     for name, values in parameters.items():
         if len(values) != len(BENCHMARK_SETS):
@@ -72,10 +61,7 @@ def shared_protocol(**parameters: tuple) -> dict[str, TrainingRecipe]:
 
 
 def cole_protocol(**parameters: tuple) -> dict[str, TrainingRecipe]:
-    """Return `shared_protocol` for a loss of Cole et al. (2021), whose code leaves out a last batch that is not full.
-
-    Theirs does so in validation and test as well, where up to 15 images then count for nothing; here all count.
-    """
+    """Return `shared_protocol` without incomplete last training batches, as in Cole et al.'s code."""
     return {name: replace(settings, drop_last=True) for name, settings in shared_protocol(**parameters).items()}
 
 

@@ -1,7 +1,6 @@
-"""The table of query strategies, STRATEGIES: the orders in which images are shown for annotation.
+"""The registry of query strategies, STRATEGIES: orders of images for annotation.
 
-The table is the registry: a new strategy is one file and one entry here. The worker computes every order after each run
-(annotator/queues/query_order.py), and the pages offer all of them. Begin with base.py.
+A new strategy is one file and one entry. Start with base.py.
 """
 
 from dataclasses import dataclass
@@ -36,11 +35,11 @@ STRATEGIES: dict[str, Strategy] = {
 
 @dataclass(frozen=True)
 class QueryOrder:
-    """The result of `order`.
+    """An order of candidates.
 
     Attributes:
-        rows: (n,) int64, the candidates in order.
-        fallback: What was missing and what was done instead, "" when nothing was.
+        rows: (n,) int64.
+        fallback: What was missing and done instead, or "".
     """
 
     rows: np.ndarray
@@ -55,23 +54,21 @@ def order_candidates(
     candidates: np.ndarray,
     rng: np.random.Generator,
 ) -> QueryOrder:
-    """Return the candidates in the order of a strategy.
-
-    Without the model or the features that a strategy needs the order is random, and `instead` says so.
+    """Order candidates by a strategy, randomly if its input is missing.
 
     Args:
-        name: A name of STRATEGIES.
-        features: (N, D) float16 or float32; None without features.
-        probabilities: (N, C) float in [0, 1], nan where a class has no model; None before the first model.
+        name: A name in STRATEGIES.
+        features: (N, D), or None.
+        probabilities: (N, C) or nan, or None before the first model.
         labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
-        candidates: (n,) rows to order, each once.
-        rng: Breaks ties and draws random numbers.
+        candidates: (n,) rows, each once.
+        rng: For ties.
 
     Returns:
-        The rows in order, and what was done instead where an input was missing.
+        The order.
 
     Raises:
-        ValueError: No strategy has this name, or the arrays do not belong together.
+        ValueError: Unknown name or mismatched arrays.
     """
     if name not in STRATEGIES:
         raise ValueError(f"No strategy is called {name!r}. There is: {', '.join(STRATEGIES)}.")

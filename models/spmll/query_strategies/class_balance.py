@@ -1,4 +1,4 @@
-"""Order that prefers images that probably show classes with few examples."""
+"""An order that prefers classes with few examples."""
 
 import numpy as np
 
@@ -9,11 +9,9 @@ BLOCK_DIVISOR = 8  # a chosen block counts again after every eighth part of it
 
 
 def rank_by_class_balance(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank by the sum over classes of p / (1 + positives of the class), so that rare classes come first.
+    """Rank by the sum over classes of p / (1 + positives), rare classes first.
 
-    Probabilities of images chosen earlier are added to the positives, so that one rare class does not fill the list:
-    this greedily maximises the sum over classes of log(1 + positives), which rewards the first examples of a class
-    most. It replaces the quota of Bengar et al. 2022, which assumes one class per image.
+    Probabilities of earlier images count as positives, which greedily maximizes the sum of log(1 + positives).
     """
     chances = np.concatenate(
         [read_open_probabilities(probabilities, labels, candidates[places]) for places in slice_rows(candidates)]

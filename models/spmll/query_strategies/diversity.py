@@ -1,4 +1,4 @@
-"""Order in which each image is as different as possible from those before it (k-center)."""
+"""An order of images as different as possible from earlier ones (k-center)."""
 
 import numpy as np
 
@@ -11,16 +11,11 @@ MAX_ANSWERED_CENTERS = 2000  # answered images that count as chosen before
 
 
 def rank_by_diversity(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank by k-center greedy: the next image is the one farthest from its nearest centre.
+    """Rank by k-center greedy: next is the image farthest from its nearest center.
 
-    Centres are the answered images and all images chosen so far. If nothing is answered, the image nearest to the mean
-    comes first. Distances are between unit vectors around the mean, projected at random to PROJECTED_DIMENSIONS where
-    there are
-    more (Johnson and Lindenstrauss 1984). After MAX_CENTERS images the others follow at random: by then every region
-    has
-    been visited, and the next run begins anew.
-
-    Source: Sener and Savarese 2018, algorithm 1; within twice the best radius, Gonzalez 1985.
+    Centers are answered and chosen images. Distances use centered unit vectors, randomly projected (Johnson and
+    Lindenstrauss 1984). After MAX_CENTERS the order is random. Sener and Savarese 2018, algorithm 1, within twice
+    the best radius (Gonzalez 1985).
     """
     answered = find_answered_rows(labels, candidates, MAX_ANSWERED_CENTERS, rng)
     shuffled = rng.permutation(candidates)  # so that ties are broken at random
@@ -43,7 +38,7 @@ def rank_by_diversity(features, probabilities, labels, candidates, rng) -> np.nd
 def _compute_unit_vectors(
     features: Rows, rows: np.ndarray, others: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both kinds of rows as (n, d) float32 unit vectors around the mean of `rows`; d <= PROJECTED_DIMENSIONS."""
+    """Return both sets as projected unit vectors around the mean of `rows`."""
     wide = features.shape[1]
     mean = np.zeros(wide)
     for places in slice_rows(rows):

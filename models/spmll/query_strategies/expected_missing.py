@@ -1,4 +1,4 @@
-"""Order that prefers images that probably have most missing positives."""
+"""An order by expected missing positives."""
 
 import numpy as np
 
@@ -6,22 +6,16 @@ from spmll.query_strategies.base import Strategy, order_by_falling_value, read_o
 
 
 def count_expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the expected number of missing positives of each image.
+    """Return the expected missing positives per image, (N,) float64.
 
-    Only unanswered cells count.
+    The k-hat of Cole et al. 2021 per image, without answered cells.
 
     Args:
-        probabilities: (N, C) float in [0, 1], calibrated; nan where the class has no model yet (counted as 0).
-        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
-
-    Returns:
-        (N,) float64, in labels per image.
+        probabilities: (N, C), calibrated, nan counts as 0.
+        labels: (N, C) int8.
 
     Raises:
-        ValueError: The shapes differ.
-
-    Source: Cole et al. 2021, the expected number of positives of an image (their k-hat, of one image instead of a
-    batch), with known cells taken out.
+        ValueError: Shapes differ.
     """
     if probabilities.shape != labels.shape:
         raise ValueError(
@@ -36,7 +30,7 @@ def count_expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.
 
 
 def rank_by_expected_missing(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank images by their expected number of missing positives, most first."""
+    """Rank images by expected missing positives, most first."""
     return order_by_falling_value(
         count_expected_missing(probabilities[candidates], labels[candidates]), candidates, rng
     )

@@ -1,4 +1,4 @@
-"""Order of images that already have answers, those with the fewest first."""
+"""An order of partly answered images, fewest answers first."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from spmll.query_strategies.base import Strategy, order_by_falling_value
 
 
 def rank_by_fewest_answers(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank images by their number of answered classes, fewest first; ties at random."""
+    """Rank images by answered classes, fewest first."""
     return order_by_falling_value(-(labels[candidates] != UNSEEN).sum(1), candidates, rng)
 
 

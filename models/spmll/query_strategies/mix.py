@@ -1,4 +1,4 @@
-"""Several strategies in turn, one of them random: every fifth image is random."""
+"""Several strategies in turn, with every fifth image random."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,9 @@ MIXED_STRATEGIES = (RANDOM, UNCERTAINTY, CLASS_BALANCE, EXPECTED_MISSING, DIVERS
 
 
 def rank_in_turns(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank by the strategies of MIXED_STRATEGIES in turn; each turn gives the next image of its strategy's own order.
+    """Rank by MIXED_STRATEGIES in turn, skipping earlier images and unavailable strategies.
 
-    An image given before is skipped, and so is a strategy without its inputs. Every fifth image is random, which limits
-    the harm of a bad strategy. The random images are a random sample of those that the other strategies had not chosen
-    before, so estimates of the whole set may use them. Baram et al. 2004 found no strategy best everywhere and chose
-    with a bandit; turns need no reward, which is mostly noise early on.
+    The random fifth limits the harm of a bad strategy, and is a random sample of images not chosen before.
     """
     available = {"model": probabilities is not None, "features": features is not None, "": True}
     arrays = (features, probabilities, labels, candidates, rng)
@@ -28,7 +25,7 @@ def rank_in_turns(features, probabilities, labels, candidates, rng) -> np.ndarra
 
 
 def interleave(orders: Sequence[np.ndarray]) -> np.ndarray:
-    """Merge orders (n,) of the same rows: each order in turn gives its next row; rows given before are skipped."""
+    """Merge orders of the same rows in turn, skipping earlier rows."""
     rows = np.sort(orders[0])
     first = np.full(len(rows), np.iinfo(np.int64).max)
     for number, order in enumerate(orders):

@@ -1,4 +1,4 @@
-"""Random order: the baseline of every other strategy."""
+"""Random order, the baseline of strategies."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from spmll.query_strategies.base import Strategy
 
 
 def rank_at_random(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Return a uniformly random order: every prefix is a random sample of the candidates."""
+    """Return a random order, whose prefixes are random samples."""
     return rng.permutation(candidates)
 
 

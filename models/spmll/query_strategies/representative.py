@@ -1,4 +1,4 @@
-"""Order that prefers images that resemble many others, so that a few labels inform about all."""
+"""An order that prefers images similar to many others."""
 
 import heapq
 
@@ -14,16 +14,11 @@ MAX_ANSWERED_IMAGES = 2000  # answered images whose likeness counts, at most
 
 
 def rank_by_representativeness(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank by greedy facility location: the next image improves most how well the chosen ones represent all images.
+    """Rank by greedy facility location: next is the image that most improves representation.
 
-    An image is represented by the chosen or answered image most similar to it; similarity is the square of the cosine,
-    0 for a negative cosine. Vectors are the signed square roots of features around their mean, as in `auto`. The first
-    images are typical of many; outliers, which k-center begins with, come late.
-
-    Source: Wei, Iyer and Bilmes, "Submodularity in Data Subset Selection and Active Learning", ICML 2015. That typical
-    images are the ones to label while labels are few: Hacohen, Dekel and Weinshall, "Active Learning on a Budget", ICML
-    2022. Within 1 - 1/e of the best choice of as many (Nemhauser, Wolsey and Fisher 1978), found by lazy evaluation
-    (Minoux 1978).
+    Similarity is the squared positive cosine of centered signed roots. Outliers come late. Wei, Iyer and Bilmes,
+    ICML 2015, Hacohen et al., ICML 2022. Within 1 - 1/e of the optimum (Nemhauser et al. 1978), by lazy
+    evaluation.
     """
     sample = rng.permutation(candidates)
     rest, sample = sample[MAX_SAMPLED_IMAGES:], sample[:MAX_SAMPLED_IMAGES]
@@ -40,13 +35,7 @@ def rank_by_representativeness(features, probabilities, labels, candidates, rng)
 
 
 def _choose_greedily(likeness: np.ndarray, represented: np.ndarray) -> list[int]:
-    """Return up to MAX_CHOSEN_IMAGES places of (n, n) likeness, each with the largest gain when chosen; updates
-        represented (n,).
-
-    A gain only falls, so an upper bound that is still the largest after being recomputed is the largest gain. Two
-    images that represent nothing but each other have the same gain; then the one that resembles more images comes
-    first.
-    """
+    """Return up to MAX_CHOSEN_IMAGES places by gain, updating `represented`. Ties prefer typical images."""
     totals = likeness.sum(1)
 
     def compute_bound(place: int) -> tuple[float, float, int]:
@@ -67,7 +56,7 @@ def _choose_greedily(likeness: np.ndarray, represented: np.ndarray) -> list[int]
 
 
 def _compute_unit_vectors(features: Rows, rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return both kinds of rows as (n, D) float32 unit vectors around the mean of `rows`."""
+    """Return both sets as unit vectors around the mean of `rows`."""
 
     def roots(some: np.ndarray) -> np.ndarray:
         vectors = np.asarray(features[some], np.float32)

@@ -1,4 +1,4 @@
-"""Order that prefers images with the largest summed entropy."""
+"""An order by summed entropy."""
 
 import numpy as np
 
@@ -6,11 +6,9 @@ from spmll.query_strategies.base import Strategy, order_by_falling_value, read_o
 
 
 def rank_by_uncertainty(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank by the summed entropy of the unanswered cells.
+    """Rank by the summed entropy of unanswered cells, in nats.
 
-    The sum, not the largest entropy or the smallest margin: with 80 classes nearly every image has a cell near one
-    half, so a single cell does not discriminate. For independent classes the sum is the expected information of a
-    complete answer, in nats. Source: Lewis and Gale 1994 for one class; Wu et al. 2020 for many.
+    For independent classes the sum is the expected information. Lewis and Gale 1994, Wu et al. 2020.
     """
     value = np.zeros(len(candidates))
     for places in slice_rows(candidates):

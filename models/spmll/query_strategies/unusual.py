@@ -1,4 +1,4 @@
-"""Order that prefers images unlike all others: what is rare lies among them more often than elsewhere."""
+"""An order that prefers images unlike others."""
 
 import numpy as np
 
@@ -10,12 +10,10 @@ NEAREST_NEIGHBORS = 5  # of them, whose mean similarity counts
 
 
 def rank_by_unusualness(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank by the mean similarity to the nearest NEAREST_NEIGHBORS of a random sample, the least similar first.
+    """Rank by mean similarity to NEAREST_NEIGHBORS of a random sample, lowest first.
 
-    Similarities are cosines of square roots of features around their mean. Nothing of a candidate but its features
-    counts, so the order is the same for every class.
-
-    Source: the distance to the k-th nearest neighbour, Ramaswamy et al. 2000, of a sample, Sugiyama and Borgwardt 2013.
+    Similarities are cosines of centered feature roots, so the order is equal for all classes. Ramaswamy et al.
+    2000, Sugiyama and Borgwardt 2013.
     """
     sampled = np.sort(rng.permutation(candidates)[:MAX_SAMPLED_IMAGES])
     roots = _compute_roots(features, sampled)

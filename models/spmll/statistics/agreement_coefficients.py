@@ -1,10 +1,8 @@
-"""How well people agree on one class: raw agreement, Cohen's kappa and Krippendorff's alpha, with intervals.
+"""Agreement on a class: raw agreement, Cohen's kappa and Krippendorff's alpha, with intervals.
 
-Only counts of answers are used: a pattern (present, absent) is the number of people who gave either answer to a cell,
-and all figures follow from how often each pattern occurs. An interval holds the middle 95 % of the figure over draws of
-these frequencies from their posterior with Jeffreys' prior (half a cell for each possible pattern; for a proportion it
-is the interval that Brown, Cai and DasGupta recommend, Statistical Science 2001). So three cells without a disagreement
-are not taken as proof that there is none.
+A pattern (present, absent) counts the answers of a cell. 95% intervals come from the posterior of pattern
+frequencies with Jeffreys' prior (Brown, Cai and DasGupta, Statistical Science 2001), so three cells that
+agree prove little.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +17,7 @@ PRIOR_CELLS = 0.5  # cells of each possible pattern
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its 95 % interval; nan where the answers do not determine it."""
+    """A figure with its 95% interval, nan if undetermined."""
 
     value: float
     low: float
@@ -27,35 +25,29 @@ class Estimate:
 
 
 def raw_agreement(patterns: Mapping[tuple[int, int], int]) -> Estimate:
-    """Return the probability that two people who answered the same cell gave the same answer.
+    """Return the probability that two annotators of a cell agree.
 
     Args:
-        patterns: (present, absent) -> number of cells with this many answers; cells with fewer than two answers are
-            ignored.
+        patterns: (present, absent) -> number of cells.
     """
     return _estimate_figure(patterns, _compute_raw_agreement)
 
 
 def krippendorff_alpha(patterns: Mapping[tuple[int, int], int]) -> Estimate:
-    """Return Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as chance would.
+    """Return Krippendorff's alpha for nominal data: 1 for full, 0 for chance agreement.
 
-    Cells may have different numbers of people. Alpha is undefined (nan) where all answers are the same. With many cells
-    of the same number of people it is Fleiss' kappa. `patterns` is as in `raw_agreement`.
-
-    Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011, section C.
+    nan if all answers are equal. Krippendorff 2011, section C.
     """
     return _estimate_figure(patterns, _compute_alpha)
 
 
 def pooled_krippendorff_alpha(groups: Collection[Mapping[tuple[int, int], int]]) -> Estimate:
-    """Return Krippendorff's alpha of several classes together.
+    """Return Krippendorff's alpha of several classes: 1 - sum of observed / sum of chance disagreement.
 
-    Alpha is one minus the sum of observed disagreement over the sum of disagreement by chance within each class. So
-    classes that are rare or common for everybody do not raise it.
+    Chance is per class, so rare or common classes do not raise it.
 
     Args:
-        groups: Patterns of each class, as in `krippendorff_alpha`, which this equals for one class. Jeffreys' prior is
-            shared among the classes, so that many classes with few cells each are not mostly prior.
+        groups: Patterns per class. They share Jeffreys' prior.
     """
     rng, value, drawn = np.random.default_rng(0), np.zeros((1, 2)), np.zeros((POSTERIOR_DRAWS, 2))
     for group in groups:
@@ -72,15 +64,10 @@ def pooled_krippendorff_alpha(groups: Collection[Mapping[tuple[int, int], int]])
 
 
 def cohen_kappa(table: np.ndarray) -> Estimate:
-    """Return Cohen's kappa of two people (Cohen, Educational and Psychological Measurement, 1960).
-
-    nan where both only ever gave the same answer.
+    """Return Cohen's kappa (1960) of two annotators, nan if both always gave one answer.
 
     Args:
-        table: (2, 2) numbers of cells, by the answers of the first and of the second person.
-
-    Raises:
-        ValueError: The table has another shape.
+        table: (2, 2) cell counts by both answers, else ValueError.
     """
     counts = np.asarray(table, float)
     if counts.shape != (2, 2):
@@ -94,7 +81,7 @@ def _estimate_figure(patterns: Mapping[tuple[int, int], int], figure: Callable[.
 
 
 def _tabulate_patterns(patterns: Mapping[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return every possible pattern for the numbers of people that occur: its cells (p,), and the patterns (p, 2)."""
+    """Return cell counts (p,) and patterns (p, 2), for all possible patterns."""
     seen = {pattern: cells for pattern, cells in patterns.items() if sum(pattern) > 1 and cells}
     possible = [(present, people - present) for people in sorted({*map(sum, seen)}) for present in range(people + 1)]
     counts = np.array([seen.get(pattern, 0) for pattern in possible], float)
@@ -113,7 +100,6 @@ def _estimate_interval(counts: np.ndarray, figure: Callable[[np.ndarray], np.nda
 
 
 def _compute_raw_agreement(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Return the raw agreement (draws,) for cells (draws, patterns) and answers (patterns, 2)."""
     people = answers.sum(1)
     pairs = people * (people - 1) / 2
     same = (answers * (answers - 1) / 2).sum(1)
@@ -127,7 +113,7 @@ def _compute_alpha(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 def _compute_disagreement(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Return (draws, 2): the observed disagreement, and the disagreement by chance."""
+    """Return (draws, 2): observed and chance disagreement."""
     people = answers.sum(1)
     observed = cells @ (answers.prod(1) / (people - 1))
     return np.stack([observed, (cells @ answers).prod(1) / (cells @ people - 1)], 1)

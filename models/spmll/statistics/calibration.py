@@ -1,9 +1,7 @@
-"""Calibration: one strictly increasing map a class, from the model's logit to a calibrated logit.
+"""Calibration: one strictly increasing map per class from model to calibrated logits.
 
-A class has a slope and a shift of its own (Platt 1999), both shrunk towards those of all classes together. How strongly
-is estimated from how much classes differ (empirical Bayes): a class with three answers gets nearly the pooled map, one
-with a thousand nearly its own, and without any answer the map is the identity. The maps are strictly increasing, so
-the order of the images within a class stays as the model made it.
+Each class has a slope and shift (Platt 1999), shrunk by empirical Bayes towards all classes. Without answers
+the map is the identity. The order of images within a class is kept.
 """
 
 from dataclasses import dataclass, field
@@ -33,13 +31,12 @@ Knots = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The maps of C classes: logit -> slope * logit + shift, followed by a piecewise linear map if there are knots.
+    """Maps of C classes: logit -> slope * logit + shift, then a piecewise linear map if any.
 
     Attributes:
-        kind: Its name in CALIBRATIONS.
-        slopes: (C,) float64 > 0.
-        shifts: (C,) float64.
-        knots: Class -> (k,) increasing logits and (k,) increasing values; beyond the ends the slope is 1.
+        kind: Name in CALIBRATIONS.
+        slopes, shifts: (C,).
+        knots: Class -> (k,) increasing logits and values.
     """
 
     kind: str
@@ -48,11 +45,10 @@ class Calibration:
     knots: dict[int, Knots] = field(default_factory=dict)
 
     def calibrate_logits(self, logits: np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return calibrated logits (N, C) of the model's logits (N, C), of the same float type; nan stays nan.
+        """Return calibrated logits (N, C) of the same float type, keeping nan.
 
         Args:
-            logits: (N, C) of the model.
-            columns: Classes of the columns, (n,) int; all classes by default.
+            columns: Classes of the columns.
         """
         result = logits * self.slopes[columns].astype(logits.dtype) + self.shifts[columns].astype(logits.dtype)
         for place, class_ in enumerate(np.arange(len(self.slopes))[columns].tolist()):
@@ -61,11 +57,11 @@ class Calibration:
         return result
 
     def apply(self, logits: np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return calibrated probabilities (N, C) of the model's logits (N, C); columns as in `logits`."""
+        """Return calibrated probabilities (N, C) of logits (N, C)."""
         return expit(self.calibrate_logits(logits, columns))
 
     def invert(self, probabilities: np.ndarray, classes: np.ndarray) -> np.ndarray:
-        """Return the model's logits (n,) from calibrated probabilities (n,) of single cells, classes (n,) int."""
+        """Return model logits (n,) from calibrated probabilities (n,) of cells."""
         result = to_logits(probabilities)
         for class_, knots in self.knots.items():
             of_class = classes == class_
@@ -73,13 +69,13 @@ class Calibration:
         return (result - self.shifts[classes]) / self.slopes[classes]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the calibration as plain numbers, for JSON."""
+        """Return plain numbers for JSON."""
         knots = {str(class_): [np.round(ends, 5).tolist() for ends in pair] for class_, pair in self.knots.items()}
         slopes, shifts = np.round(self.slopes, 6).tolist(), np.round(self.shifts, 6).tolist()
         return {"kind": self.kind, "slopes": slopes, "shifts": shifts, "knots": knots}
 
     def check(self, classes: int) -> None:
-        """Raise ValueError unless these are increasing maps of this number of classes."""
+        """Raise ValueError unless these are increasing maps of all classes."""
         if self.slopes.shape != (classes,) or self.shifts.shape != (classes,):
             raise ValueError(f"slopes {self.slopes.shape} and shifts {self.shifts.shape} must be ({classes},)")
         if not (np.isfinite(self.slopes).all() and np.isfinite(self.shifts).all() and (self.slopes > 0).all()):
@@ -92,7 +88,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any] | None) -> "Calibration | None":
-        """Return the calibration that `to_dict` saved; None for None."""
+        """Load a calibration from `to_dict`, or None."""
         if saved is None:
             return None
         knots = {int(class_): (np.array(pair[0]), np.array(pair[1])) for class_, pair in saved["knots"].items()}
@@ -100,7 +96,7 @@ class Calibration:
 
 
 def to_logits(probabilities: np.ndarray) -> np.ndarray:
-    """Return finite logits of probabilities of any shape; nan stays nan, float16 becomes float32."""
+    """Return finite logits of probabilities, at least float32, keeping nan."""
     wide = np.asarray(probabilities, np.result_type(probabilities, np.float32))
     return logit(np.clip(wide, PROBABILITY_EPS, 1 - PROBABILITY_EPS))
 
@@ -114,23 +110,20 @@ def fit_calibration(
     n_classes: int,
     anchors: np.ndarray | None = None,
 ) -> Calibration:
-    """Return the calibration that explains the answers best; the identity if there are no answers.
+    """Fit the calibration that explains the answers best, the identity without answers.
 
     Args:
         kind: A name in CALIBRATIONS.
-        logits: (n,) of the answered cells, as the model gave them before they were answered; finite.
-        classes: (n,) int, the class of each, 0 .. n_classes - 1.
+        logits: (n,), from before the answer.
+        classes: (n,) int.
         present: (n,) bool, the answers.
-        weights: (n,) >= 0, number of cells each stands for: the inverse of its probability of being asked. Only their
-            proportions matter; the fewer answers carry most of the weight, the less all answers count (Kish 1965).
-        n_classes: C.
-        anchors: (C, k) logits of cells that nobody was asked about, spread over all of them: there the model's own
-            probabilities count for ANCHOR_ANSWERS answers a class. Without anchors, answers about likely cells alone
-            would
-            decide about unlikely ones by extrapolation. nan: not used.
+        weights: (n,), inverse probabilities of selection. Uneven weights reduce the effective answers (Kish
+            1965).
+        anchors: (C, k) logits of unselected cells or nan, where the model counts as ANCHOR_ANSWERS answers per
+            class, against extrapolation to unlikely cells.
 
     Raises:
-        ValueError: The kind or a class is unknown, shapes differ, logits are not finite, or weights are negative.
+        ValueError: An argument is invalid.
     """
     if kind not in CALIBRATIONS:
         raise ValueError(f"No calibration is called {kind!r}. There is: {', '.join(CALIBRATIONS)}.")
@@ -155,32 +148,17 @@ def fit_calibration(
 
 
 def _fit_platt(logits, classes, present, weights, n_classes) -> Calibration:
-    """Fit a slope and a shift for each class.
-
-    Platt, "Probabilistic outputs for support vector machines", 1999. Kull et al., "Beta calibration", AISTATS 2017,
-    show that Platt's method harms a model that is calibrated already, unless the identity is among the maps, as it is
-    here.
-    """
+    """Fit slope and shift per class (Platt 1999), including the identity (Kull et al. 2017)."""
     return Calibration("platt", *_fit_class_lines(logits, classes, present, weights, n_classes, shifted=True))
 
 
 def _fit_temperature(logits, classes, present, weights, n_classes) -> Calibration:
-    """Fit a slope for each class and no shift.
-
-    Source: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, sec. 4.2.
-    """
+    """Fit a slope per class (Guo et al., ICML 2017, sec. 4.2)."""
     return Calibration("temperature", *_fit_class_lines(logits, classes, present, weights, n_classes, shifted=False))
 
 
 def _fit_isotonic(logits, classes, present, weights, n_classes) -> Calibration:
-    """Fit any increasing map for each class.
-
-    The map is shrunk towards the Platt map of the class by pseudo-answers from it. It is a broken line through the ends
-    of the pools, and increases within them, so that different logits stay different.
-
-    Source: Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD
-    2002.
-    """
+    """Fit increasing maps, shrunk towards Platt's (Zadrozny and Elkan, KDD 2002)."""
     slopes, shifts = _fit_class_lines(logits, classes, present, weights, n_classes, shifted=True)
     knots = {}
     for class_ in np.unique(classes).tolist():
@@ -197,23 +175,19 @@ CALIBRATIONS = {"platt": _fit_platt, "temperature": _fit_temperature, "isotonic"
 
 
 def _rescale_weights(classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return weights whose sum in a class is the equivalent number of equally weighted answers."""
+    """Scale weights per class to the equivalent number of answers."""
     total, squares = np.bincount(classes, weights, n_classes), np.bincount(classes, weights**2, n_classes)
     return weights * (total / np.maximum(squares, 1e-300))[classes]
 
 
 def _fit_class_lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np.ndarray, np.ndarray]:
-    """Return slopes (C,) and shifts (C,): the pooled line is fitted first, then every class around it.
-
-    The spread of classes is estimated by a few rounds of expectation and maximisation with Gaussian posteriors
-    (Laplace); CLASS_PRIOR_STD counts as CLASS_PRIOR_WEIGHT classes in it, so that two classes alone do not decide it.
-    """
+    """Return slopes and shifts (C,), fitted around the pooled line by EM (Laplace)."""
     # The slope turns around the mean logit and not around 0: there, slope and shift hardly depend on each other.
     middle = float(np.average(logits, weights=weights)) if shifted and weights.sum() else 0.0
     centred, free = logits - middle, np.array([1.0, 1.0 if shifted else 1e-12])
 
     def fit_lines(groups: np.ndarray, start: np.ndarray, centre: np.ndarray, variance: np.ndarray) -> LogisticFit:
-        """Fit (log of slope, shift) of every group (G, 2), with a Gaussian prior of mean and variance (2,) each."""
+        """Fit (log slope, shift) per group with a Gaussian prior."""
 
         def predict(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             turned = np.exp(lines[groups, 0]) * centred
@@ -242,10 +216,7 @@ def _fit_class_lines(logits, classes, present, weights, n_classes, *, shifted) -
 
 
 def _fit_pools(lines: np.ndarray, present: np.ndarray, weights: np.ndarray) -> Knots | None:
-    """Return the knots of one class by pooling adjacent violators among its answers and pseudo-answers on the line.
-
-    None if there is only a single pool.
-    """
+    """Pool adjacent violators of a class, or return None for one pool."""
     places = np.quantile(lines, np.linspace(0, 1, PSEUDO_ANSWER_PLACES))
     logits = np.concatenate([lines, places])
     answers = np.concatenate([present, expit(places)])

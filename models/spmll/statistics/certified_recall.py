@@ -1,16 +1,10 @@
-"""Recall and precision of labels, with confidence intervals, from stratified random samples of their cells.
+"""Recall and precision of labels, with intervals from stratified random samples of cells.
 
-An audit cuts the cells of a class into strata and asks a random sample of each (stratified_sampling.py). The number of
-positives of a stratum, T, never changes; the sample bounds it. Positives that people or a model label afterwards are
-subtracted: missing = T - positives labeled. So an old audit stays valid, and gets more precise with every decision.
-
-The exact test of one stratum corresponds to a beta-binomial distribution of T: T - x of the N - n cells that were not
-sampled, with Beta(x + 1, n - x) for the upper limit and Beta(x, n - x + 1) for the lower one, where x of n cells of the
-sample are present. (Their quantiles are the exact hypergeometric limits, Buonaccorsi 1987.) Strata are summed by
-drawing from these, as in Fay, Proschan & Brittain 2015, "Combining one-sample confidence procedures for inference in
-the two-sample case". The extra pseudo-count of 1 in every stratum would make the sum far too wide; as in Fay & Feuer
-1997, "Confidence intervals for directly standardized rates", only the stratum in which it weighs most gets all of it,
-the others in proportion to their rate of positives. Coverage is checked by simulation: `annotator bench certificate`.
+A stratum's positives T never change and are bounded by an audit's sample. missing = T - positives labeled, so
+old audits stay valid. Of N - n unsampled cells, T - x is beta-binomial with Beta(x + 1, n - x) for the upper
+and Beta(x, n - x + 1) for the lower limit (exact hypergeometric, Buonaccorsi 1987). Strata are summed by
+draws (Fay, Proschan & Brittain 2015). As in Fay & Feuer 1997, only the stratum where it weighs most gets the
+full pseudo-count. `annotator bench certificate` checks coverage.
 """
 
 from dataclasses import dataclass
@@ -26,19 +20,18 @@ DEFAULT_DRAWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """The strata of all audits, one row each, (H,) arrays; a class without an audit has one stratum without a sample.
+    """Strata of all audits, (H,) arrays. A class without an audit has one unsampled stratum.
 
     Attributes:
-        of_class: The class, 0 .. C - 1.
-        audit: The audit; strata of one class in several audits describe the same cells.
-        code: The kind of stratum; where little was sampled, the rate of the same code in other classes is used.
-        size: Number of cells.
-        drawn: Number of sampled cells that may be counted.
-        positives: Number of sampled cells that are present.
-        unsure: Number of sampled cells answered with "unsure": they count as present and as absent, whichever is worse.
-        present: Number of cells that people have by now decided present.
-        absent: Number of cells that people have by now decided absent.
-        accepted: Number of cells that are by now auto-accepted as present.
+        of_class: The class index.
+        audit: Audits of a class describe the same cells.
+        code: Kind of stratum. Small samples borrow rates by code.
+        size: Cells.
+        drawn: Countable sampled cells.
+        positives: Sampled cells that are present.
+        unsure: Sampled "unsure" cells, counted as the worse.
+        present, absent: Cells decided by now.
+        accepted: Cells auto-accepted as present by now.
     """
 
     of_class: np.ndarray
@@ -55,17 +48,16 @@ class Strata:
 
 @dataclass(frozen=True, eq=False)
 class LabelTotals:
-    """The current labels, numbers of cells in each class, (C,) int arrays.
+    """Current labels, cells per class, (C,) int.
 
     Attributes:
-        present: Decided present by people.
-        accepted: Auto-accepted as present.
-        guaranteed: (C,) float, the guaranteed precision of auto-accepted cells, 0 where nothing is guaranteed.
-        expected: (C,) float, the estimated precision of auto-accepted cells; nan where unknown.
-        disagreed_present, disagreed_absent: Cells on which two people disagree, by their current label.
-        guaranteed_in_all: A number: the guaranteed precision of the auto-accepted cells of all classes together.
-        relabeled, relabeled_wrong: A number each: relabeled cells that people had decided present, and how many were
-            wrong.
+        present: Decided by people.
+        accepted: Auto-accepted.
+        guaranteed: (C,) guaranteed precision of accepted cells, or 0.
+        expected: (C,) estimated precision, or nan.
+        disagreed_present, disagreed_absent: Cells in dispute, by label.
+        guaranteed_in_all: Over all classes.
+        relabeled, relabeled_wrong: Numbers of relabeled present cells, and of mistakes.
     """
 
     present: np.ndarray
@@ -81,11 +73,11 @@ class LabelTotals:
 
 @dataclass(frozen=True, eq=False)
 class StrataSums:
-    """Draws of sums over the strata of each class and of all classes, (draws, C + 1) float64, for the intervals.
+    """Draws of sums over strata, per class and in all, (draws, C + 1).
 
     Attributes:
-        worst, best: Lower and upper limits of the correct cells among the auto-accepted.
-        least, most: Lower and upper limits of the missing positives.
+        worst, best: Limits of correct accepted cells.
+        least, most: Limits of missing positives.
     """
 
     worst: np.ndarray
@@ -96,12 +88,11 @@ class StrataSums:
 
 @dataclass(frozen=True, eq=False)
 class CertifiedFigures:
-    """Recall and precision in [0, 1], and the number of missing positives, each with bounds.
+    """Recall, precision and missing positives, with bounds.
 
     Attributes:
-        missing: Positives that are not labeled, in cells.
-        in_strata: (H,) float64, missing positives of each stratum, estimated from its own audit.
-        right: (C + 1,) float64, estimated correct cells among the auto-accepted.
+        in_strata: (H,), missing per stratum, from its audit.
+        right: (C + 1,), correct accepted cells.
     """
 
     recall: Bounds
@@ -115,16 +106,16 @@ class CertifiedFigures:
 def count_strata(
     strata: np.ndarray, states: np.ndarray, accepted: np.ndarray, rows: np.ndarray, counted: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return the rows of `Strata` for one audit of one class, without `of_class` and `audit`.
+    """Return the `Strata` rows of one audit and class, without `of_class` and `audit`.
 
-    Cells outside all strata that are open now (an undone decision, a new image) form a stratum without a sample.
+    Open cells outside all strata (undone, new) form an unsampled stratum.
 
     Args:
-        strata: (N,) uint8, the stratum of each cell in the audit.
-        states: (N,) int, the current decisions: PRESENT, ABSENT, or anything else for an open cell.
-        accepted: (N,) bool, auto-accepted as present now; ignored where people have decided.
-        rows: (n,) int64, the sampled cells.
-        counted: (n,) bool, True where a sampled cell may be counted (stratified_sampling.usable).
+        strata: (N,) uint8.
+        states: (N,), PRESENT, ABSENT, or open.
+        accepted: (N,) bool, ignored if decided.
+        rows: (n,), sampled cells.
+        counted: (n,) bool, countable samples.
     """
     counts = count_strata_by_domain(strata, states, accepted, rows, counted, np.zeros(len(strata), np.uint8), 1)
     return {name: cells if name == "code" else cells[:, 0] for name, cells in counts.items()}
@@ -139,16 +130,11 @@ def count_strata_by_domain(
     domain_of: np.ndarray,
     domains: int,
 ) -> dict[str, np.ndarray]:
-    """Return what `count` returns, counted within each domain: `code` (K,), and of all else (K, G).
+    """Return the result of `count_strata` per domain: `code` (K,), others (K, G).
 
     Args:
-        strata: (N,) uint8, as in `count`, like the next four.
-        states: (N,) int.
-        accepted: (N,) bool.
-        rows: (n,) int64.
-        counted: (n,) bool.
-        domain_of: (N,) int, the domain of each image, from 0.
-        domains: The number of domains, G.
+        domain_of: (N,), from 0.
+        domains: G.
     """
     decided = (states == PRESENT) | (states == ABSENT)
     looks = (strata == LOOK_PRESENT) | (strata == LOOK_ABSENT)
@@ -181,19 +167,13 @@ def count_strata_by_domain(
 def certify(
     strata: Strata, labels: LabelTotals, draws: int = DEFAULT_DRAWS, seed: int = 0, used: np.ndarray | None = None
 ) -> CertifiedFigures:
-    """Return recall, precision and missing positives of the current labels, with 95 % intervals.
+    """Return recall, precision and missing positives of current labels, with 95% intervals.
 
-    Decisions of people are taken as true, except for the share of mistakes found by relabeling, which lowers precision,
-    and cells on which people disagree, which count either way. For a class without a sample the interval of its recall
-    reaches from the recall if every unknown cell were positive up to 1.
+    Decisions count as true, except for the mistake rate of relabeling and disputed cells, which count either way.
+    Unsampled recall ranges up to 1.
 
     Args:
-        strata: The population, and how many cells of each stratum were drawn.
-        labels: The labels, by class.
-        draws: Monte Carlo draws of the sums; more draws make the limits less noisy.
-        seed: Decides the draws.
-        used: (H,) bool, the strata whose samples are used; None: where the sample bounds the positives better than the
-            number of open cells does.
+        used: (H,) bool, used samples. None selects samples that bound better than open cells do.
     """
     rng = np.random.default_rng(seed)
     classes = len(labels.present)
@@ -242,7 +222,7 @@ Limits = tuple[np.ndarray, np.ndarray]
 def _draw_sums(
     strata: Strata, labels: LabelTotals, adders: np.ndarray, used: np.ndarray, draws: int, rng: np.random.Generator
 ) -> StrataSums:
-    """Return the sums over the strata of each class, and over all of them."""
+    """Return the sums over strata, per class and in all."""
     by_class, over_all = _draw_positive_limits(strata, adders.sum(1), used, draws, rng)
     # The guarantee counts for cells accepted after an audit. Those accepted before it have a sample of their own.
     own = strata.code == ACCEPTED_PRESENT
@@ -258,7 +238,7 @@ def _draw_sums(
 
 
 def _bound_sum_parts(strata: Strata, low: np.ndarray, high: np.ndarray, guaranteed: np.ndarray) -> list[np.ndarray]:
-    """Return the four parts of Sums, each (draws, H), from limits of the positives of each stratum (draws, H)."""
+    """Return the parts of StrataSums, each (draws, H), from limits of positives."""
     rest, own = _count_open_cells(strata), strata.code == ACCEPTED_PRESENT
     few, many = low - strata.present, high - strata.present  # positives that no person has labeled
     best = np.minimum(strata.accepted, np.maximum(many, 0))
@@ -269,7 +249,7 @@ def _bound_sum_parts(strata: Strata, low: np.ndarray, high: np.ndarray, guarante
 def _draw_positive_limits(
     strata: Strata, weight: np.ndarray, used: np.ndarray, draws: int, rng: np.random.Generator
 ) -> tuple[Limits, Limits]:
-    """Return limits (low, high) of the positives of each stratum, (draws, H): for sums by class, and over all."""
+    """Return limits of positives (draws, H), for sums by class and over all."""
     present = strata.positives + strata.unsure
     absent = strata.drawn - strata.positives
     high = _draw_upper_limits(strata, present, strata.present, strata.absent, weight, used, draws, rng)
@@ -287,21 +267,7 @@ def _draw_upper_limits(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return draws of the upper limit of the cells of one kind (present, or absent) in each stratum, (draws, H).
-
-    Args:
-        strata: The H strata.
-        counts: (H,) sampled cells of this kind.
-        least: (H,) cells known to be of this kind.
-        others: (H,) cells known to be of the other kind.
-        weight: (H,) weight of the audit in its class.
-        used: (H,) bool, the strata whose samples are used.
-        draws: The number of draws.
-        rng: Decides the draws.
-
-    Returns:
-        Draws for sums over a class, and for sums over all classes, which have the pseudo-count in other strata.
-    """
+    """Draw upper limits of one kind of cell (draws, H), for sums by class and over all."""
     n, rest = strata.drawn, strata.size - strata.drawn
 
     def draw_limits(more: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -326,20 +292,20 @@ def _draw_upper_limits(
 
 
 def _find_useful_samples(strata: Strata) -> np.ndarray:
-    """Return (H,) bool: whether the sample bounds the positives better than the number of open cells does."""
+    """Return whether samples bound positives better than open cells do."""
     rate = (strata.positives + 0.5) / (strata.drawn + 1)
     deviation = np.sqrt(strata.size * (strata.size - strata.drawn) * rate * (1 - rate) / np.maximum(strata.drawn, 1))
     return (strata.drawn > 0) & (strata.size - strata.present - strata.absent > deviation)
 
 
 def compute_doubt(strata: Strata) -> np.ndarray:
-    """Return the upper limit of positives in each stratum, (H,), for a sample without any."""
+    """Return the upper limit of positives per stratum, (H,), for samples without any."""
     miss = (1 - CONFIDENCE) / 2
     return (strata.size - strata.drawn) * (1 - miss ** (1 / np.maximum(strata.drawn, 1)))
 
 
 def _find_most_doubtful(strata: Strata, doubt: np.ndarray) -> np.ndarray:
-    """Return the strata with the most doubt: for each class one of the accepted cells and one of the others."""
+    """Return per class the most doubtful accepted and other stratum."""
     group = 2 * strata.of_class + (strata.code == ACCEPTED_PRESENT)
     order = np.lexsort((-doubt, group))
     first = order[np.unique(group[order], return_index=True)[1]]
@@ -347,7 +313,7 @@ def _find_most_doubtful(strata: Strata, doubt: np.ndarray) -> np.ndarray:
 
 
 def _estimate_missing(strata: Strata, labels: LabelTotals) -> tuple[np.ndarray, np.ndarray]:
-    """Return (H,) each: missing positives, and correct cells among the accepted."""
+    """Return missing positives and correct accepted cells, (H,) each."""
     answered = strata.drawn - strata.unsure
     rate = strata.positives / np.maximum(answered, 1)
     sampled = strata.size * (answered > 0)
@@ -364,7 +330,7 @@ def _estimate_missing(strata: Strata, labels: LabelTotals) -> tuple[np.ndarray, 
 
 
 def compute_audit_weights(strata: Strata, classes: int) -> np.ndarray:
-    """Return the weight of each audit in its class, (H,), by the number of answered cells and not by their answers."""
+    """Return each audit's weight in its class, (H,), by answered cells, not answers."""
     key = strata.audit * classes + strata.of_class
     drawn = np.bincount(key, strata.drawn)
     share = np.minimum(drawn / np.maximum(np.bincount(key, strata.size), 1), 1 - 1e-6)
@@ -374,7 +340,7 @@ def compute_audit_weights(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _is_missing_known(strata: Strata, classes: int) -> np.ndarray:
-    """Return (C + 1,) bool: whether missing positives are sampled, or no cell is left that could be one."""
+    """Return (C + 1,) whether missing positives are sampled or impossible."""
     other = strata.code != ACCEPTED_PRESENT
     known = np.bincount(strata.of_class, (strata.drawn - strata.unsure) * other, minlength=classes) > 0
     known |= np.bincount(strata.of_class, _count_open_cells(strata), minlength=classes) == 0
@@ -382,5 +348,5 @@ def _is_missing_known(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _count_open_cells(strata: Strata) -> np.ndarray:
-    """Return the number of cells in each stratum, (H,), that are neither decided nor auto-accepted as present."""
+    """Return cells per stratum, neither decided nor accepted."""
     return strata.size - strata.present - strata.absent - strata.accepted

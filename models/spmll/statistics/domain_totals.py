@@ -1,17 +1,9 @@
-"""Recall and precision within a domain, such as the images of one place, from samples drawn of all images together.
+"""Recall and precision within a domain, such as a place, from samples of all images.
 
-A stratum of an audit has N cells, n of them sampled, and all are equally likely to be. Whether a cell is present and in
-the domain is one more property of it, so the exact intervals of units (certified_recall.py) hold for the number of such
-cells of the stratum: cells outside the domain count as absent. Every sample then bounds every domain, even one from
-which it happened to draw nothing. Accepted cells are the exception, as nearly all of them are present: of those in the
-domain the sampled ones are, given how many they are, a simple random sample (Cochran 1977, "Sampling Techniques", sec.
-2.12 and 5A.14), which is narrower.
-
-Nothing is assumed of cells that were not drawn, so the intervals hold however alike the images of an event are.
-
-A small domain has few open cells in each of many strata. In which strata these bound the positives better than the
-sample does is therefore decided for the sum over strata (`_used`). Coverage is checked by simulation:
-annotator/benchmark/certified_groups.py.
+Cells outside the domain count as absent, so the exact intervals of certified_recall.py hold for every domain.
+Accepted cells instead are a simple random sample within the domain (Cochran 1977, sec. 2.12 and 5A.14), which
+is narrower. Nothing is assumed of undrawn cells. `_select_used_strata` drops samples that bound worse than
+open cells.
 """
 
 import numpy as np
@@ -29,13 +21,10 @@ from spmll.statistics.stratified_sampling import ACCEPTED_PRESENT
 
 
 def select_domain_rows(counts: dict[str, np.ndarray], domain: int) -> dict[str, np.ndarray]:
-    """Return the rows of `Strata` for one audit of one class in one domain, without `of_class` and `audit`.
-
-    Strata without a cell in the domain are left out.
+    """Return the `Strata` rows of one audit, class and domain, without empty strata.
 
     Args:
-        counts: What `count_strata_by_domain` returned.
-        domain: The domain.
+        counts: From `count_strata_by_domain`.
     """
     within = {name: cells[:, domain] for name, cells in counts.items() if name != "code"}
     drawn, size = counts["drawn"].sum(1), counts["size"].sum(1)
@@ -49,23 +38,17 @@ def select_domain_rows(counts: dict[str, np.ndarray], domain: int) -> dict[str, 
 
 
 def certify_domain(strata: Strata, labels: LabelTotals, draws: int = DEFAULT_DRAWS, seed: int = 0) -> CertifiedFigures:
-    """Return recall, precision and missing positives of one domain; only those of all classes together are of use.
+    """Return recall, precision and missing positives of a domain, useful only over all classes.
 
     Args:
         strata: Rows of `select_domain_rows`.
-        labels: The labels within the domain, by class.
-        draws: Monte Carlo draws of the sums.
-        seed: Decides the draws.
+        labels: Of the domain.
     """
     return certify(strata, labels, draws, seed, used=_select_used_strata(strata, len(labels.present)))
 
 
 def _select_used_strata(strata: Strata, classes: int) -> np.ndarray:
-    """Return (H,) bool: the strata whose samples are used; of the others all open cells may be positives.
-
-    A sum has the doubt of one unit of the most doubtful stratum that is used, and leaving a stratum out costs its open
-    cells. As many of the most doubtful ones are left out as makes both together least. Sizes alone decide.
-    """
+    """Return (H,) bool used samples, minimizing the doubt plus open cells by sizes alone."""
     weight = compute_audit_weights(strata, classes)
     doubt = weight * compute_doubt(strata)
     open_ = weight * (strata.size - strata.present - strata.absent)

@@ -1,19 +1,12 @@
-"""Recall of labels, corrected for people's mistakes, which show in cells that several people answered independently.
+"""Recall of labels, corrected for mistakes that show in cells with several independent answers.
 
-Of the present cells that somebody else calls present, a person calls a share s present, too (sensitivity), whatever the
-others find: the double-observer estimate of ecology (Lincoln 1930; Cook & Jacobson, Biometrics 35, 1979). So with q = 1
-- s, for each present cell that k people answered and at least one found, q^k / (1 - q^k) are missed; their number is
-negative binomial. Specificity t, and the number of cells wrongly called present, are found in the same way. A mistake
-is an answer that differs from the label, which a reviewer has settled where people differ; cells that nobody has
-settled count either way.
+Of present cells found by others, a person finds a share s (sensitivity), the double-observer estimate of
+ecology (Cook & Jacobson 1979). With q = 1 - s, per found cell of k people q^k / (1 - q^k) are missed,
+negative binomial. Specificity t and wrong presences follow alike. A mistake differs from the resolved label,
+and unresolved cells count either way.
 
-People's rates are averaged by how much each answers. The interval of such an average is the exact one (Clopper &
-Pearson 1934) of the number of answers with the same variance (Korn & Graubard, Survey Methodology 24, 1998; Kish's
-effective size). Rates come from a class's own cells, for all classes together from all of them: no class is assumed to
-be like another.
-
-The estimate misses what everybody overlooks because it is hard. People who overlook the same things agree more than
-they are right. Coverage is checked by simulation: `annotator bench certificate`.
+Rates are averaged by share of answers, with exact intervals (Clopper & Pearson 1934) at the effective size
+(Korn & Graubard 1998), separately per class. Cells that everybody overlooks are not estimated.
 """
 
 from dataclasses import dataclass
@@ -31,16 +24,13 @@ EPSILON = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class DoubleReadings:
-    """The answers of P people to cells of C classes that two to K of them answered without seeing each other's answers.
+    """Independent answers of P people to cells of C classes, two to K per cell.
 
     Attributes:
-        share: (P,) float, each person's share of all answers in this project.
-        present: (COUNTING_WAYS, 2, P, C) int: present cells that somebody else called present, and the number of
-            those that this
-            person called present, too.
-        absent: (COUNTING_WAYS, 2, P, C) int: absent cells, counted in the same way.
-        found: (C, K + 1) int, cells labeled present, by the number of people who answered them.
-        rejected: (C, K + 1) int, cells labeled absent, by the number of people who answered them.
+        share: (P,), share of all answers.
+        present: (COUNTING_WAYS, 2, P, C): present cells found by others, and those this person found.
+        absent: The same for absent cells.
+        found, rejected: (C, K + 1), cells labeled present, or absent, by number of annotators.
     """
 
     share: np.ndarray
@@ -51,13 +41,13 @@ class DoubleReadings:
 
     @property
     def compared_answers(self) -> np.ndarray:
-        """Return the number of answers from which sensitivity is estimated, (C + 1,) int, the last for all classes."""
+        """Return the number of answers behind sensitivity, (C + 1,)."""
         return _append_total(self.present[COUNT_AS_LABELED, 0].sum(0))
 
 
 @dataclass(frozen=True, eq=False)
 class _Rates:
-    """Average sensitivity and specificity: draws (draws, C + 1), or the estimate (C + 1,); nan: unknown."""
+    """Average sensitivity and specificity, (draws, C + 1) or (C + 1,), or nan."""
 
     sensitivity: np.ndarray
     specificity: np.ndarray
@@ -71,17 +61,15 @@ def correct_recall_for_mistakes(
     read: DoubleReadings,
     seed: int = 0,
 ) -> Bounds:
-    """Return the recall of `certified` without the assumption that people's answers are right.
+    """Return the recall of `certified` without assuming that answers are right.
 
-    Audits count as answered by one person each. Without evidence the interval reaches from 0 to 1.
+    Audits count as one answer each. Without evidence the interval is 0 to 1.
 
     Args:
-        certified: The certificate that takes people's answers as right.
-        labels: The labels from which `certified` was made.
-        absent: (C,) int, cells labeled absent.
-        open_: (C,) int, cells that are neither labeled nor auto-accepted.
-        read: Cells that several people answered, of the same classes.
-        seed: Decides the draws.
+        labels: The labels of `certified`.
+        absent: (C,), cells labeled absent.
+        open_: (C,), neither labeled nor accepted.
+        read: Cells with several answers.
     """
     rng = np.random.default_rng(seed)
     draws = len(certified.sums.most)
@@ -89,7 +77,7 @@ def correct_recall_for_mistakes(
     found, rejected = _count_by_people(labels.present, read.found), _count_by_people(absent, read.rejected)
 
     def right(rates: _Rates) -> np.ndarray:
-        """Return cells rightly labeled present, by the number of people who answered them: (..., C + 1, K + 1)."""
+        """Return cells rightly labeled present, by number of annotators."""
         return np.maximum(found - rejected * _expected_unnoticed(rates.specificity, rejected.shape[1]), 0)
 
     usual = _Rates(
@@ -120,14 +108,14 @@ def correct_recall_for_mistakes(
 
 
 def _count_by_people(labeled: np.ndarray, several: np.ndarray) -> np.ndarray:
-    """Return cells by the number of people who answered them, (C + 1, K + 1), given those that several answered."""
+    """Return cells by number of annotators, (C + 1, K + 1)."""
     by_people = several.copy()
     by_people[:, 1] = np.maximum(labeled - several.sum(1), 0)
     return np.concatenate([by_people, by_people.sum(0, keepdims=True)])
 
 
 def _expected_unnoticed(rate: np.ndarray, most: int) -> np.ndarray:
-    """Return, for each cell that k people answered and one at least noticed, how many nobody noticed: (..., most)."""
+    """Return unnoticed cells per noticed cell of k annotators, (..., most)."""
     q = np.clip(1 - rate, 0, 1 - EPSILON)[..., None]
     by_people = np.zeros((*rate.shape, most))
     power = q ** np.arange(1, most)
@@ -136,14 +124,7 @@ def _expected_unnoticed(rate: np.ndarray, most: int) -> np.ndarray:
 
 
 def _draw_missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Generator) -> np.ndarray:
-    """Return draws (draws, C + 1) of the number of present cells called absent by all, for those that were found.
-
-    Args:
-        found: (..., C + 1, K + 1) present cells that were found, by the number of people who answered them.
-        rates: The rates at which people answer rightly.
-        more: 1 for draws of an upper limit, 0 for those of a lower one.
-        rng: Decides the draws.
-    """
+    """Draw the present cells that all called absent, (draws, C + 1). `more` is 1 for upper limits."""
     noticed = np.clip(1 / (1 + _expected_unnoticed(rates.sensitivity, found.shape[-1])), EPSILON, 1)
     # The pseudo-count is added where its effect is largest; two of them would make the sum too wide.
     added = np.zeros(found.shape)
@@ -153,10 +134,7 @@ def _draw_missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Gen
 
 
 def _estimate_open_positives(missing: np.ndarray, open_: np.ndarray, usual: _Rates) -> np.ndarray:
-    """Return the positives among open cells, corrected for mistakes in audits; nan if rates are mere chance.
-
-    Source: Rogan & Gladen, American Journal of Epidemiology 107, 1978.
-    """
+    """Return positives among open cells, corrected for mistakes (Rogan & Gladen 1978), or nan."""
     better_than_chance = usual.sensitivity + usual.specificity - 1
     with np.errstate(invalid="ignore", divide="ignore"):
         found = (missing - open_ * (1 - usual.specificity)) / better_than_chance
@@ -166,19 +144,14 @@ def _estimate_open_positives(missing: np.ndarray, open_: np.ndarray, usual: _Rat
 def _draw_rates(
     read: DoubleReadings, counts: np.ndarray, more: int, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return draws (draws, C + 1) of the lower limit of a rate (more = 0), or the upper one (more = 1)."""
+    """Draw lower (`more` 0) or upper limits of a rate, (draws, C + 1)."""
     mean, size = _average_rate(read, counts)
     right = np.nan_to_num(mean) * size
     return draw_beta(rng, right + more, size - right + 1 - more, (draws, len(size)))
 
 
 def _average_rate(read: DoubleReadings, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return everybody's average rate (C + 1,), nan without any answer, and its equivalent number of answers.
-
-    Args:
-        read: Cells that several people answered.
-        counts: (2, P, C): answers, and how many of them were right.
-    """
+    """Return the average rate (C + 1,) and its effective number of answers."""
     asked, right = (np.concatenate([part, part.sum(1, keepdims=True)], 1) for part in counts)
     weight = read.share[:, None] * (asked > 0)
     weight = divide(weight, weight.sum(0), 0.0)

@@ -1,20 +1,11 @@
-"""How often people err: sensitivity and specificity by person and class, from cells that several people answered.
+"""Sensitivity and specificity by person and class, from cells with several answers.
 
-The model is that of Dawid & Skene (Applied Statistics 28, 1979), binary, one for each class. A cell of class c is
-present with probability pi_c; person j says present of a present cell with probability s_jc (sensitivity) and absent
-of an absent one with t_jc (specificity), independently of the others given the truth. Who did not answer a cell adds
-no factor, so that missing answers need no care. Cells with the same class and the same answers are one pattern,
-counted.
+Binary Dawid & Skene (1979) per class: a cell is present with pi_c, and person j answers rightly with s_jc if
+present, t_jc if absent, independently. Equal answers form one pattern.
 
-Few answers a person and class need a prior: s_jc ~ Beta(PRIOR_STRENGTH m_j, PRIOR_STRENGTH (1 - m_j)) with a mean m_j
-of the
-person, m_j ~ Beta(MEAN_PRIOR); t_jc alike, and pi_c ~ Beta(1, 1). So a person's classes inform each other; people do
-not. Truths, rates and means are drawn in turn (Gibbs sampling): truths and rates exactly, as Beta is conjugate, means
-on a grid. The intervals thus know that neither the truth nor the means are known. (Means of people and classes that EM
-estimates, then held, gave intervals that were too narrow in simulations.) Of two people alone it is only known how
-often they differ; who of them errs, the priors decide.
-
-The model assumes that people err independently. Where all overlook the same thing, it takes them for right.
+Priors: s_jc ~ Beta(PRIOR_STRENGTH m_j, PRIOR_STRENGTH (1 - m_j)), m_j ~ Beta(MEAN_PRIOR), t_jc alike, pi_c ~
+Beta(1, 1). A person's classes inform each other. Gibbs sampling, with means on a grid, because fixed means
+gave too narrow intervals. Shared mistakes count as right.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,12 +29,12 @@ Pattern = tuple[int, tuple[tuple[int, bool], ...]]
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """Rates of P people and C classes, and the probability of each pattern.
+    """Rates of P people and C classes, and pattern probabilities.
 
     Attributes:
-        sensitivity, specificity: (P, C, 3) float64: posterior mean, lower and upper end of the 95 % interval.
-        present, absent: (P, C) float64: expected number of present (absent) cells that each answered.
-        probability: Pattern -> the probability that its cells are present.
+        sensitivity, specificity: (P, C, 3): mean, and ends of the 95% interval.
+        present, absent: (P, C), expected answered cells of each kind.
+        probability: Pattern -> P(present).
     """
 
     sensitivity: np.ndarray
@@ -54,7 +45,7 @@ class ErrorRates:
 
 
 class _Answers:
-    """Patterns as arrays: each answer belongs to a pattern and to a rater, which is a person in a class."""
+    """Patterns as arrays of answers, each by a rater (person and class)."""
 
     def __init__(self, patterns: Mapping[Pattern, int], people: int, classes: int):
         self.people, self.classes = people, classes
@@ -69,16 +60,15 @@ class _Answers:
         self.said = said.astype(bool)
 
     def sum_by_rater(self, cells: np.ndarray, selected: np.ndarray) -> np.ndarray:
-        """Return the sum of `cells` (one number a pattern) over the answers selected by `of`: (P, C)."""
+        """Sum `cells` over selected answers, (P, C)."""
         size = self.people * self.classes
         return np.bincount(self.rater, cells[self.pattern] * selected, size).reshape(self.people, self.classes)
 
     def sum_by_class(self, cells: np.ndarray) -> np.ndarray:
-        """Return the sum over the patterns of each class: (C,)."""
         return np.bincount(self.class_, cells, self.classes)
 
     def compute_probability(self, share: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
-        """Return P(present) of each pattern by Bayes' rule, given rates (P, C) and the share (C,) of present cells."""
+        """Return P(present) per pattern by Bayes' rule."""
         if_present, if_absent = logit(sensitivity).ravel(), logit(specificity).ravel()
         # log s / (1 - t) where present was said, log (1 - s) / t where absent was.
         base = np.log1p(-sensitivity).ravel() - np.log(specificity).ravel()
@@ -86,10 +76,7 @@ class _Answers:
         return expit(logit(share)[self.class_] + np.bincount(self.pattern, weight, len(self.cells)))
 
     def count_answers(self, present: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return right and all answers to present cells, then to absent cells, each (P, C).
-
-        `present` is the number of present cells of each pattern.
-        """
+        """Return right and all answers to present, then to absent cells, each (P, C)."""
         absent = self.cells - present
         everything = np.ones(len(self.said), bool)
         return (
@@ -101,16 +88,13 @@ class _Answers:
 
 
 def estimate_error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0) -> ErrorRates:
-    """Return the rates of everybody, from cells that two people or more answered.
+    """Estimate the rates from cells with two or more answers.
 
     Args:
-        patterns: Number of cells of each pattern; people and classes are numbered from 0.
-        people: The number of people.
-        classes: C, the number of classes.
-        seed: Seed of the draws: the same patterns in the same order give the same figures.
+        patterns: Cells per pattern, numbered from 0.
 
     Raises:
-        ValueError: A pattern has fewer than two answers: one answer does not show who errs.
+        ValueError: A pattern has fewer than two answers.
     """
     _check_two_answers(patterns)
     start = _make_start(people, classes)
@@ -120,7 +104,7 @@ def estimate_error_rates(patterns: Mapping[Pattern, int], people: int, classes: 
 def estimate_probabilities(
     patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0
 ) -> dict[Pattern, float]:
-    """Return `estimate_error_rates(...).probability` to a few hundredths, in a fifth of the time."""
+    """Approximate `estimate_error_rates(...).probability`, five times faster."""
     _check_two_answers(patterns)
     answers, start = _Answers(patterns, people, classes), _make_start(people, classes)
     total = np.zeros(len(answers.cells))
@@ -136,7 +120,7 @@ def sample_error_rates(
     seed: int = 0,
     holds_means: bool = True,
 ) -> ErrorRates:
-    """Return POSTERIOR_DRAWS draws of the rates, given prior means (P, C). held=False: these are only a start."""
+    """Sample the rates, given prior means (P, C), mere starts unless `holds_means`."""
     answers = _Answers(patterns, *mean_sensitivity.shape)
     drawn = np.zeros((2, POSTERIOR_DRAWS, *mean_sensitivity.shape))
     total = np.zeros(len(answers.cells))
@@ -170,11 +154,7 @@ def _sample_draws(
     warm_up: int,
     draws: int,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Draw truths and rates in turn; after the warm-up, yield sensitivity, specificity and probability.
-
-    Sensitivity and specificity are (P, C); probability is that of each pattern, from which they were drawn. Arguments
-    are as in `sample`.
-    """
+    """Yield draws of sensitivity, specificity and pattern probability after the warm-up."""
     rng = np.random.default_rng(seed)
     sensitivity, specificity = mean_sensitivity, mean_specificity
     share = np.full(mean_sensitivity.shape[1], 0.5)
@@ -194,7 +174,7 @@ def _sample_draws(
 
 
 def _summarize_draws(drawn: np.ndarray) -> np.ndarray:
-    """Return mean and interval over the second axis, which holds the draws, as a new last axis of 3."""
+    """Return mean and interval over draws."""
     return np.stack(
         [drawn.mean(1), *np.quantile(drawn, [(1 - INTERVAL_LEVEL) / 2, (1 + INTERVAL_LEVEL) / 2], axis=1)], -1
     )
@@ -205,7 +185,7 @@ def _draw_rates(rng: np.random.Generator, right: np.ndarray, total: np.ndarray, 
 
 
 def _draw_means(rng: np.random.Generator, rates: np.ndarray) -> np.ndarray:
-    """Return a draw of the mean of each person's rates (P, C), on a grid: (P, C), the same in each column."""
+    """Draw each person's mean rate on a grid, (P, C)."""
     a, b = PRIOR_STRENGTH * MEAN_GRID, PRIOR_STRENGTH * (1 - MEAN_GRID)
     log = (MEAN_PRIOR[0] - 1) * np.log(MEAN_GRID) + (MEAN_PRIOR[1] - 1) * np.log(1 - MEAN_GRID)
     log = log - rates.shape[1] * betaln(a, b) + np.log(rates).sum(1)[:, None] * a + np.log1p(-rates).sum(1)[:, None] * b
@@ -215,5 +195,5 @@ def _draw_means(rng: np.random.Generator, rates: np.ndarray) -> np.ndarray:
 
 
 def _clip_rates(rates: np.ndarray) -> np.ndarray:
-    """Return rates clipped so that their logits are finite."""
+    """Clip rates to finite logits."""
     return np.clip(rates, 1e-9, 1 - 1e-9)

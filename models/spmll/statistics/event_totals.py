@@ -1,14 +1,8 @@
-"""Events that show a class, from a random sample of events whose images are all answered: cluster sampling.
+"""Events that show a class, from a random sample of completely answered events.
 
-Audits of images draw each image of a stratum with equal probability, so their intervals hold for images however alike
-the images of an event are. They say little of events: of an event of thirty images that shows the class in one, a
-sampled image mostly shows nothing. So events are drawn themselves, in strata by the highest probability of their
-images, and all their images are asked (one-stage cluster sampling: Cochran 1977, "Sampling Techniques", ch. 9). Whether
-an event shows the class is then one answer of one unit, and the exact intervals of units hold
-(spmll/statistics/certified_recall.py): nothing is assumed of how alike the images of an event are.
-
-Images of such a sample are not counted for images. Counted as if they had been drawn one by one, they would claim far
-too much: `annotator bench certificate` shows it, and that both kinds of intervals hold.
+Image audits say little of events. So events are sampled in strata by their highest probability and all images
+are asked (cluster sampling, Cochran 1977, ch. 9), and the exact intervals of certified_recall.py hold. These
+images do not count as image samples, because similar images would claim far too much.
 """
 
 from dataclasses import dataclass
@@ -25,14 +19,13 @@ OPEN_STATE = 2  # not known
 
 @dataclass(frozen=True, eq=False)
 class EventSample:
-    """A sample of the events of one class, as far as it has been answered, for N images.
+    """A sample of one class's events, for N images.
 
     Attributes:
-        strata: (N,) uint8, the stratum of each image's event when the sample was drawn; OUTSIDE for images of events
-            that were found or answered by then, and for images that were added later.
-        rows: (n,) int64, the images of the sampled events.
-        places: (n,) int64, the place of each in the random order: the images of an event follow each other.
-        in_audit: (n,) bool, the image was answered in the audit.
+        strata: (N,) uint8, stratum of each image's event when sampled, or OUTSIDE.
+        rows: (n,), images of sampled events.
+        places: (n,), place in the random order, event by event.
+        in_audit: (n,) bool, answered in the audit.
     """
 
     strata: np.ndarray
@@ -42,20 +35,20 @@ class EventSample:
 
     @classmethod
     def empty(cls, images: int) -> "EventSample":
-        """Return the sample of a class whose events were not sampled."""
+        """Return the sample of an unsampled class."""
         none = np.zeros(0, np.int64)
         return cls(np.full(images, NO_STRATUM, np.uint8), none, none, none.astype(bool))
 
 
 @dataclass(frozen=True, eq=False)
 class EventTotals:
-    """Figures of the events of each class and of all classes together, (C + 1) each.
+    """Figures of events per class, then in all, (C + 1) each.
 
     Attributes:
-        found: (C + 1,) int64, events of which a person labeled an image present.
-        drawn: (C + 1,) int64, sampled events that count.
-        recall: The share of the events showing the class that are found.
-        missing: Events that show the class and are not found.
+        found: Events with an image labeled present.
+        drawn: Sampled events that count.
+        recall: Found share of events with the class.
+        missing: Events not found.
     """
 
     found: np.ndarray
@@ -65,11 +58,11 @@ class EventTotals:
 
 
 def compute_event_states(states: np.ndarray, events: np.ndarray) -> np.ndarray:
-    """Return the state of each event, (E,) int8: PRESENT if an image is, ABSENT if all images are, else OPEN_STATE.
+    """Return event states (E,) int8: PRESENT if an image is, ABSENT if all are, else OPEN_STATE.
 
     Args:
-        states: (N,) int, PRESENT, ABSENT, or anything else for a cell without an answer.
-        events: (N,) int64 from 0, the event of each image.
+        states: (N,), PRESENT, ABSENT or others.
+        events: (N,) from 0.
     """
     many = int(events.max(initial=-1)) + 1
     present = np.bincount(events[states == PRESENT], minlength=many) > 0
@@ -85,18 +78,17 @@ def draw_events(
     many: int,
     rng: np.random.Generator,
 ) -> DrawnSample:
-    """Draw a sample of the events of a class that are neither found nor answered, as `draw_sample` draws cells.
+    """Sample a class's events that are neither found nor answered.
 
     Args:
-        states: (N,) int, PRESENT, ABSENT, or anything else for a cell without an answer.
-        scores: (N,) float, a model's probabilities; nan without one.
-        events: (N,) int64 from 0, the event of each image.
-        askable: (A,) int64, the events that may be drawn; others are in no stratum.
-        many: The number of events.
-        rng: Draws all that is random.
+        states: (N,), PRESENT, ABSENT or others.
+        scores: (N,), probabilities or nan.
+        events: (N,) from 0.
+        askable: (A,), events that may be drawn.
+        many: Number of events.
 
     Returns:
-        Strata of images, and the images without an answer of the sampled events, event by event in random order.
+        Strata of images, and the sampled events' unanswered images, event by event.
     """
     of_events = compute_event_states(states, events)
     likeliest = np.full(len(of_events), np.nan)
@@ -113,15 +105,13 @@ def draw_events(
 
 
 def count_events(sample: EventSample, states: np.ndarray, events: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the rows of `Strata` for a sample of the events of a class, without `of_class` and `audit`.
+    """Return the `Strata` rows of an event sample, without `of_class` and `audit`.
 
-    An event that was joined with others since, or split, and is no longer of one stratum and sampled as a whole, counts
-    as one that was not sampled.
+    Events joined or split since count as unsampled.
 
     Args:
-        sample: The sample.
-        states: (N,) int, the current decisions: PRESENT, ABSENT, or anything else for an open cell.
-        events: (N,) int64 from 0, the event of each image now.
+        states: (N,), PRESENT, ABSENT or open.
+        events: (N,) from 0, current.
     """
     of_events = compute_event_states(states, events)
     many = len(of_events)
@@ -148,13 +138,11 @@ def count_events(sample: EventSample, states: np.ndarray, events: np.ndarray) ->
 def certify_events(
     counts: list[dict[str, np.ndarray]], found: np.ndarray, draws: int = DEFAULT_DRAWS, seed: int = 0
 ) -> EventTotals:
-    """Return recall and missing events with 95 % intervals; only labels of people count as found.
+    """Return recall and missing events with 95% intervals, counting only people's labels as found.
 
     Args:
-        counts: What `count_events` returned, of each class.
-        found: (C,) int64, events of which an image is labeled present.
-        draws: Monte Carlo draws of the sums.
-        seed: Decides the draws.
+        counts: From `count_events`, per class.
+        found: (C,).
     """
     parts = [
         of_class | {"of_class": np.full(size, column), "audit": np.zeros(size, np.int64)}

@@ -1,10 +1,8 @@
-"""What the surroundings of an image say of it: the rate of each class at its place and hour.
+"""Class rates at an image's place and hour, an input of the stacker.
 
-It is an input of the stacker (stacker.py) like the scores of a model from elsewhere. It is taken from unbiased answers,
-and for an image without those of its own event: frames of one event look alike, so their answers would tell its own.
-Rates are drawn towards the level above, place and hour towards the place and the place towards all images, as by the
-posterior mean of a share under a Beta prior. That the other images of a camera help to recognise what is on one is
-shown by Beery et al., "Context R-CNN", CVPR 2020; this is far simpler.
+They use unbiased answers outside the image's own event, whose similar frames would reveal the answer. Rates
+are shrunk from place and hour to place to all, by a Beta prior. A simpler form of Context R-CNN (Beery et
+al., CVPR 2020).
 """
 
 from dataclasses import dataclass
@@ -25,12 +23,11 @@ DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, eq=False)
 class ImageContext:
-    """Where, when and together with what N images were taken.
+    """Events, places and times of N images.
 
     Attributes:
-        events: (N,) int64, the event of each image.
-        places: (N,) int64, the place of each image.
-        times: (N,) float64, unix seconds by the clock of the place; nan where not known.
+        events, places: (N,) int64.
+        times: (N,), local unix seconds, or nan.
     """
 
     events: np.ndarray
@@ -38,18 +35,18 @@ class ImageContext:
     times: np.ndarray
 
     def select(self, rows: np.ndarray) -> "ImageContext":
-        """Return the context of some of the images."""
+        """Return the context of some images."""
         return ImageContext(self.events[rows], self.places[rows], self.times[rows])
 
     def compute_inputs(self, rows: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> list[np.ndarray]:
-        """Return the log odds (N, C) float32 of each class at the place and hour less those of all images, as a list.
+        """Return [log odds (N, C) float32 at place and hour less those of all], nan if unknown.
 
-        They are nan where nothing is known of the place. [] where nothing is known of any, or the project is too large.
+        [] if nothing is known or the project is too large.
 
         Args:
-            rows: (n,) int64, the images with a label.
-            labels: (n, C) int8 of those.
-            unbiased: (n, C) bool, which of them are unbiased answers.
+            rows: (n,), labeled images.
+            labels: (n, C).
+            unbiased: (n, C) bool.
         """
         if len(self.events) * labels.shape[1] > MAX_CELLS:
             return []
@@ -61,7 +58,7 @@ class ImageContext:
         return [] if np.isnan(result).all() else [result]
 
     def _compute_keys(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the event, the place, and the place and hour of each image, (N,) int64 from 0 each."""
+        """Return event, place, and place with hour, (N,) from 0 each."""
         events, event = np.unique(self.events, return_inverse=True)
         first = np.full(len(events), np.inf)  # the hour of an event is that of its first image, so it is at one place
         np.fmin.at(first, event, self.times)
@@ -81,16 +78,7 @@ def _compute_log_odds(
     present: np.ndarray,
     sure: np.ndarray,
 ) -> np.ndarray:
-    """Return the log odds as `Context.inputs` does.
-
-    Args:
-        event: As of `Context._keys`.
-        places: As of `Context._keys`.
-        place_hours: As of `Context._keys`.
-        rows: (n,), the images with a label.
-        present: (n, C) bool, the labels that say present.
-        sure: (n, C) bool, those that count.
-    """
+    """Return the log odds of `compute_inputs`."""
     events = int(event.max()) + 1
     # An event counts once, however many of its images were answered: they look alike.
     times_answered = np.maximum(_sum_by_key(sure.astype(np.float64), event[rows], events)[event[rows]].toarray(), 1)
@@ -98,7 +86,7 @@ def _compute_log_odds(
     own = [_sum_by_key(values, event[rows], events)[event] for values in (positive, answered)]
 
     def elsewhere(keys: np.ndarray) -> list[np.ndarray]:
-        """Return the positives, and all answers, of other events with the same key, (N, C) each, in events."""
+        """Return positives and answers of other events with the key, (N, C) each."""
         totals = [_sum_by_key(values, keys[rows], int(keys.max()) + 1)[keys] for values in (positive, answered)]
         return [(total - of_event).toarray() for total, of_event in zip(totals, own, strict=True)]
 
@@ -115,6 +103,6 @@ def _compute_log_odds(
 
 
 def _sum_by_key(values: np.ndarray, keys: np.ndarray, count: int) -> sparse.csr_matrix:
-    """Return the sums (count, C) of the rows of `values` with the same key."""
+    """Sum rows of `values` by key, (count, C)."""
     ones = np.ones(len(keys))
     return sparse.csr_matrix((ones, (keys, np.arange(len(keys)))), (count, len(keys))) @ sparse.csr_matrix(values)

@@ -1,4 +1,4 @@
-"""Intervals of 95 % that need no draws: of a share, and of a median."""
+"""95% intervals without draws, of a share and a median."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ Z_95 = 1.96  # standard deviations on both sides that hold 95 %
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share, Wilson 1927, eq. 4; `of` is at least 1."""
+    """Return the 95% interval of a share (Wilson 1927, eq. 4), for `trials` >= 1."""
     share = successes / trials
     middle = (share + Z_95**2 / (2 * trials)) / (1 + Z_95**2 / trials)
     half = Z_95 / (1 + Z_95**2 / trials) * math.sqrt(share * (1 - share) / trials + Z_95**2 / (4 * trials**2))
@@ -21,7 +21,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 
 def estimate_share(successes: int, trials: int) -> Estimate:
-    """Return a share with its interval (`wilson`); nan if `of` is 0."""
+    """Return a share with its Wilson interval, nan without trials."""
     return (
         Estimate(successes / trials, *wilson_interval(successes, trials))
         if trials
@@ -30,11 +30,9 @@ def estimate_share(successes: int, trials: int) -> Estimate:
 
 
 def estimate_median(values: Sequence[float]) -> Estimate:
-    """Return the median with a 95 % interval of two order statistics, for a population of any shape.
+    """Return the median with a 95% interval of order statistics, for any distribution.
 
-    The ends are the k-th smallest and the k-th largest value, with the largest k for which fewer than k of n values lie
-    below the median with a probability of at most 2.5 % (David & Nagaraja, Order Statistics, 2003, sec. 7.1). Below six
-    values there is no such k: the ends are nan; without values, the median is nan as well.
+    David & Nagaraja 2003, sec. 7.1. The ends are nan below six values.
     """
     ordered = np.sort(np.asarray(values, float))
     count = len(ordered)

@@ -1,17 +1,11 @@
-"""Penalised logistic regression: the one solver behind calibration, the stacker and the incremental update.
+"""Penalized logistic regression, behind calibration, stacker and incremental update.
 
-For every group of answers it minimises, over the coefficients b (k,),
+Minimizes per group, over coefficients b (k,),
 
     sum of w (log(1 + exp(l)) - y l) + (b - mean)' P (b - mean) / 2,
 
-where l is the logit that the predictor gives to an answer y in [0, 1] of weight w, and the prior of b is Gaussian with
-precision matrix P. The method is Fisher scoring, which is Newton's method where l is linear in b (Green 1984,
-"Iteratively reweighted least squares"). A step that does not lower the cost is halved until it does: with
-well-separated scores, or a slope near 0, full steps diverge or oscillate.
-
-scipy.optimize.minimize finds the same minima, one group at a time. On problems of the three callers (24 to 4,000
-answers, 2 to 257 coefficients) "trust-exact" took 1.4 to 7 times as long and "Newton-CG" 1.3 to 17 times; a correction
-must be there within milliseconds, and calibration fits hundreds of classes at once.
+with logit l, answer y in [0, 1], weight w and Gaussian prior precision P. Fisher scoring (Green 1984),
+halving steps that do not lower the cost. scipy.optimize.minimize took 1.3 to 17 times as long.
 """
 
 from collections.abc import Callable
@@ -32,13 +26,11 @@ group (n, k)."""
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """The result of a fit.
-
-    The inverse of the information is the covariance of the coefficients (Laplace's approximation).
+    """A fit, whose inverse information is the coefficients' covariance (Laplace).
 
     Attributes:
-        coefficients: (G, k) float64.
-        information: (G, k, k) float64, the expected second derivatives of the cost at the coefficients.
+        coefficients: (G, k).
+        information: (G, k, k), expected second derivatives.
     """
 
     coefficients: np.ndarray
@@ -57,18 +49,18 @@ def fit_logistic(
     start: np.ndarray | None = None,
     bounds: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> LogisticFit:
-    """Return the coefficients of every group that explain its answers best; without answers, the prior's mean.
+    """Fit each group's coefficients, the prior mean without answers.
 
     Args:
-        predictor: Inputs (n, k) of a linear predictor, inputs @ b; or a Predictor of any other form.
+        predictor: Inputs (n, k) of inputs @ b, or a Predictor.
         answers: (n,) in [0, 1].
-        mean: (G, k) of the prior; (k,) with a single group.
-        precision: (k,) or (k, k) of the prior, positive definite; the same for all groups.
-        offset: (n,), added to the logits.
-        weights: (n,) >= 0.
-        groups: (n,) int, 0 .. G - 1, the group of each answer; None: a single group.
-        start: (G, k), initial coefficients; None: the mean.
-        bounds: Lowest and highest coefficients, (k,) each; None: any.
+        mean: (G, k) or (k,).
+        precision: (k,) or (k, k), for all groups.
+        offset: (n,), added to logits.
+        weights: (n,).
+        groups: (n,) from 0, or None.
+        start: (G, k), None for the mean.
+        bounds: Lowest and highest coefficients, (k,) each.
     """
     mean = np.atleast_2d(mean).astype(np.float64)
     objective = _Objective(predictor, answers, mean, _to_matrix(precision), offset, weights, groups)
@@ -96,7 +88,7 @@ def fit_logistic(
 
 @dataclass(frozen=True, eq=False)
 class _Evaluation:
-    """The cost (G,) at some coefficients, the logits (n,), and their derivatives by the coefficients (n, k)."""
+    """Cost (G,), logits (n,) and their derivatives (n, k) at some coefficients."""
 
     cost: np.ndarray
     logits: np.ndarray
@@ -105,7 +97,7 @@ class _Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class _Objective:
-    """The function that is minimised; arguments as in `fit_logistic`, mean (G, k), precision (k, k)."""
+    """The minimized function of `fit_logistic`."""
 
     predictor: np.ndarray | Predictor
     answers: np.ndarray
@@ -122,7 +114,7 @@ class _Objective:
         return _Evaluation(cost + ((apart @ self.precision) * apart).sum(1) / 2, logits, slopes)
 
     def derivatives(self, coefficients: np.ndarray, at: _Evaluation) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient (G, k) and the expected second derivatives (G, k, k)."""
+        """Return gradient (G, k) and expected second derivatives (G, k, k)."""
         chances = expit(at.logits)
         missed, curvature = self.weights * (chances - self.answers), self.weights * chances * (1 - chances)
         gradient = self._sum_products_by_group(at.slopes, missed[:, None])[:, :, 0]
@@ -139,11 +131,10 @@ class _Objective:
         return logits + self.offset, slopes
 
     def _sum_by_group(self, values: np.ndarray) -> np.ndarray:
-        """Return the sums (G,) of values (n,) in each group."""
         return values.sum(keepdims=True) if self.groups is None else np.bincount(self.groups, values, len(self.mean))
 
     def _sum_products_by_group(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return the sums (G, k, m) of the products of left (n, k) and right (n, m) in each group."""
+        """Return sums (G, k, m) of products per group."""
         if self.groups is None:
             return (left.T @ right)[None]
         return np.stack([[self._sum_by_group(column * other) for other in right.T] for column in left.T]).transpose(
@@ -156,7 +147,7 @@ def _to_matrix(precision: np.ndarray) -> np.ndarray:
 
 
 def _solve_newton_step(information: np.ndarray, gradient: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """Return Newton steps (G, k); coefficients held at a bound, `fixed` (G, k), do not move."""
+    """Return Newton steps (G, k), 0 for `fixed` coefficients."""
     if fixed.any():
         free = ~fixed
         information = information * (free[:, :, None] & free[:, None, :]) + np.eye(fixed.shape[1]) * fixed[:, None, :]

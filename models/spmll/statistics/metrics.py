@@ -1,8 +1,4 @@
-"""Quality of rankings and of probabilities. Numpy only, so that pages can use it.
-
-Scores that are nan (a class without a model) rank behind all others. They are never left out: a positive that no model
-can find is missed.
-"""
+"""Quality of rankings and probabilities, on numpy only. nan scores rank last and are never dropped."""
 
 from dataclasses import dataclass
 
@@ -20,16 +16,13 @@ class HiddenAP:
 
 
 def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
-    """Return the area under the precision-recall steps, sum of (R_n - R_(n-1)) P_n; nan if nothing is true.
+    """Return the average precision, sum of (R_n - R_(n-1)) P_n, nan without positives.
 
-    There is no interpolation. The result equals scikit-learn's average_precision_score.
+    Equals scikit-learn's average_precision_score.
 
     Args:
-        scores: (n,) float, higher is more likely; equal scores form one step, so their order does not matter.
+        scores: (n,). Equal scores form one step.
         truth: (n,) bool or 0/1.
-
-    Raises:
-        ValueError: The lengths differ.
     """
     scores, truth = check_ranking("average_precision", scores, truth)
     positives = int(truth.sum())
@@ -44,25 +37,17 @@ def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
 
 
 def asl_average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
-    """Return the average precision that ASL, Hill and SPLC report: precision at every hit, summed, over (hits + 1e-8).
+    """Return the average precision of ASL, Hill and SPLC: summed precision at hits / (hits + 1e-8).
 
-    Unlike in `average_precision`, every image has a rank of its own, so that among equal scores the order decides. The
-    published code sorts upwards and reverses the result; here, too, the last of equal ones therefore comes first, on
-    every machine (theirs leaves the order of more than 16 scores to the sorting algorithm). Without equal scores, the
-    two differ by the 1e-8 only.
+    Every image has its own rank, and the last of equal scores comes first, as in the published code (Ben-Baruch
+    et al., ICCV 2021, Zhang et al. 2021).
 
     Args:
-        scores: (n,) float, higher is more likely; nan ranks behind all others.
+        scores: (n,), nan last.
         truth: (n,) bool or 0/1.
 
     Returns:
-        0 where nothing is true, nan without a single score.
-
-    Raises:
-        ValueError: The lengths differ.
-
-    Source: helper_functions.py of Ben-Baruch et al., "Asymmetric Loss", ICCV 2021, taken over by Zhang et al., "Simple
-    and Robust Loss Design for Multi-Label Learning with Missing Labels", 2021.
+        0 without positives, nan without scores.
     """
     scores, truth = check_ranking("asl_average_precision", scores, truth)
     if not len(scores):
@@ -75,14 +60,14 @@ def asl_average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
 def mean_average_precision(
     scores: np.ndarray, truth: np.ndarray, mask: np.ndarray | None = None, *, empty_as_zero: bool = False
 ) -> float:
-    """Return the mean over classes of `average_precision`, in [0, 1]; nan if no class has a positive.
+    """Return the mean `average_precision` over classes, nan without positives.
 
     Args:
         scores: (N, C).
-        truth: (N, C) bool or 0/1.
-        mask: (N, C) bool, True where a cell takes part; None: all.
-        empty_as_zero: Treatment of a class without positives: False leaves it out, True counts it as 0, as the
-            published code of Cole et al., EM/APL, GR, Large Loss and LAGC does (use it to compare with their tables).
+        truth: (N, C).
+        mask: (N, C), used cells.
+        empty_as_zero: Count classes without positives as 0, as in the tables of Cole et al., EM/APL, GR, Large
+            Loss and LAGC.
     """
     scores, truth = check_same_shape("mean_average_precision", scores, truth)
     mask = np.ones(truth.shape, bool) if mask is None else check_same_shape("mean_average_precision", mask, truth)[0]
@@ -95,14 +80,12 @@ def mean_average_precision(
 
 
 def hidden_average_precision(probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray) -> HiddenAP:
-    """Return the average precision of the positives that nobody has marked, among the unseen cells.
-
-    Both figures are nan when nothing is hidden.
+    """Return the average precision of unmarked positives among unseen cells, nan without any.
 
     Args:
-        probabilities: (N, C) float.
-        labels: (N, C) int8, the known labels; only cells that are 0 (not looked at) are ranked.
-        truth: (N, C) bool or 0/1, the true labels.
+        probabilities: (N, C).
+        labels: (N, C), known labels.
+        truth: (N, C), true labels.
     """
     probabilities, truth = check_same_shape("hidden_average_precision", probabilities, truth)
     labels = check_same_shape("hidden_average_precision", labels, truth)[0]
@@ -114,15 +97,12 @@ def hidden_average_precision(probabilities: np.ndarray, labels: np.ndarray, trut
 
 
 def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
-    """Return the share of true cells among the k highest scores; among all if there are fewer; nan without scores.
+    """Return the true share of the k highest scores, nan without scores.
 
     Args:
-        scores: (n,); equal scores are taken in the order given.
+        scores: (n,), ties in order.
         truth: (n,) bool or 0/1.
-        k: The number of scores, at least 1.
-
-    Raises:
-        ValueError: The lengths differ or k is below 1.
+        k: At least 1, else ValueError.
     """
     if k < 1:
         raise ValueError(f"k = {k}; the precision of the first k needs at least 1.")
@@ -133,19 +113,14 @@ def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
 
 
 def precision_and_recall_at(probabilities: np.ndarray, truth: np.ndarray, k: int) -> tuple[float, float]:
-    """Return how many of the k most probable classes of an image are true, and how many of its classes these are.
+    """Return mean precision and recall of each image's k most probable classes.
+
+    Recall averages images with a true class, nan without any.
 
     Args:
-        probabilities: (N, C); equal ones are taken in the order of the classes, nan ranks last.
+        probabilities: (N, C), ties in order, nan last.
         truth: (N, C) bool or 0/1.
-        k: The number of classes, at least 1; all of them if there are fewer.
-
-    Returns:
-        The mean over images of the share of true ones among the first k, and the mean over images with a true class of
-        the share of these that are among the first k; nan without such an image.
-
-    Raises:
-        ValueError: The shapes differ or k is below 1.
+        k: At least 1, else ValueError.
     """
     if k < 1:
         raise ValueError(f"k = {k}; the precision of the first k classes needs at least 1.")
@@ -161,14 +136,11 @@ def precision_and_recall_at(probabilities: np.ndarray, truth: np.ndarray, k: int
 
 
 def wasserstein_distance(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the area between the distribution functions of two samples of numbers; nan if one of them is empty.
-
-    It is the mean distance that the numbers of one sample have to be moved to become the other (the first Wasserstein
-    distance).
+    """Return the first Wasserstein distance of two samples, nan if one is empty.
 
     Args:
-        first: (n,) float.
-        second: (m,) float.
+        first: (n,).
+        second: (m,).
     """
     first, second = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
     if not (len(first) and len(second)):
@@ -181,19 +153,14 @@ def wasserstein_distance(first: np.ndarray, second: np.ndarray) -> float:
 def count_honest_totals(
     probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray, marks: int = 10
 ) -> tuple[int, int]:
-    """Return the number of rare classes, and of those whose probabilities add up to the truth within a factor of 2.
+    """Return the numbers of rare classes, and of those with plausible total probability.
 
-    A class is rare if it is marked on at least one image and on fewer than `marks`. Only the sum over all images of a
-    class is judged: it is what plans and stopping rules are made from.
+    Rare means marked on at least one and fewer than `marks` images, plausible within a factor 2 of the truth.
 
     Args:
-        probabilities: (N, C), in [0, 1].
-        labels: (N, C) int8, the known labels.
-        truth: (N, C) bool or 0/1, the true labels.
-        marks: As above.
-
-    Raises:
-        ValueError: The shapes differ.
+        probabilities: (N, C).
+        labels: (N, C), known labels.
+        truth: (N, C), true labels.
     """
     probabilities, truth = check_same_shape("honest_totals", probabilities, truth)
     labels = check_same_shape("honest_totals", labels, truth)[0]
@@ -204,18 +171,15 @@ def count_honest_totals(
 
 
 def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bins: int = 15) -> float:
-    """Return the average gap between a probability and how often it comes true, in [0, 1]; nan without a probability.
+    """Return the mean gap between probability and frequency (Guo et al., ICML 2017, eq. 3).
 
     Args:
-        probabilities: Any shape, in [0, 1]; nan is left out here, since no probability was claimed.
-        truth: The same shape, bool or 0/1.
-        bins: Number of bins of equal width; in each, the mean probability is compared with the share of true cells.
+        probabilities: Any shape, in [0, 1]. nan is skipped.
+        truth: The same shape.
+        bins: Number of equal bins.
 
     Raises:
-        ValueError: The shapes differ, a probability is outside [0, 1], or `bins` is below 1.
-
-    Source: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, eq. 3, on every cell as a binary
-    forecast.
+        ValueError: An argument is invalid.
     """
     probabilities, truth = check_same_shape("expected_calibration_error", probabilities, truth)
     claimed = ~np.isnan(probabilities)
@@ -235,17 +199,13 @@ def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bin
 
 
 def find_best_threshold(present: int, chances: np.ndarray) -> float:
-    """Return the probability from which unknown cells must count as present for the largest expected F1 of all labels.
+    """Return the threshold on unknown cells with the largest expected F1 of all labels.
 
-    The best threshold is half of the F1 it reaches, so below 0.5 wherever labels are far from complete: Lipton, Elkan
-    and Naryanaswamy, "Optimal Thresholding of Classifiers to Maximize F1 Measure", ECML PKDD 2014.
+    It is half of the F1 it reaches (Lipton et al., ECML PKDD 2014), 1 if no cell should be added.
 
     Args:
-        present: Number of cells that are known to be present.
-        chances: (n,) calibrated probabilities of the unknown cells, in any order; nan (no model) is never counted.
-
-    Returns:
-        A probability; 1 where any further positive would lower the F1.
+        present: Cells known to be present.
+        chances: (n,), calibrated, nan never counted.
     """
     ranked = np.sort(chances[~np.isnan(chances)].astype(np.float64))[::-1]
     hits = present + np.concatenate([[0.0], np.cumsum(ranked)])
@@ -257,17 +217,13 @@ def find_best_threshold(present: int, chances: np.ndarray) -> float:
 def find_confident_threshold(
     chances: np.ndarray, expected_error: float, worst: float, counts: np.ndarray | None = None
 ) -> float:
-    """Return the lowest threshold with few enough expected errors among the cells at or above it; nan if there is none.
-
-    The threshold is one of the chances: equal ones are on the same side.
+    """Return the lowest threshold with acceptable expected errors, or nan.
 
     Args:
-        chances: (n,) calibrated probabilities that a label would be right, in any order; nan (no model) is never
-            counted.
-        expected_error: Largest mean of 1 - chance over the cells at or above the threshold.
-        worst: Largest 1 - chance of any of them: many certain cells do not make up for a guess.
-        counts: (n,) number of cells with each chance, so that millions of cells need only their different chances;
-            None: one each.
+        chances: (n,), calibrated, nan never counted.
+        expected_error: Largest mean of 1 - chance at or above the threshold.
+        worst: Largest 1 - chance of a cell, since certain cells do not excuse a guess.
+        counts: (n,), cells per chance, by default one.
     """
     counts = np.ones(len(chances), np.int64) if counts is None else counts
     known = ~np.isnan(chances) & (counts > 0)
@@ -282,7 +238,7 @@ def find_confident_threshold(
 
 
 def check_ranking(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores as float64, nan replaced by -inf, and truth as bool. Raise ValueError unless both are (n,)."""
+    """Return float scores, nan as -inf, and bool truth, or raise ValueError."""
     scores, truth = check_same_shape(caller, scores, truth)
     if scores.ndim != 1:
         raise ValueError(f"{caller} takes one ranking, (n,); these are {scores.shape}. Choose cells with a mask first.")
@@ -291,7 +247,7 @@ def check_ranking(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[n
 
 
 def check_same_shape(caller: str, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return both as arrays. Raise ValueError when their shapes differ."""
+    """Return arrays, or raise ValueError for different shapes."""
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape:
         raise ValueError(f"{caller} was given {first.shape} beside {second.shape}; both must describe the same cells.")

@@ -1,8 +1,7 @@
-"""Scores of models from elsewhere as inputs of the stacker, and as a first guess before there is a stacker.
+"""Outside models' scores, as inputs of the stacker and as first guesses.
 
-A probability becomes its logit minus the mean of its class, scaled to a standard deviation of 1 where it is larger. Any
-other score is standardised within its class, because only its order is meant. Both are clipped: a detector that says 0
-nearly always must not outvote everything else.
+Probabilities become centered logits, other scores are standardized per class. Clipping keeps extreme scores
+from dominating.
 """
 
 from collections.abc import Sequence
@@ -26,11 +25,11 @@ CLASSES_PER_CHUNK = 16  # classes at once: no second copy of everything
 
 @dataclass(frozen=True, eq=False)
 class OutsideScores:
-    """The scores of one model from elsewhere.
+    """The scores of an outside model.
 
     Attributes:
-        scores: (N, C) float, nan where the model gives no score.
-        scale: "probability": in [0, 1]; "score": any number, of which only the order within a class counts.
+        scores: (N, C) or nan.
+        scale: "probability", or "score" if only the order counts.
     """
 
     name: str
@@ -39,11 +38,11 @@ class OutsideScores:
 
     @property
     def is_probability(self) -> bool:
-        """Return whether the scores are probabilities."""
+        """Return whether scores are probabilities."""
         return self.scale == "probability"
 
     def compute_inputs(self) -> np.ndarray:
-        """Return (N, C) float32 in [-MAX_INPUT, MAX_INPUT], class means 0 before clipping; nan without a score."""
+        """Return (N, C) float32 in [-MAX_INPUT, MAX_INPUT], centered per class, or nan."""
         images, classes = self.scores.shape
         result = np.full((images, classes), np.nan, np.float32)
         for start in range(0, classes, CLASSES_PER_CHUNK):
@@ -63,31 +62,29 @@ class OutsideScores:
         return logit(np.clip(np.array(self.scores[:, columns], np.float64), PROBABILITY_EPS, 1 - PROBABILITY_EPS))
 
     def guess_logits(self, column: int) -> np.ndarray:
-        """Return the logits (N,) of a class by a source of probabilities, nan where there is no score."""
+        """Return a class's logits (N,), for probabilities."""
         return self._compute_logits(slice(column, column + 1))[:, 0]
 
 
 def can_guess(outside: Sequence[OutsideScores]) -> bool:
-    """Return whether any of the sources has scores that are probabilities."""
+    """Return whether any source has probabilities."""
     return any(source.is_probability and not np.isnan(source.scores).all() for source in outside)
 
 
 def add_first_guesses(
     probabilities: np.ndarray, labels: np.ndarray, unbiased: np.ndarray, outside: Sequence[OutsideScores], stacked: bool
 ) -> np.ndarray:
-    """Return probabilities (N, C) in which scores of sources replace or adjust those that answers cannot support yet.
+    """Return probabilities (N, C) with outside scores where answers are too few.
 
-    A class that nobody has marked gets the mean of the sources of probabilities, shifted by its unbiased answers; an
-    image without such scores gets the lowest of that mean. A marked class, while nothing is stacked, gets the average
-    of our model and the guess, in logits, where a guess is worth GUESS_PRIOR_POSITIVES positives, and other scores add
-    PRIOR_WEIGHT of their input. Each source counts as far as it is trusted (`trust`, `estimate_class_trust`).
+    An unmarked class gets the sources' mean, shifted by unbiased answers, and images without scores its minimum.
+    A marked class, if nothing is stacked, averages model and guess in logits (worth GUESS_PRIOR_POSITIVES
+    positives), plus PRIOR_WEIGHT of other inputs.
 
     Args:
-        probabilities: (N, C) of our own model, nan in the columns of classes that nobody has marked.
-        labels: (N, C) int8.
-        unbiased: (N, C) bool, True where a label is an unbiased answer.
-        outside: The sources, each with scores of the N images.
-        stacked: True: the sources are in the probabilities already, so only columns without a model are filled.
+        probabilities: (N, C), nan for unmarked classes.
+        labels: (N, C).
+        unbiased: (N, C).
+        stacked: Fill only columns without a model.
     """
     if not outside or (stacked and not np.isnan(probabilities).all(0).any()):
         return probabilities
@@ -120,15 +117,13 @@ def add_first_guesses(
 
 
 def estimate_trust(inputs: np.ndarray, labels: np.ndarray) -> float:
-    """Return how far to trust a source, in [0, 1], by the labels "present" alone, which exist before any sample.
+    """Return the trust in a source, in [0, 1], from "present" labels alone, 1 without any.
 
-    The trust grows with how far the inputs of positives lie above those of all images, in standard deviations, at most
-    1; it is 1 without any positive. Positives that people name unasked are no sample, but a source of pure noise gives
-    them no higher scores than others, and an inverted source lower ones.
+    It grows with how far positives exceed all images, in standard deviations. Noise gains none.
 
     Args:
-        inputs: (N, C), from `OutsideScores.inputs`.
-        labels: (N, C) int8.
+        inputs: (N, C) of `compute_inputs`.
+        labels: (N, C).
     """
     values = inputs[labels == PRESENT]
     values = values[~np.isnan(values)]
@@ -139,16 +134,13 @@ def estimate_trust(inputs: np.ndarray, labels: np.ndarray) -> float:
 
 
 def estimate_class_trust(inputs: np.ndarray, labels: np.ndarray, source_trust: float) -> float:
-    """Return how far to trust a source in one class, at most `source_trust`, its trust in all classes.
+    """Return the trust in a source for one class, at most `source_trust`.
 
-    `source_trust` counts as much as TRUST_PRIOR_POSITIVES positives of the class itself, so that a source that is
-    noise in this
-    class loses its weight here as positives come in.
+    `source_trust` counts as TRUST_PRIOR_POSITIVES positives of the class.
 
     Args:
-        inputs: (N,) the class's column of the inputs of `trust`.
-        labels: (N,) the class's column of its labels.
-        source_trust: The trust in all classes, in [0, 1].
+        inputs: (N,).
+        labels: (N,).
     """
     values = inputs[labels == PRESENT]
     values = values[~np.isnan(values)]
@@ -162,7 +154,7 @@ def estimate_class_trust(inputs: np.ndarray, labels: np.ndarray, source_trust: f
 
 
 def _compute_std(inputs: np.ndarray) -> float:
-    """Return the standard deviation of all numbers but nan, computed some columns at a time; 0 where all are nan."""
+    """Return the standard deviation without nan, in chunks, or 0."""
     sums = np.zeros(3)
     for start in range(0, inputs.shape[1], CLASSES_PER_CHUNK):
         part = inputs[:, start : start + CLASSES_PER_CHUNK]
@@ -173,7 +165,7 @@ def _compute_std(inputs: np.ndarray) -> float:
 
 
 def _average_columns(columns: Sequence[tuple[np.ndarray, float]], images: int) -> tuple[np.ndarray, float]:
-    """Return the weighted mean (N,) of the columns without nan, nan where all are nan; and the mean of the weights."""
+    """Return the weighted mean (N,) without nan, and the mean weight."""
     sums, total = np.zeros(images), np.zeros(images)
     for values, weight in columns:
         known = ~np.isnan(values)
@@ -184,7 +176,7 @@ def _average_columns(columns: Sequence[tuple[np.ndarray, float]], images: int) -
 
 
 def _fit_shift(guess: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> float:
-    """Return the shift, in logits, of the guesses for a class by its unbiased answers; 0 without any."""
+    """Return the logit shift by unbiased answers, or 0."""
     rows = np.flatnonzero(unbiased)
     if not len(rows):
         return 0.0

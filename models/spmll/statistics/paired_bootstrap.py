@@ -1,8 +1,6 @@
-"""Comparison of two scorings of the same images by a paired bootstrap over images.
+"""Comparison of two scorings by a paired bootstrap over images or groups.
 
-Images, or whole groups of them, are drawn with replacement, each with all of its answers, and both scorings are judged
-on the same draws (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13; paired as in
-Koehn, EMNLP 2004).
+Efron and Tibshirani 1993, chapter 13, paired as in Koehn, EMNLP 2004.
 """
 
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ MIN_ANSWERS_PER_STATE = 3  # answers of either state that a class needs to be ju
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of each of two scorings, and the 95 % interval of their difference, second minus first."""
+    """A figure of two scorings, with a 95% interval of their difference."""
 
     first: float
     second: float
@@ -27,7 +25,7 @@ class Difference:
 
     @property
     def value(self) -> float:
-        """Return the difference, second minus first."""
+        """Return second minus first."""
         return self.second - self.first
 
 
@@ -36,8 +34,8 @@ class Comparison:
     """Two scorings compared on the same answers.
 
     Attributes:
-        ap: Mean average precision over `classes` classes, in [0, 1].
-        log_loss: Mean log loss of a cell, in nats.
+        ap: Mean average precision.
+        log_loss: Per cell, in nats.
     """
 
     ap: Difference
@@ -48,7 +46,7 @@ class Comparison:
 
     @property
     def is_better(self) -> bool:
-        """Return whether the second scoring surely ranks better and its log loss is not surely worse (95 %)."""
+        """Return whether the second ranks better with no worse log loss (95%)."""
         return self.ap.low > 0 and self.log_loss.low <= 0
 
 
@@ -63,18 +61,13 @@ def compare_scorings(
     """Compare two scorings of N images.
 
     Args:
-        first: (N, C) probabilities of the first scoring.
-        second: (N, C) probabilities of the second scoring.
-        labels: (N, C), 1 present, -1 absent, 0 not answered; a class takes part if it has MIN_ANSWERS_PER_STATE
-            answers of either
-            state.
-        seed: Decides which images are drawn.
-        draws: The number of bootstrap draws.
-        groups: (N,) int64 from 0: images of one group are drawn together (cluster bootstrap, Davison and Hinkley,
-            "Bootstrap Methods", 1997, sec. 3.8); None: each image on its own.
+        first: (N, C) probabilities.
+        second: (N, C) probabilities.
+        labels: (N, C), 1 present, -1 absent, 0 unanswered. Classes need MIN_ANSWERS_PER_STATE of either.
+        groups: (N,) from 0, drawn together, or None.
 
     Raises:
-        ValueError: The shapes differ, or no class can be judged.
+        ValueError: Shapes differ or no class can be judged.
     """
     first, labels = check_same_shape("compare", first, labels)
     second, _ = check_same_shape("compare", second, labels)
@@ -102,17 +95,14 @@ def compare_scorings(
 
 
 def _summarize_difference(figures: np.ndarray) -> Difference:
-    """Return the Difference for figures (2, 1 + draws), whose first column is of all images as they are."""
+    """Return the Difference of figures (2, 1 + draws), the first column undrawn."""
     differences = figures[1, 1:] - figures[0, 1:]
     low, high = np.nanquantile(differences, [TAIL_SHARE, 1 - TAIL_SHARE])
     return Difference(float(figures[0, 0]), float(figures[1, 0]), float(low), float(high))
 
 
 def _compute_mean_ap(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return mean average precisions (draws,), with images weighted by how often they were drawn.
-
-    A class is left out of a draw that has none of its positives.
-    """
+    """Return mean average precisions (draws,), without classes whose positives were not drawn."""
     each = np.full((labels.shape[1], len(weights)), np.nan)
     for column in range(labels.shape[1]):
         answered = np.flatnonzero(labels[:, column])

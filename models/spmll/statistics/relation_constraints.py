@@ -1,9 +1,8 @@
-"""Probabilities that obey how classes have to do with each other: kinds of a class, and groups of which one is present.
+"""Probabilities that obey class relations: kinds of a class, and exclusive groups.
 
-No class is less likely than a kind of it: it takes the largest probability of its kinds (the maximum constraint of
-Giunchiglia & Lukasiewicz, "Coherent Hierarchical Multi-Label Classification Networks", NeurIPS 2020). The probabilities
-of a group are divided by their sum where that exceeds 1, and with them those of all kinds of its classes, so that the
-first rule goes on to hold; of a group of which exactly one is present they are divided by their sum in any case.
+A class takes at least the largest probability of its kinds (Giunchiglia & Lukasiewicz, NeurIPS 2020). A
+group's probabilities, with those of its kinds, are divided by their sum if above 1, always if exactly one is
+present.
 """
 
 from collections.abc import Sequence
@@ -16,12 +15,12 @@ MIN_SCALED_SUM = 1e-6  # a sum below it says nothing that could be scaled up
 
 @dataclass(frozen=True)
 class ClassRelations:
-    """The relations of the columns of a table of probabilities.
+    """Relations of the columns of probabilities.
 
     Attributes:
-        pairs: (kind, class) columns, such that whatever is a kind of a kind comes first.
-        groups: The columns of each group, and whether exactly one of them is present.
-        kinds: Column -> the columns of everything that is a kind of it.
+        pairs: (kind, class) columns, deepest kinds first.
+        groups: Columns per group, and whether exactly one is present.
+        kinds: Column -> all its kinds.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -29,16 +28,12 @@ class ClassRelations:
     kinds: dict[int, tuple[int, ...]]
 
     def enforce(self, probabilities: np.ndarray) -> np.ndarray:
-        """Return probabilities that obey the relations.
+        """Return probabilities (n, C) that obey the relations, up to rounding.
 
-        Sums hold but for rounding. Where relations contradict each other for a group of which exactly one is present
-        (its class would be likelier than what it is a kind of is allowed to be), its sum stays below 1.
+        Sums of exact groups stay below 1 if relations contradict each other.
 
         Args:
-            probabilities: (n, C) float; nan where a class has no model: it takes part in nothing.
-
-        Returns:
-            (n, C) float32.
+            probabilities: (n, C), nan is ignored.
         """
         table = np.array(probabilities, np.float32)
         self._raise_to_kinds(table)

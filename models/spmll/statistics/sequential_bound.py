@@ -1,10 +1,8 @@
-"""Upper bounds of the number of wrong cells in a population, valid at any time while a random sample grows.
+"""Anytime-valid upper bounds of wrong cells, while a random sample grows.
 
-Auto-accept checks its guarantee after every training. An interval with 95 % confidence at one check is wrong at some
-check far more often. These bounds hold at all checks together: the null hypothesis "w cells or more are wrong" is
-tested by a bet whose expected capital does not grow under it. The capital then ever exceeds 20 times the stake with
-probability at most 1/20 (Ville 1939). Waudby-Smith & Ramdas, "Confidence sequences for sampling without replacement",
-NeurIPS 2020, and "Estimating means of bounded random variables by betting", JRSS B 2024. numpy only.
+Repeated 95% intervals fail at some check far more often. Here "w cells or more are wrong" is tested by a bet,
+whose capital exceeds 20 times the stake with probability at most 1/20 (Ville 1939, Waudby-Smith & Ramdas,
+NeurIPS 2020 and JRSS B 2024).
 """
 
 from bisect import bisect_left
@@ -26,13 +24,13 @@ without a mistake, and loses everything at the first mistake."""
 
 @dataclass(frozen=True, eq=False)
 class StratifiedSample:
-    """A stratified random sample of the cells of one class.
+    """A stratified random sample of one class's cells.
 
     Attributes:
-        scores: (N,) float, of every cell of the population when the sample was drawn; never changed afterwards.
-        strata: (N,) int, the stratum of each cell.
-        rows: (n,) int64, the sampled cells that may be counted, each stratum's in its own random order.
-        wrong: (n,) bool, True where the answer showed a mistake.
+        scores: (N,), constant since sampling.
+        strata: (N,).
+        rows: (n,), countable cells, in random order per stratum.
+        wrong: (n,) bool, mistakes.
     """
 
     scores: np.ndarray
@@ -42,19 +40,12 @@ class StratifiedSample:
 
 
 def bound_wrong_cells(wrong: np.ndarray, population: int, confidence: float = CONFIDENCE) -> int:
-    """Return an upper bound of the number of wrong cells in a population.
+    """Return an upper bound of wrong cells, valid at all sample sizes at once.
 
     Args:
-        wrong: (n,) bool, a simple random sample without replacement in the order in which it was drawn.
-        population: N >= n.
-        confidence: The probability with which the bound holds, in (0, 1).
-
-    Returns:
-        0 .. N; the true number is larger with probability at most 1 - confidence, for all n at once: also when the
-            sample is checked after every answer and sampling stops at any time.
-
-    Raises:
-        ValueError: The sample is larger than the population.
+        wrong: (n,) bool, a simple random sample without replacement, in drawn order.
+        population: N >= n, else ValueError.
+        confidence: In (0, 1).
     """
     if len(wrong) > population:
         raise ValueError(f"A sample of {len(wrong)} cells cannot come from a population of {population}.")
@@ -70,15 +61,11 @@ def bound_wrong_cells(wrong: np.ndarray, population: int, confidence: float = CO
 
 @lru_cache(maxsize=4096)
 def count_needed_answers(population: int, precision: float, confidence: float = CONFIDENCE) -> int:
-    """Return how many answers without a mistake show that the other cells of a population have this precision.
+    """Return how many flawless answers prove this precision of the other cells, N if impossible.
 
     Args:
         population: N.
-        precision: Smallest share of the cells outside the sample that must be right.
-        confidence: The probability with which it is shown, in (0, 1).
-
-    Returns:
-        0 .. N; N (all of them) where the population is too small to allow one mistake.
+        precision: Smallest right share outside the sample.
     """
     for drawn in range(0, population, min(max(population // 200, 1), 10)):
         if bound_wrong_cells(np.zeros(drawn, bool), population, confidence) <= _count_allowed_errors(
@@ -91,13 +78,10 @@ def count_needed_answers(population: int, precision: float, confidence: float = 
 
 
 def find_possible_precision(population: int, share: float) -> float | None:
-    """Return the highest precision that a sample of at most `share` of the population can show, with some mistakes.
-
-    None below the lowest of POSSIBLE_PRECISIONS.
+    """Return the highest of POSSIBLE_PRECISIONS that a sample can show, or None.
 
     Args:
-        population: The number of cells.
-        share: In (0, 1].
+        share: Largest sample, in (0, 1] of the population.
     """
     # The sample shrinks with the precision, so that bisection finds the first precision that is possible.
     place = bisect_left(
@@ -109,24 +93,18 @@ def find_possible_precision(population: int, share: float) -> float | None:
 
 
 def compute_sample_size(population: int, precision: float) -> int:
-    """Return the number of cells to sample, so that a model somewhat better than the precision can show it.
-
-    This is SAMPLE_RESERVE times `needed`, at most the population.
-    """
+    """Return SAMPLE_RESERVE times `count_needed_answers`, at most the population."""
     return min(population, int(np.ceil(SAMPLE_RESERVE * count_needed_answers(population, precision))))
 
 
 def select_uniform_sample(sample: StratifiedSample, chosen: np.ndarray, seed: int) -> np.ndarray:
-    """Return a simple random sample of a subpopulation, from a sample with different shares of each stratum.
+    """Return a simple random sample of a subpopulation, from a stratified sample.
 
-    Every cell gets a random number, the drawn ones of a stratum its smallest, in their order ("permanent random
-    numbers", Ohlsson 1995). The smallest numbers of all strata together, as far as all are known, are a simple random
-    sample in random order. The same seed gives the same numbers when more has been answered.
+    Permanent random numbers (Ohlsson 1995): a stratum's drawn cells have its smallest numbers. The smallest of
+    all strata, while known, are the sample.
 
     Args:
-        sample: The sample.
-        chosen: (N,) bool, True in the subpopulation, which must depend on scores and strata only.
-        seed: Decides all that is random.
+        chosen: (N,) bool, depending on scores and strata only.
 
     Returns:
         Places (m,) in `sample.rows`, in random order.
@@ -148,15 +126,14 @@ def select_uniform_sample(sample: StratifiedSample, chosen: np.ndarray, seed: in
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of testing thresholds with a sample.
+    """The result of testing thresholds.
 
     Attributes:
-        threshold: The lowest threshold that may be used; None: none.
-        audited: Number of sampled cells above the threshold; with None, above the first threshold that failed or, when
-            the sample was too small for a test, above the lowest.
-        wrong: Number of wrong cells among them.
-        at_most: Upper bound of the wrong cells above the threshold, audited or not.
-        tested: False: the sample was too small to show anything.
+        threshold: The lowest usable one, or None.
+        audited: Sampled cells above it (or the first failed or lowest).
+        wrong: Wrong cells among them.
+        at_most: Upper bound of wrong cells above.
+        tested: False for too small samples.
     """
 
     threshold: float | None
@@ -175,20 +152,17 @@ def find_lowest_threshold(
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> Verdict:
-    """Return the verdict on the lowest candidate threshold above which cells may be auto-accepted.
+    """Return the verdict on the lowest threshold for auto-acceptance.
 
-    Thresholds are tested in descending order until one fails, so that testing several needs no correction
-    (fixed-sequence testing; Bauer 1991; Angelopoulos et al. 2021, "Learn then Test", sec. 4). Candidates are skipped
-    where the sample above them is too small even without a mistake; its size does not depend on the answers.
+    Thresholds are tested downwards until one fails, which needs no correction (fixed-sequence testing, Bauer
+    1991). Those with too small samples are skipped, independently of answers.
 
     Args:
-        sample: The population, and the answers of the sample.
-        open_: (N,) bool, cells of the population that nobody has answered: those that would be accepted.
-        known_wrong: (N,) bool, cells that people have answered and found wrong; these mistakes are known.
-        precision: Smallest share of the accepted cells that must be right, in (0, 1).
+        open_: (N,) bool, unanswered cells.
+        known_wrong: (N,) bool, cells answered as wrong.
+        precision: Smallest right share of accepted cells.
         candidates: (K,) thresholds, fixed beforehand.
-        confidence: The probability with which the verdict holds, in (0, 1).
-        seed: Seed of this sample's order (`select_uniform_sample`).
+        seed: That of `select_uniform_sample`.
     """
     if not 0 < precision < 1:
         raise ValueError(f"The precision is {precision}; it must lie between 0 and 1, such as 0.99.")
@@ -214,7 +188,7 @@ def _count_allowed_errors(cells: int, precision: float) -> int:
 
 
 def _compute_log_evidence(wrong: np.ndarray, population: int, least: int) -> float:
-    """Return the logarithm of the capital of a unit bet against "at least `least` cells are wrong"."""
+    """Return the log capital of a unit bet against "at least `least` wrong"."""
     before = np.concatenate([[0], np.cumsum(wrong)[:-1]]) if len(wrong) else np.zeros(0)
     # The probability that the next one is wrong, if exactly `least` are.
     chance = np.clip((least - before) / (population - np.arange(len(wrong))), 0, 1)

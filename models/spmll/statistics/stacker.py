@@ -1,15 +1,8 @@
-"""The stacker: combines the scores of two models into one calibrated logit for each cell.
+"""The stacker, which combines model scores into one calibrated logit per cell.
 
-Wolpert, "Stacked generalization", Neural Networks 1992: a logistic regression on the scores of other models. It is
-fitted to answers of people by scores of models that had not seen the image; a model's scores for answers it has learned
-from are always right. Answered cells are the likely ones, so each is weighted by how often its score occurs among the
-cells nobody has answered (Shimodaira 2000, "Improving predictive inference under covariate shift by weighting the
-log-likelihood function").
-
-Scores of models from elsewhere (outside_scores.py) are inputs like our own, with a weight that begins small. Where such
-a model gives no score its input is 0; a second input is 1 where it gives one, because a detector is silent where it
-finds nothing. Each class has a weight of its own, shrunk towards that of all classes: a model that knows birds need not
-know fungi, and the effect of random numbers fades with the answers.
+A logistic regression (Wolpert 1992) on held-out scores of answered cells, weighted to the score distribution
+of unanswered ones (Shimodaira 2000). An outside model adds its score and an indicator that it exists, with
+small prior weights and per-class weights shrunk towards the common one.
 """
 
 from collections.abc import Sequence
@@ -42,10 +35,10 @@ CHANCE_VARIANCES = 2.0  # variances that the square of a weight must exceed befo
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Logits (n, C) of `auto`, nan where it has no model, and of the head trained on answered cells.
+    """Logits (n, C) of `auto`, or nan, and of the answered-cell head.
 
     Attributes:
-        outside: Inputs (n, C) of each model from elsewhere, nan where it gives no score.
+        outside: (n, C) per outside model, or nan.
     """
 
     auto: np.ndarray
@@ -54,11 +47,11 @@ class Scores:
 
     @property
     def mean(self) -> np.ndarray:
-        """Return the mean (n, C) of both of our models; the second alone where the first has no model."""
+        """Return the mean (n, C) of both models, of the second if alone."""
         return np.where(np.isnan(self.auto), self.known, (self.auto + self.known) / 2)
 
     def __getitem__(self, rows: slice | np.ndarray) -> "Scores":
-        """Return the scores of some of the images."""
+        """Return the scores of some images."""
         return Scores(self.auto[rows], self.known[rows], [inputs[rows] for inputs in self.outside])
 
     def select_cells(self, rows: np.ndarray, columns: np.ndarray) -> "Scores":
@@ -69,10 +62,10 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Stacker:
-    """A linear function of the inputs of a cell, (6 + 2K,), then a slope and a shift of its class, (C,) each.
+    """A linear function of a cell's inputs (6 + 2K,), then slope and shift per class.
 
     Attributes:
-        own: (C, K), each class's addition to the weight of each of K models from elsewhere; None without such models.
+        own: (C, K), additional class weights of K outside models, or None.
     """
 
     line: np.ndarray
@@ -81,7 +74,7 @@ class Stacker:
     own: np.ndarray | None = None
 
     def logits(self, scores: Scores, others: np.ndarray) -> np.ndarray:
-        """Return calibrated logits (n, C); others (n, C) are from `count_other_classes`."""
+        """Return calibrated logits (n, C), with `others` from `count_other_classes`."""
         result = self._apply_line(scores, others)
         result *= self.slopes.astype(result.dtype)
         result += self.shifts.astype(result.dtype)
@@ -91,7 +84,7 @@ class Stacker:
         return result
 
     def cell_logits(self, scores: Scores, others: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return calibrated logits (n,) of single cells: scores and others (n, 1), columns (n,) the class of each."""
+        """Return calibrated logits (n,) of cells of classes `columns`."""
         result = self.slopes[columns] * self._apply_line(scores, others)[:, 0] + self.shifts[columns]
         for place, inputs in enumerate(scores.outside):
             assert self.own is not None
@@ -99,7 +92,7 @@ class Stacker:
         return result
 
     def outside_weights(self) -> np.ndarray:
-        """Return the weights (C, K) of the inputs of each model from elsewhere in the logit of each class."""
+        """Return outside models' weights (C, K)."""
         if self.own is None:
             return np.zeros((len(self.slopes), 0))
         return self.slopes[:, None] * self.line[None, 5:-1:2] + self.own
@@ -114,12 +107,10 @@ class Stacker:
 
 
 def estimate_other_classes(stackers: Sequence[Stacker], scores: Scores, labels: np.ndarray) -> np.ndarray:
-    """Return others (n, C) float32, as `count_other_classes`, by the probabilities of the stackers, one after the
-        other.
+    """Return `count_other_classes` (n, C) by successive stackers.
 
     Args:
-        stackers: Each was fitted with the others of the one before, the first with those of the mean of the scores.
-        scores: The scores of the images.
+        stackers: Each fitted with its predecessor's others, the first with those of mean scores.
         labels: (n, C) int8.
     """
     others = count_other_classes(labels, sigmoid(scores.mean))
@@ -129,16 +120,13 @@ def estimate_other_classes(stackers: Sequence[Stacker], scores: Scores, labels: 
 
 
 def sigmoid(logits: np.ndarray) -> np.ndarray:
-    """Return 1 / (1 + exp(-logits)), of the same float type; scipy's expit takes several times as long."""
+    """Return 1 / (1 + exp(-logits)), several times faster than scipy's expit."""
     with np.errstate(over="ignore"):
         return 1 / (1 + np.exp(-logits))
 
 
 def count_other_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """Return (n, C) float32, the expected number of other classes in each image besides each class.
-
-    labels are (n, C) int8; unseen cells count with their probability.
-    """
+    """Return the expected number of other classes per cell, (n, C) float32."""
     present = np.where(labels == UNSEEN, probabilities, labels == PRESENT).astype(np.float32)
     return present.sum(1, keepdims=True) - present
 
@@ -155,14 +143,12 @@ def fit_stacker(
     """Fit a stacker to unbiased answers.
 
     Args:
-        held_out: Scores (n, 1) of each answered cell, by models that have not seen its image.
-        others: (n, 1), from `count_other_classes`.
-        columns: (n,), the class of each cell.
-        present: (n,) bool, the answers.
-        weights: (n,), how often each answer counts.
-        classes: C.
-        context_inputs: How many of the inputs from elsewhere, the last ones, are of the context of images
-            (image_context.py): their weights begin at 0.
+        held_out: (n, 1) scores by models that have not seen the image.
+        others: (n, 1), of `count_other_classes`.
+        columns: (n,), classes.
+        present: (n,), answers.
+        weights: (n,).
+        context_inputs: Last inputs, with prior weight 0.
     """
     inputs = np.column_stack([*(values[:, 0] for values in _build_inputs(held_out, others)), np.ones(len(columns))])
     outside = len(held_out.outside)
@@ -191,11 +177,7 @@ def fit_stacker(
 def _shrink_chance_part(
     fitted: np.ndarray, prior: np.ndarray, precision: np.ndarray, variance: np.ndarray
 ) -> np.ndarray:
-    """Return coefficients with the part of their distance from the prior removed that chance explains; same shapes.
-
-    The prior's share of an estimate is precision * variance. The part that answers added has variance (1 - that share)
-    * variance if the source is pure noise, and is reduced by CHANCE_VARIANCES times that.
-    """
+    """Reduce the distance from the prior that chance explains (CHANCE_VARIANCES times its variance)."""
     share = np.clip(precision * variance, 0, 1)
     of_prior = share * prior
     added, chance = fitted - of_prior, CHANCE_VARIANCES * (1 - share) * variance
@@ -203,9 +185,9 @@ def _shrink_chance_part(
 
 
 def compute_importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> np.ndarray:
-    """Return weights (n,) with which answered scores (n,) are distributed like the unanswered ones (m,).
+    """Return weights (n,) that give answered scores the distribution of unanswered ones.
 
-    Their sum is the equivalent number of equally weighted answers (Kish 1965).
+    They sum to the effective number of answers (Kish 1965).
     """
     if not len(unanswered):
         return np.ones(len(answered))
@@ -218,18 +200,13 @@ def compute_importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> 
 
 
 def compute_group_weights(groups: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return weights (n,) of answers by which all of one group to one class count as one: images of a group look alike.
-
-    Args:
-        groups: (n,), the group of each answer's image.
-        columns: (n,), the class of each answer.
-    """
+    """Return weights (n,) that count a group's answers per class as one."""
     _, place, count = np.unique(np.stack([groups, columns]), axis=1, return_inverse=True, return_counts=True)
     return 1 / count[place]
 
 
 def _build_inputs(scores: Scores, others: np.ndarray) -> list[np.ndarray]:
-    """Return the inputs of the linear function, (n, C) each; `known` replaces `auto` where that is nan."""
+    """Return the linear inputs, (n, C) each, with `known` for missing `auto`."""
     auto = np.where(np.isnan(scores.auto), scores.known, scores.auto)
     tail = np.minimum(scores.mean - TAIL_LOGIT, 0)
     outside = [

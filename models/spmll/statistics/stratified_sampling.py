@@ -1,7 +1,6 @@
-"""Stratified random samples of the cells of a class, for an audit: strata by model scores, simple samples within.
+"""Stratified random samples of a class's cells for an audit, by model scores.
 
-The sample is unbiased whatever the scores are worth: all cells of a stratum are equally likely to be drawn, and the
-sizes of stratum and sample are known. Better scores only make the intervals narrower. numpy only.
+They are unbiased for any scores. Better scores only narrow the intervals.
 """
 
 from dataclasses import dataclass
@@ -25,8 +24,8 @@ class DrawnSample:
     """A sample of one class.
 
     Attributes:
-        strata: (N,) uint8, the stratum of every cell; NO_STRATUM for cells in none.
-        rows: (n,) int64, the sampled cells, in the random order in which they are to be asked.
+        strata: (N,) uint8, or NO_STRATUM.
+        rows: (n,), cells in random order of asking.
     """
 
     strata: np.ndarray
@@ -34,17 +33,15 @@ class DrawnSample:
 
 
 def draw_sample(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random.Generator) -> DrawnSample:
-    """Draw a sample of the cells of one class that people have not decided.
+    """Sample a class's undecided cells.
 
-    Unknown cells are cut into strata of equal summed sqrt(p (1 - p)) (Dalenius & Hodges 1959, "Minimum variance
-    stratification"). Half of the sample is allocated by the size of the strata and half by size times expected standard
-    deviation (Neyman 1934), at least MIN_CELLS_PER_STRATUM to each.
+    Strata have equal summed sqrt(p (1 - p)) (Dalenius & Hodges 1959). Half is allocated by size, half by size
+    times standard deviation (Neyman 1934), at least MIN_CELLS_PER_STRATUM each.
 
     Args:
-        kinds: (N,) int: UNKNOWN_CELL, ACCEPTED_PRESENT, ACCEPTED_ABSENT, or anything else for a cell to leave out.
-        scores: (N,) float in [0, 1], a model's probabilities; nan without a model (then there is one stratum).
-        cells: Size of the sample; smaller when there are not as many.
-        rng: Draws all that is random.
+        kinds: (N,): UNKNOWN_CELL, ACCEPTED_PRESENT, ACCEPTED_ABSENT, others excluded.
+        scores: (N,), probabilities or nan.
+        cells: Maximum size.
     """
     strata = np.full(len(kinds), NO_STRATUM, np.uint8)
     for kind in (ACCEPTED_PRESENT, ACCEPTED_ABSENT):
@@ -66,13 +63,12 @@ def draw_sample(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.rando
 
 
 def allocate(total: int, proportions: np.ndarray, upper_bounds: np.ndarray, lower_bound: int = 0) -> np.ndarray:
-    """Return whole numbers (K,) int64 of a given sum, in proportion to `wanted`, within bounds.
+    """Return integers (K,) with a given sum, proportional within bounds.
 
     Args:
-        total: The sum; at most most.sum().
-        proportions: (K,) float >= 0, any scale.
-        upper_bounds: (K,) int, upper bounds.
-        lower_bound: A lower bound, as far as the total allows.
+        proportions: (K,), any scale.
+        upper_bounds: (K,).
+        lower_bound: As far as possible.
     """
     shares = np.minimum(upper_bounds, min(lower_bound, total // max(len(upper_bounds), 1))).astype(np.int64)
     while (left := total - int(shares.sum())) > 0:
@@ -89,16 +85,15 @@ def allocate(total: int, proportions: np.ndarray, upper_bounds: np.ndarray, lowe
 
 
 def find_usable_cells(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np.ndarray:
-    """Return which sampled cells of one stratum may be counted while others of it wait for their answer: (n,) bool.
+    """Return which sampled cells of a stratum count while answers are missing, (n,) bool.
 
-    All of them when all are answered. Otherwise the beginning of the order up to the last audit answer before the first
-    gap: a beginning of a random order is itself a random sample. Ordinary work answers likely cells first; its answers
-    after the gap would overestimate the positives, and leaving out those before it would underestimate them.
+    Either all, or those up to the last audit answer before the first gap, which are a random sample. Ordinary
+    work answers likely cells first, so other choices would bias the estimate.
 
     Args:
-        places: (n,) int, each cell's place in the random order.
-        answered: (n,) bool, decided since the sample was drawn, in the audit or elsewhere.
-        in_audit: (n,) bool, decided by an answer of the audit.
+        places: (n,), random order.
+        answered: (n,) bool, decided since sampling.
+        in_audit: (n,) bool, decided in the audit.
     """
     order = np.argsort(places, kind="stable")
     whole = answered[order]
@@ -112,7 +107,7 @@ def find_usable_cells(places: np.ndarray, answered: np.ndarray, in_audit: np.nda
 
 
 def _estimate_variance(scores: np.ndarray) -> np.ndarray:
-    """Return p (1 - p), (N,) float, of probabilities shrunk a little towards their mean; constant without a model."""
+    """Return p (1 - p) of slightly shrunk probabilities."""
     p = np.where(np.isnan(scores), 0.5, scores.astype(np.float64))
     p = 0.95 * p + 0.05 * (p.mean() if len(p) else 0.5)
     return np.maximum(p * (1 - p), 1e-5)

@@ -1,10 +1,8 @@
-"""Seconds of the parts of a task, from how long whole tasks took one person, with intervals.
+"""Seconds of task parts, from one person's task times, with intervals.
 
-A task with counts x (so many tiles, so many presses) takes x . theta seconds on average. Times are positive and vary by
-factors, so theta is estimated from log seconds (maximum a posteriori, with a log-normal prior around given values), and
-a share of the tasks is taken as interrupted: people pause, and press by accident. Intervals are quantiles of draws from
-the posterior: importance resampling from a t distribution around the maximum (Gelman et al., "Bayesian Data Analysis",
-3rd ed., sec. 10.4 and 13.3). What the tasks cannot tell apart keeps the width of the prior.
+A task with counts x takes x . theta seconds on average. theta is the maximum a posteriori of log seconds,
+with a log-normal prior and a share of interrupted tasks. Intervals come from importance resampling (Gelman et
+al., 3rd ed., sec. 10.4).
 """
 
 from dataclasses import dataclass
@@ -37,15 +35,15 @@ class PartTimes:
     """Estimated seconds of P parts.
 
     Attributes:
-        middle: (P,) seconds.
-        draws: (POSTERIOR_DRAWS, P) seconds drawn from the posterior; (0, P) if no draws were requested.
+        middle: (P,).
+        draws: (POSTERIOR_DRAWS, P), maybe empty.
     """
 
     middle: np.ndarray
     draws: np.ndarray
 
     def estimate_task(self, counts: np.ndarray) -> tuple[float, float, float]:
-        """Return the average seconds of a task with these counts (P,), and both ends of its 95 % interval."""
+        """Return a task's mean seconds and 95% interval, for counts (P,)."""
         low, high = np.quantile(self.draws @ counts, INTERVAL_QUANTILES)
         return float(counts @ self.middle), float(low), float(high)
 
@@ -53,20 +51,17 @@ class PartTimes:
 def fit_times(
     counts: np.ndarray, seconds: np.ndarray, groups: np.ndarray, prior: np.ndarray, *, draws: bool = False
 ) -> PartTimes:
-    """Return the seconds of each part, from tasks of one person.
+    """Estimate the seconds of each part from one person's tasks, the prior without tasks.
 
     Args:
-        counts: (N, P) float >= 0: how often each part occurs in each task; a row is not all 0.
-        seconds: (N,) float > 0, how long each task took.
-        groups: (N,) int from 0 on: tasks of one group have the same spread.
-        prior: (P,) float > 0: seconds of each part when nothing is known.
-        draws: Also draw from the posterior, for intervals; this takes some hundred times as long.
-
-    Returns:
-        With N = 0 the prior itself.
+        counts: (N, P), parts per task.
+        seconds: (N,).
+        groups: (N,) from 0, with a common spread.
+        prior: (P,) seconds.
+        draws: Also draw for intervals, much slower.
 
     Raises:
-        ValueError: Shapes differ, or seconds, a row of counts or the prior are not positive.
+        ValueError: An argument is invalid.
     """
     _check_arguments(counts, seconds, groups, prior)
     rng, parts = np.random.default_rng(0), len(prior)
@@ -87,12 +82,12 @@ def fit_times(
 
 
 def prior_covariance(parts: int) -> np.ndarray:
-    """Return the covariance of the prior, in log seconds: (parts, parts)."""
+    """Return the prior's covariance in log seconds."""
     return PRIOR_STD**2 * (COMMON_VARIANCE_SHARE + (1 - COMMON_VARIANCE_SHARE) * np.eye(parts))
 
 
 def _interruption_density(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the density, and its slope, of an interrupted task at log seconds minus the expected ones."""
+    """Return density and slope of an interrupted task at a log residual."""
     longer = 1 / (1 + np.exp(-np.clip(5 * rest, -50, 50)))
     most = (1 - 2 * SLIP_SHARE) / PAUSE_LOG_RANGE
     return SLIP_SHARE / PAUSE_LOG_RANGE + most * longer, 5 * most * longer * (1 - longer)
@@ -101,11 +96,7 @@ def _interruption_density(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _draw_posterior(
     posterior: "_Posterior", found: np.ndarray, curvature: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return (POSTERIOR_DRAWS, P + G + 1) draws from the posterior with this maximum and curvature there.
-
-    Half of the proposals are normal in log seconds, as the prior is, and half in seconds: tasks determine sums of
-    seconds, and parameters with the same sum form a thin curved sheet in log seconds.
-    """
+    """Draw (POSTERIOR_DRAWS, P + G + 1) by proposals in log seconds and in seconds."""
     parts, values, vectors = posterior.parts, *np.linalg.eigh((curvature + curvature.T) / 2)
     least = 1 / np.linalg.eigvalsh(prior_covariance(parts))[-1]
     roots = np.sqrt(np.maximum(values, least))  # no direction is less certain than the widest of the prior
@@ -133,7 +124,7 @@ def _draw_posterior(
 
 
 class _Posterior:
-    """Minus the log posterior of: log factors on the prior (P,), log spreads (G,), logit of the share of pauses."""
+    """Minus the log posterior of log factors, log spreads and pauses."""
 
     def __init__(self, counts: np.ndarray, logs: np.ndarray, groups: np.ndarray, prior: np.ndarray, spreads: int):
         self.costs, self.logs, self.groups, self.spreads = counts * prior, logs, groups, spreads
@@ -147,10 +138,7 @@ class _Posterior:
         self.precision = np.linalg.inv(self.precision)
 
     def find_start(self) -> np.ndarray:
-        """Return initial values: every part as much slower than the prior as the tasks that contain it.
-
-        From the prior itself, all of a slow person's times would be taken for pauses.
-        """
+        """Start at each part's slowness, since slow people would seem to pause."""
         slower = self.logs - np.log(self.costs.sum(1))
         medians = {int(group): float(np.median(slower[self.groups == group])) for group in np.unique(self.groups)}
         at = self.centre.copy()
@@ -160,13 +148,12 @@ class _Posterior:
         return at
 
     def bounds(self) -> list[tuple[float, float]]:
-        """Return the lower and upper bound of each parameter."""
         factors, spreads = (tuple(np.log(ends).tolist()) for ends in (FACTOR_BOUNDS, SPREAD_BOUNDS))
         shares = tuple(np.log(np.divide(SHARE_BOUNDS, np.subtract(1, SHARE_BOUNDS))).tolist())
         return [factors] * self.parts + [spreads] * self.spreads + [shares]
 
     def evaluate(self, at: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the value at these parameters, and its gradient."""
+        """Return the value and its gradient."""
         factors, spread = np.exp(at[: self.parts]), np.exp(at[self.parts : -1])[self.groups]
         paused = 1 / (1 + np.exp(-at[-1]))
         each = self.costs * factors
@@ -187,7 +174,7 @@ class _Posterior:
         return float(away @ self.precision @ away / 2 - np.log(mixed).sum()), gradient
 
     def evaluate_many(self, tried: np.ndarray) -> np.ndarray:
-        """Return the value (K,) at each of `tried` (K, P + G + 1), computed in groups."""
+        """Return values (K,) at `tried`, in chunks."""
         result = np.zeros(len(tried))
         step = max(1, VALUES_PER_CHUNK // len(self.logs))
         for start in range(0, len(tried), step):

@@ -1,8 +1,6 @@
-"""One trainer for each kind of input a method reads; the worker and every benchmark train by these.
+"""One trainer per kind of method input. A new kind is one class and one entry.
 
-A method with another input is one more class here and one entry in TRAINERS. Trainers join `methods` with `linear`,
-`ensemble` and `finetune`, which import `methods.base`: inside `methods` they would close a circle. Nothing else in
-models imports this package. Begin with base.py.
+Nothing else in spmll imports this package, to avoid import cycles.
 """
 
 from pkgutil import resolve_name
@@ -21,16 +19,16 @@ TRAINERS = {
 
 
 def get_trainer_class(reads: str) -> type[Trainer]:
-    """Return the class that trains methods with this input.
+    """Return the trainer class for an input.
 
     Args:
-        reads: "features", "regions" or "maps", as in `Method.reads`.
+        reads: As in `Method.reads`.
 
     Returns:
-        The class; its module is imported now.
+        The class.
 
     Raises:
-        ValueError: No trainer has this input; the message lists those that there are.
+        ValueError: Unknown input.
     """
     if reads not in TRAINERS:
         raise unknown_name_error("trainer for methods that read", reads, TRAINERS)
@@ -38,18 +36,18 @@ def get_trainer_class(reads: str) -> type[Trainer]:
 
 
 def make_trainer(method: Method, images: TrainingInputs, labels: TrainingLabels, **options: Any) -> Trainer:
-    """Return the trainer of a method on a frozen backbone, by the input of the method.
+    """Create a method's trainer.
 
     Args:
-        method: The method to train by.
-        images: The inputs of all images.
-        labels: The labels of some of them.
-        **options: The other arguments of `Trainer`.
+        method: The method.
+        images: Inputs of all images.
+        labels: Labels of some.
+        **options: Arguments of `Trainer`.
 
     Returns:
-        The trainer, prepared.
+        The prepared trainer.
 
     Raises:
-        ValueError: The inputs do not fit together, or no trainer has the input of the method.
+        ValueError: Inputs do not fit.
     """
     return get_trainer_class(method.reads)(method, images, labels, **options)

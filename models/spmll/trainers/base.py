@@ -1,9 +1,9 @@
-"""The base class of trainers: their inputs, their interface, and the outcome of a training.
+"""The base class of trainers: inputs, interface and outcome.
 
 trainer = make_trainer(method, images, labels, seed=7)
-for epoch in trainer.epochs():          the caller does other work, stops, or scores the epoch in between
-    trainer.predict(rows)               probabilities as of this epoch, where trainer.candidates() names any
-trainer.outcome()                       probabilities of all images and a linear head, for a run
+for epoch in trainer.epochs():          the caller may score or stop in between
+    trainer.predict(rows)
+trainer.build_outcome()
 """
 
 from abc import ABC, abstractmethod
@@ -29,105 +29,104 @@ Progress = Callable[[str, int, int], None]  # what is being done, how much of it
 
 
 def ignore_progress(state: str, done: int, total: int) -> None:
-    """Ignore the progress, for callers that do not report it."""
+    """Ignore progress reports."""
 
 
 class MapSource(Protocol):
-    """The feature maps of a collection of images by one frozen backbone; they are made when they are asked for."""
+    """Feature maps of a collection, computed on request."""
 
     @property
     def channels(self) -> int:
-        """Return K, the channels of a map (K, h, w)."""
+        """Return K of a map (K, h, w)."""
         ...
 
     @property
     def weak(self) -> int:
-        """Return how many of the views of an image are weak ones (spmll/finetune/views.py)."""
+        """Return the number of weak views per image."""
         ...
 
     @property
     def device(self) -> str | torch.device:
-        """Return the device on which a network on maps is trained."""
+        """Return the training device."""
         ...
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-        """Return the maps of all views of some images, for a training.
+        """Return the maps of all views, for training.
 
         Args:
-            rows: (n,) int64, rows of the collection.
+            rows: (n,) int64.
             progress: Called with (state, done, of).
 
         Returns:
-            (n,) bool, True where an image can be read; and of each of those the maps (V, K, h, w) of its V views.
+            (n,) bool, readable, and their (V, K, h, w).
         """
         ...
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Return an iterator over the maps of some images, a few images at a time, for predictions.
+        """Iterate over the maps of images, for predictions.
 
         Args:
-            rows: (n,) int64, rows of the collection.
+            rows: (n,) int64.
             progress: Called with (state, done, of).
 
         Returns:
-            Places in `rows` of images that can be read, and the maps (1 or V, K, h, w) of each.
+            Readable places, and their maps (1 or V, K, h, w).
         """
         ...
 
 
 class TrainingInputs(Protocol):
-    """The inputs that a collection of N images offers; everything but features is computed on request."""
+    """The inputs of N images, mostly computed on request."""
 
     @property
     def features(self) -> Rows:
-        """Return (N, D) float16, pooled; on the disk or in memory, so take slices and rows of it."""
+        """Return pooled features (N, D) float16, maybe on disk."""
         ...
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Return the dict in which trainers keep values from one training to the next, by names of their own."""
+        """Return values kept between trainings."""
         ...
 
     def region_codes(self, progress: Progress) -> Regions:
-        """Return the codes of the regions of all N images, read by rows."""
+        """Return all region codes."""
         ...
 
     def maps(self) -> MapSource:
-        """Return the feature maps.
+        """Return the maps.
 
         Returns:
-            The maps of all N images.
+            Feature maps.
 
         Raises:
-            ValueError: The backbone has no feature maps.
+            ValueError: The backbone has none.
         """
         ...
 
     def name_scores(self) -> np.ndarray:
-        """Return how probable a text-image network finds each class by its name.
+        """Return class probabilities by names.
 
         Returns:
-            (N, C) float in [0, 1], nan where it has no score.
+            (N, C) in [0, 1] or nan.
 
         Raises:
-            ValueError: No such network has been asked.
+            ValueError: No text-image network was used.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingLabels:
-    """The labels of some images of the collection.
+    """The labels of some images.
 
     Attributes:
-        rows: (n,) int64, ascending: images with a label.
-        labels: (n, C) int8 of those, 1 present, -1 absent, 0 unanswered.
-        mask: (n, C) bool, True where a cell may be used; None: everywhere.
-        unbiased: (n, C) bool, answers to questions that were not chosen by their answer; None: there are none.
-        pool: (m,) int64, ascending: images that may be learned from, labeled or not; None: all N.
-        groups: (N,) int64, not negative, of all N images: images of one group are on one side of every split that a
-            training makes; None: each image is on its own.
-        context: Where, when and together with what all N images were taken, with the groups as events; None: not known.
+        rows: (n,) int64, ascending.
+        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered.
+        mask: (n, C) bool, usable cells, or None.
+        unbiased: (n, C) bool, unbiased answers, or None.
+        pool: (m,) int64, ascending, images to learn from, or None.
+        groups: (N,) int64, never split, or None.
+        context: Of all images, or None.
     """
 
     rows: np.ndarray
@@ -141,13 +140,13 @@ class TrainingLabels:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The length and the pace of a training.
+    """Length and pace of a training. None selects defaults.
 
     Attributes:
-        epochs: The number of epochs; None: the method's own.
-        lr: The learning rate; None: the method's own.
-        batch: Images a step; None: chosen by the number of images.
-        every_class: Whether linear heads are trained for classes that nobody marked, too.
+        epochs: Number of epochs.
+        lr: Learning rate.
+        batch: Images per step.
+        every_class: Train unmarked classes too.
     """
 
     epochs: int | None = None
@@ -157,7 +156,7 @@ class TrainingSettings:
 
 
 class Portable(Protocol):
-    """A model for images outside of the project (spmll/ensemble/portable.py)."""
+    """A model for images outside the project."""
 
     def save(self, path: Path) -> None:
         """Write the model."""
@@ -166,15 +165,14 @@ class Portable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TrainingOutcome:
-    """The result of a training, from which a run is made.
+    """The result of a training.
 
     Attributes:
-        head: Linear, on pooled features, with (nearly) the probabilities: heat maps are drawn from it.
-        probabilities: (N, C) float32, nan for a class without a model.
-        calibrated: The probabilities were fitted to unbiased answers already.
-        outside_weights: (C, K) how far each of K models from elsewhere is believed; None where nothing was learned of
-            them.
-        portable: The model for images outside of the project; None: that is the head.
+        head: A linear head for heat maps.
+        probabilities: (N, C) float32, nan without a model.
+        calibrated: Whether fitted to unbiased answers.
+        outside_weights: (C, K), or None.
+        portable: For outside images, or None.
     """
 
     head: Head
@@ -186,12 +184,11 @@ class TrainingOutcome:
 
 @dataclass(frozen=True, eq=False)
 class ResumePoint:
-    """The state from which a long training continues after it was killed.
+    """The state to continue a killed training from.
 
     Attributes:
-        checkpoint: The file its state is kept in; None: none is kept.
-        best: Returns the best epoch of the stage so far, which a new stage goes on with (spmll/finetune); None: the
-            stage goes on with the last epoch.
+        checkpoint: Its file, or None.
+        best: Returns the epoch the next stage starts from. None selects the last.
     """
 
     checkpoint: Path | None = None
@@ -199,14 +196,13 @@ class ResumePoint:
 
 
 class Trainer(ABC):
-    """One training of one method.
+    """A training of a method.
 
     Attributes:
-        comparison_batch: Images a step in comparisons, where every share of labels gets the same; None: as in a
-            project.
-        has_long_epochs: Epochs take so long that comparisons keep each of them, and end where the method's paper would.
-        uses_outside: It learns how far to believe models from elsewhere. Published methods are trained as published.
-        history: The epochs that are over.
+        comparison_batch: In comparisons, None as in projects.
+        has_long_epochs: Whether comparisons keep every epoch and stop as papers do.
+        uses_outside: Whether it weighs outside models.
+        history: Finished epochs.
     """
 
     comparison_batch: ClassVar[int | None] = None
@@ -227,21 +223,21 @@ class Trainer(ABC):
         outside: Sequence[OutsideScores] = (),
         scoring: ScoringFunction = score_locally,
     ):
-        """Check the inputs and prepare; nothing is learned before `epochs` is stepped through.
+        """Check inputs and prepare, without training.
 
         Args:
-            method: The method to train by.
-            images: The inputs of all N images.
-            labels: The labels of some of them.
-            settings: Number of epochs, learning rate and batch.
-            seed: Decides the start and the order.
-            progress: Called during long steps with (state, done, of); an exception that it raises ends the training.
-            resume: Used where `long` is True.
-            outside: Scores of models from elsewhere, of all N images; used where `uses_outside` is True.
-            scoring: Scores all images for the outcome, where their features are enough for that.
+            method: The method.
+            images: Inputs of all N images.
+            labels: Labels of some.
+            settings: Length and pace.
+            seed: Decides start and order.
+            progress: Called with (state, done, of). Exceptions end the training.
+            resume: Used if `has_long_epochs`.
+            outside: Used if `uses_outside`.
+            scoring: Scores all images.
 
         Raises:
-            ValueError: The inputs do not fit together.
+            ValueError: Inputs do not fit.
         """
         self.method, self.images, self.labels = method, images, labels
         self.settings, self.seed, self.progress, self.resume = settings, seed, progress, resume
@@ -251,23 +247,23 @@ class Trainer(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make what the training needs.
+        """Prepare the training.
 
         Raises:
-            ValueError: The inputs do not fit together.
+            ValueError: Inputs do not fit.
         """
 
     @abstractmethod
     def epochs(self) -> Iterator[Epoch]:
-        """Train, one epoch a step; each epoch is in `history` when it is yielded."""
+        """Train, yielding each epoch after adding it to `history`."""
 
     @abstractmethod
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
-        """Return the probabilities of some images, by one of `candidates` as it is now.
+        """Return current probabilities.
 
         Args:
-            rows: (n,) int64, rows of the collection.
-            which: A name that `candidates` returned.
+            rows: (n,) int64.
+            which: A name from `candidates`.
 
         Returns:
             (n, C) float32.
@@ -275,56 +271,56 @@ class Trainer(ABC):
 
     @abstractmethod
     def build_outcome(self) -> TrainingOutcome:
-        """Return what a run publishes, when the epochs are over."""
+        """Return the published result after the epochs."""
 
     def candidates(self) -> tuple[str, ...]:
-        """Return the names of the networks that can be scored after each epoch and kept as the best.
+        """Return networks that can be kept per epoch.
 
         Returns:
-            () where only the end of a training counts.
+            Names, maybe none.
         """
         return ()
 
     def copy_weights(self, which: str) -> dict[str, Tensor]:
-        """Return a copy of the weights of one of the candidates, on the CPU.
+        """Copy a candidate's weights to the CPU.
 
         Args:
-            which: A name that `candidates` returned.
+            which: Its name.
 
         Returns:
-            Name -> weights, for `load`.
+            Name -> weights.
 
         Raises:
-            ValueError: The trainer keeps no epoch but the last.
+            ValueError: Only the last epoch is kept.
         """
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")
 
     def copy_learned_tensors(self) -> list[Tensor]:
-        """Return a copy of what the method has learned beside the network, on the CPU (spmll/finetune/best_epoch.py).
+        """Copy the method's learned tensors to the CPU.
 
         Returns:
-            Tensors; [] where there are none, or no stage goes on with them.
+            Tensors, maybe none.
         """
         return []
 
     def begins_stage(self, epoch: int) -> bool:
-        """Return whether a stage begins with this epoch that goes on with the best epoch of the stage before.
+        """Return whether a stage starts from the best earlier epoch.
 
         Args:
-            epoch: Its number, from 1.
+            epoch: From 1.
 
         Returns:
-            False where there is one stage, or the next one goes on with the last epoch.
+            False by default.
         """
         return False
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Go back to earlier weights.
+        """Restore weights.
 
         Args:
-            weights: What `weights` returned.
+            weights: From `copy_weights`.
 
         Raises:
-            ValueError: The trainer keeps no epoch but the last.
+            ValueError: Only the last epoch is kept.
         """
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")

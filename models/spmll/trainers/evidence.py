@@ -1,4 +1,4 @@
-"""Evidence for cells beside their labels, for methods that name it in `needs`."""
+"""Evidence for cells besides labels."""
 
 import numpy as np
 
@@ -8,10 +8,9 @@ from spmll.trainers.base import TrainingInputs, TrainingLabels
 
 
 def compute_evidence(method: Method, images: TrainingInputs, labels: TrainingLabels) -> np.ndarray | None:
-    """Return the evidence for the labeled images, (n, C) float32 in [0, 1], nan where unknown; None for most methods.
+    """Return evidence for labeled images, (n, C) float32 in [0, 1] or nan, mostly None.
 
-    Raises:
-        ValueError, AnnotatorError: As `images.name_scores` does, if there are no scores of names.
+    Raises errors of `images.name_scores`.
     """
     if "text" in method.needs:
         return np.asarray(images.name_scores()[labels.rows], np.float32)

@@ -1,4 +1,4 @@
-"""Methods that read pooled features: a linear head, trained on the images with a label."""
+"""Training of a linear head on pooled features."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from spmll.trainers.evidence import compute_evidence
 
 
 class LinearTrainer(Trainer):
-    """Training of a linear head by `spmll.linear.training.fit`, on the features of the labeled images."""
+    """A linear head's training by `spmll.linear.training.fit`."""
 
     @override
     def prepare(self) -> None:

@@ -1,8 +1,6 @@
-"""Methods that read feature maps: a network of the method's own on maps of a frozen backbone.
+"""Training of methods that read feature maps of a frozen backbone.
 
-Such a method has no linear head, but heat maps need one: the outcome holds a linear approximation
-(spmll/linear/surrogate_head.py) beside the probabilities of the network itself. Making maps takes as long as embedding
-the labeled images four times over, once; training takes minutes where a linear head takes a second.
+Heat maps use a linear approximation (surrogate_head.py).
 """
 
 import time
@@ -29,7 +27,7 @@ PROGRESS_INTERVAL_SECONDS = 0.2  # between two calls of progress, whose caller h
 
 
 class MapTrainer(NetworkTrainer):
-    """Training of a network on feature maps by `spmll.finetune.fit_network`; unreadable images are left out."""
+    """Training on feature maps by `fit_network`, without unreadable images."""
 
     comparison_batch = MAX_BATCH_IMAGES
 
@@ -67,14 +65,14 @@ class MapTrainer(NetworkTrainer):
             yield epoch
 
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
-        """Return probabilities as in Trainer; nan for images that cannot be read."""
+        """Return probabilities, nan for unreadable images."""
         probabilities = np.full((len(rows), len(self.known)), np.nan, np.float32)
         for places, maps in self.maps.plain(rows, self.progress):
             probabilities[places] = self.training.predict(self._make_examples(maps), which)
         return probabilities
 
     def build_outcome(self) -> TrainingOutcome:
-        """Return the outcome as in Trainer; images that cannot be read get the probabilities of the linear head."""
+        """Return the outcome, by the linear head for unreadable images."""
         features = self.images.features
         probabilities = self.predict(np.arange(len(features)), self.candidates()[-1])
         probabilities[:, ~self.known] = np.nan
@@ -98,10 +96,7 @@ class MapTrainer(NetworkTrainer):
 
 
 def make_map_recipe(method: Method, images: int) -> TrainingRecipe:
-    """Return the settings of a network on maps: lr and epochs of the method, batch by the number of images.
-
-    The optimiser and its schedule are those of LAGC: AdamW with one cycle, weight decay 0.01.
-    """
+    """Return the settings for maps: AdamW with one cycle, as in LAGC."""
     batch = min(max(images // STEPS_PER_EPOCH, MIN_BATCH_IMAGES), MAX_BATCH_IMAGES)
     return TrainingRecipe(
         lr=method.lr,
@@ -114,7 +109,7 @@ def make_map_recipe(method: Method, images: int) -> TrainingRecipe:
 
 
 def _throttle_progress(progress: Progress) -> Progress:
-    """Return a function that calls `progress` every PROGRESS_INTERVAL_SECONDS at most, and when the state changes."""
+    """Call `progress` at most every PROGRESS_INTERVAL_SECONDS per state."""
     last_state, last_time = "", 0.0
 
     def sometimes(state: str, done: int, of: int) -> None:

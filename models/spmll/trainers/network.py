@@ -1,4 +1,4 @@
-"""Networks trained by `spmll.finetune.fit_network`: whole ones on images, and the base of those on feature maps."""
+"""Networks trained by `spmll.finetune.fit_network`, on images or feature maps."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -15,7 +15,7 @@ from spmll.trainers.base import ResumePoint, Trainer, TrainingLabels, TrainingOu
 
 
 class NetworkTrainer(Trainer):
-    """The common part of trainers of networks; `training` is the running NetworkTraining."""
+    """The base of network trainers, around `training`."""
 
     has_long_epochs = True
     training: NetworkTraining
@@ -46,7 +46,7 @@ class NetworkTrainer(Trainer):
 
 
 class WholeNetworkTrainer(NetworkTrainer):
-    """Training of a whole network, backbone and classifier, on image files."""
+    """Training of backbone and classifier on image files."""
 
     def __init__(
         self,
@@ -60,17 +60,12 @@ class WholeNetworkTrainer(NetworkTrainer):
         resume: ResumePoint = ResumePoint(),
         learned: Sequence[Tensor] | None = None,
     ):
-        """Set up `fit_network` with these arguments.
+        """Set up `fit_network`.
 
         Args:
-            method: The method, with its parameters.
-            network: The network, which is changed.
-            examples: Function from rows of the collection to their images.
-            labels: The labels, and the rows of the collection that have them.
-            settings: As in `fit_network`.
-            seed: As in `fit_network`.
-            resume: The checkpoint, and what the training returns to.
-            learned: Tensors that the method has learned beside the network in a linear start.
+            network: Changed in place.
+            examples: From rows to images.
+            learned: Method tensors from a linear start.
         """
         self.method, self._examples = method, examples
         self.training = fit_network(
@@ -88,12 +83,12 @@ class WholeNetworkTrainer(NetworkTrainer):
         self.history = self.training.history
 
     def prepare(self) -> None:
-        """Do nothing: the network is given."""
+        """Do nothing, given the network."""
 
     @override
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
         return self.training.predict(self._examples(rows), which)
 
     def build_outcome(self) -> TrainingOutcome:
-        """Raise ValueError: a run needs a frozen backbone, whose features heat maps and updates are made from."""
+        """Raise ValueError, since a run needs a frozen backbone."""
         raise ValueError("A whole network is compared with others; a project trains on a frozen backbone.")

@@ -1,7 +1,6 @@
-"""Methods that read regions: two linear models on whole images and their regions, stacked where answers allow it.
+"""Training of two linear models on images and regions, stacked if answers allow.
 
-Images without a label are learned from as well. No epoch is chosen: the models have to do without validation images,
-as in a project.
+Unlabeled images are used, and no epoch is selected.
 """
 
 import time
@@ -24,7 +23,7 @@ SURROGATE_IMAGES = 3000  # from which the head for heat maps is fitted
 
 
 class RegionTrainer(Trainer):
-    """Training by `spmll.ensemble.stacking.fit_stacked`, on features and region codes."""
+    """Training by `spmll.ensemble.stacking.fit_stacked`."""
 
     uses_outside = True
 
@@ -69,10 +68,7 @@ class RegionTrainer(Trainer):
             yield self.history[-1]
 
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
-        """Return probabilities as in Trainer, by the ensemble alone, without the corrections learned from answers.
-
-        Call it when the epochs are over.
-        """
+        """Return probabilities of the ensemble alone, after the epochs."""
         return self.model.ensemble.probabilities(self.images.features[rows], self.codes[rows])
 
     @override

@@ -1,7 +1,6 @@
-"""Scores by names, made comparable between classes and converted to probabilities.
+"""Scores by class names, standardized per class and converted to probabilities.
 
-Similarities of images and texts have a level and a spread of their own for each text, so each class is standardised
-over the images of the collection. That discards how frequent a class is, which nobody has said so far.
+Similarities have their own level and spread per text. Standardization discards class frequency.
 """
 
 import numpy as np
@@ -14,7 +13,7 @@ CLASSES_PER_CHUNK = 16  # classes at once: no second copy of everything
 
 
 def standardize(scores: np.ndarray) -> np.ndarray:
-    """Return scores (N, C) with mean 0 and deviation 1 in each class; 0 in a constant class; nan stays nan."""
+    """Standardize scores (N, C) per class, 0 if constant, keeping nan."""
     scores = np.asarray(scores, np.float64)
     known = ~np.isnan(scores)
     count = np.maximum(known.sum(0), 1)
@@ -24,17 +23,14 @@ def standardize(scores: np.ndarray) -> np.ndarray:
 
 
 def guess_probabilities(image_scores: np.ndarray, patch_scores: np.ndarray | None = None) -> np.ndarray:
-    """Return (N, C) float32 probabilities of the classes by the scores of their names alone.
+    """Return (N, C) float32 probabilities from name scores alone.
 
-    The scores of the whole image and of its patches have equal weight. Classes are assumed to be equally frequent, one
-    an image, and the scores of images with a class to lie CLASS_SHIFT standard deviations over those without, both
-    normal:
-    the log odds are then linear in the score. That is an assumption, not a calibration: answers correct it
-    (spmll/statistics/outside_scores.py).
+    Image and patches weigh equally. Assumes equally frequent classes, one per image, and normal scores
+    CLASS_SHIFT standard deviations higher with the class, so log odds are linear. Answers correct this later.
 
     Args:
-        image_scores: (N, C), how well the texts of each class fit the whole image, on any scale; nan where unknown.
-        patch_scores: (N, C), how well they fit the best patch; where None or nan, the whole image alone counts.
+        image_scores: (N, C), any scale, or nan.
+        patch_scores: (N, C), best patch, or nan.
     """
     images, classes = image_scores.shape
     result = np.empty((images, classes), np.float32)

@@ -1,12 +1,8 @@
-"""Scores of texts for the patches of an image, to find small objects that the vector of the whole image barely shows.
+"""Scores of texts for image patches, which find small objects.
 
-Lin et al., "TagCLIP: A Local-to-Global Framework to Enhance Open-Vocabulary Multi-Label Classification of CLIP Without
-Training", AAAI 2024, https://arxiv.org/abs/2312.12828. Its first step: classes are compared in each patch, without the
-last attention, and the image gets the scores of its best patch. Its second step smooths the scores of patches by the
-attention of earlier layers, which not every network exposes; here the scores are smoothed over patches that are similar
-in the shared space (self-correlation, as in Wang et al., "SCLIP", ECCV 2024). Its third step, which encodes a crop of
-the image for each class that was found, is left out: it costs a pass of the network a class. The score of the whole
-image replaces it (first_guess.py).
+After TagCLIP (Lin et al., AAAI 2024, https://arxiv.org/abs/2312.12828): classes compete in each patch, and
+the best patch counts. Its attention smoothing is replaced by patch similarity (SCLIP, Wang et al., ECCV
+2024), and its crop step by the whole image's score.
 """
 
 import torch
@@ -18,27 +14,25 @@ SHARE_EPS = 1e-6  # of a share, before its logit
 
 
 def average_class_vectors(text_vectors: Tensor, counts: list[int]) -> Tensor:
-    """Return the mean vector of the texts of each class: (C, E) of length 1.
+    """Return each class's mean text vector, (C, E), of length 1.
 
     Args:
-        text_vectors: (sum of counts, E) of length 1, class after class.
-        counts: Number of texts of each class, at least 1.
+        text_vectors: (sum of counts, E), class after class.
+        counts: Texts per class.
     """
     return torch.stack([F.normalize(part.mean(0), dim=0) for part in text_vectors.split(counts)])
 
 
 @torch.inference_mode()
 def score_best_patch(patches: Tensor, classes: Tensor, nothing: Tensor, scale: float) -> Tensor:
-    """Return (N, C) float32 logits of the share of each class in the patch that fits it best.
+    """Return (N, C) logits of each class's share in its best patch.
 
-    The share is a softmax over all classes and `nothing`: even with a single class, a patch can then have a small
-    share.
+    The share is a softmax over classes and `nothing`, so that it can be small with one class.
 
     Args:
-        patches: (N, P, E) of length 1.
-        classes: (C, E) of length 1.
-        nothing: (E,), the vector of texts that fit any image.
-        scale: Scale of the network's logits.
+        patches: (N, P, E), unit vectors.
+        classes: (C, E), unit vectors.
+        nothing: (E,), texts that fit any image.
     """
     texts = torch.cat([classes, nothing[None]])
     shares = (scale * patches @ texts.T).softmax(-1)[..., :-1]

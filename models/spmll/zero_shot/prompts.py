@@ -1,8 +1,4 @@
-"""The texts of a class: its names, put into templates.
-
-Radford et al., "Learning Transferable Visual Models From Natural Language Supervision", ICML 2021, sec. 3.1.4: the
-average of several prompts, in the space of the network, is more accurate than one.
-"""
+"""The texts of a class: names in templates, averaged (Radford et al., ICML 2021, sec. 3.1.4)."""
 
 from collections.abc import Sequence
 
@@ -20,11 +16,11 @@ BACKGROUND_PROMPTS = ("a photo.", "a photo of something.", "a photo of the backg
 
 
 def list_names(name: str, synonyms: Sequence[str] = (), description: str = "") -> tuple[str, ...]:
-    """Return the default texts for a class: its name, synonyms, and its name with its description."""
+    """Return a class's default texts: name, synonyms, name with description."""
     described = [f"{name}, {description.strip().rstrip('.')}"] if description.strip() else []
     return tuple(dict.fromkeys([name, *synonyms, *described]))
 
 
 def build_prompts(names: Sequence[str], templates: Sequence[str] = PROMPT_TEMPLATES) -> list[str]:
-    """Return each name in each template, without repetitions."""
+    """Return each name in each template, without duplicates."""
     return list(dict.fromkeys(template.replace(NAME_SLOT, name) for name in names for template in templates))

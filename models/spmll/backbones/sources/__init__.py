@@ -1,7 +1,4 @@
-"""The libraries that networks come from: one file a library, one line in SOURCES. The first that knows a name loads it.
-
-Begin with network_source.py, which defines a source.
-"""
+"""Libraries of networks, one per file. The first that knows a name loads it."""
 
 from spmll.backbones.sources import open_clip_models, packaged_models, plugin_models, timm_models, torchvision_models
 from spmll.backbones.sources.network_source import Source

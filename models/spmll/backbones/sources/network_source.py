@@ -1,4 +1,4 @@
-"""The definition of a source of networks, and of its product: a network with weights and image preparation."""
+"""Definition of a network source and its product."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from spmll.backbones.packaged import PACKAGED_BACKBONES, find_plugin_backbones
 
 
 class TextEncoder(Protocol):
-    """The text encoder of a text-image network (spmll/backbones/text_image.py uses it).
+    """The text encoder of a text-image network.
 
     Attributes:
-        projection: Module from pooled image features (..., K) to the shared space (..., E).
-        scale, bias: The network's logit is scale * (product of two unit vectors) + bias.
+        projection: Pooled image features (..., K) -> shared space (..., E).
+        scale, bias: logit = scale * cosine + bias.
     """
 
     projection: nn.Module
@@ -22,18 +22,16 @@ class TextEncoder(Protocol):
     bias: float
 
     def encode(self, texts: list[str]) -> Tensor:
-        """Return (T, E) float32 vectors of texts, of any length. Raise ValueError where the tokenizer cannot be had."""
+        """Return text vectors (T, E), or raise ValueError without a tokenizer."""
         ...
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A network that still has its classifier, and how its images were prepared when it was trained.
+    """A network with its classifier and image preparation.
 
     Attributes:
-        library: "timm", "open_clip" or "torchvision", which determine where the classifier is; "joined" for several
-            networks; "" for a network that has no classifier: it maps images (N, 3, S, S) to features (N, D).
-        text: The text encoder; None for a network without one.
+        library: "timm", "open_clip", "torchvision", "joined", or "" without a classifier.
     """
 
     network: nn.Module
@@ -45,19 +43,17 @@ class Pretrained:
     text: TextEncoder | None = None
 
     def images_only(self) -> "Pretrained":
-        """Return a copy without the text encoder, which need not be sent to other machines."""
+        """Return a copy without the text encoder, for other machines."""
         return replace(self, text=None)
 
 
 @dataclass(frozen=True)
 class Source:
-    """One library, or place, that networks come from.
+    """A library or place of networks.
 
     Attributes:
-        knows: Returns whether a name is one of its names.
-        load: Returns the network of such a name, on the CPU and in eval mode, never with random weights. Raises
-            ValueError.
-        names: Returns the names that can be listed, to suggest near ones for an unknown name.
+        load: Returns a network with published weights, or raises ValueError.
+        names: Lists names, to suggest similar ones.
     """
 
     knows: Callable[[str], bool]
@@ -66,12 +62,12 @@ class Source:
 
 
 def describe_offline_choice() -> str:
-    """Return a sentence that names the networks that need no download."""
+    """Return a sentence with the networks that need no download."""
     return f"These come installed and need no download: {', '.join((*PACKAGED_BACKBONES, *find_plugin_backbones()))}."
 
 
 def format_no_weights(name: str, error: Exception) -> str:
-    """Return the message that the weights of a network cannot be had."""
+    """Return the message about unavailable weights."""
     return (
         f"The weights of {name} cannot be had ({format_reason(error)}). Is this machine offline? "
         f"{describe_offline_choice()}"
@@ -79,5 +75,5 @@ def format_no_weights(name: str, error: Exception) -> str:
 
 
 def format_reason(error: Exception) -> str:
-    """Return the first line of an exception's message; its type if the message is empty."""
+    """Return the first line of an exception's message, or its type."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -1,8 +1,7 @@
-"""Text-image networks of open_clip: open_clip:ARCHITECTURE/TAG; also open_clip:local-dir: and open_clip:hf-hub:.
+"""Text-image networks of open_clip, by tag, local-dir: or hf-hub:.
 
-A file can replace the tag. open_clip then prepares images as OpenAI's first networks did, whatever the architecture
-(its issue 1068: SigLIP 2 silently gets wrong pixels). Here such a file, and a folder that does not state how its images
-are prepared, get the preparation published for the architecture.
+For weights files open_clip assumes OpenAI's preprocessing (its issue 1068). Here the architecture's published
+one applies.
 """
 
 import difflib
@@ -25,11 +24,7 @@ PREPROCESSING_KEYS = ("mean", "std", "interpolation")
 
 
 def load(name: str) -> Pretrained:
-    """Return the network with its text encoder.
-
-    Raises:
-        ValueError: open_clip is missing, the name is unknown, or the weights cannot be had.
-    """
+    """Return the network with its text encoder, or raise ValueError."""
     try:
         import open_clip
     except ImportError as error:
@@ -69,7 +64,7 @@ def _build_pretrained(open_clip: Any, model: Any, architecture: str, tag: str | 
 
 
 def _split_image_encoder(visual: Any) -> tuple[nn.Module, str, nn.Module]:
-    """Return an image encoder up to its pooled features, its library, and the projection that follows."""
+    """Return (encoder up to pooled features, its library, the following projection)."""
     trunk = getattr(visual, "trunk", None)
     if trunk is not None and getattr(trunk, "global_pool", "") != "":  # else the head pools, too
         classifier = trunk.get_classifier()
@@ -80,10 +75,7 @@ def _split_image_encoder(visual: Any) -> tuple[nn.Module, str, nn.Module]:
 
 
 def _find_published_preprocessing(open_clip: Any, visual: Any, architecture: str, tag: str | None) -> dict[str, Any]:
-    """Return the mean, deviation and interpolation published for images, where open_clip would only guess them.
-
-    {} where open_clip has them, or none are published.
-    """
+    """Return the published preprocessing, or {} if open_clip has it."""
     stated: dict[str, Any] = {}
     if architecture.startswith(LOCAL_DIR_PREFIX):
         config = json.loads(
@@ -106,7 +98,7 @@ def _load_tokenizer(open_clip: Any, architecture: str) -> Any:
 
 
 def _resolve_name(open_clip: Any, name: str) -> tuple[str, str]:
-    """Return the architecture and the tag, or file, of a name. Raise ValueError with near names."""
+    """Return (architecture, tag or file), or raise ValueError with similar names."""
     architecture, _, tag = name.removeprefix(OPEN_CLIP_PREFIX).partition("/")
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     if tag in tags or (tag and Path(tag).is_file() and architecture in open_clip.list_models()):
@@ -135,7 +127,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def names() -> list[str]:
-    """Return all architectures with their tags; [] without open_clip."""
+    """Return all names, or [] without open_clip."""
     try:
         import open_clip
     except ImportError:

@@ -1,4 +1,4 @@
-"""The image and text encoders of an open_clip network, the image encoder with the methods of timm's networks."""
+"""Image and text encoders of open_clip, with the methods of timm's networks."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -11,11 +11,10 @@ TEXTS_PER_BATCH = 64
 
 
 class ClipVision(nn.Module):
-    """A vision transformer of open_clip with the methods of timm's: first tokens, then features pooled from them.
+    """An open_clip vision transformer with timm's methods.
 
     Attributes:
-        num_features: K, the width of a token.
-        num_prefix_tokens: 1, the class token.
+        num_features: K, the token width.
         global_pool: "token" or "avg".
     """
 
@@ -30,7 +29,7 @@ class ClipVision(nn.Module):
 
     @staticmethod
     def fits(visual: Any) -> bool:
-        """Return whether `visual` is a vision transformer without attention pooling, with one vector an image."""
+        """Return whether this class can wrap `visual`."""
         return (
             type(visual).__name__ == "VisionTransformer"
             and all(hasattr(visual, name) for name in ("_embeds", "transformer", "ln_post", "final_ln_after_pool"))
@@ -39,24 +38,24 @@ class ClipVision(nn.Module):
         )
 
     def reset_classifier(self, classes: int) -> None:
-        """Do nothing: there is no classifier, and the projection belongs to the text-image network."""
+        """Do nothing, since there is no classifier."""
 
     def forward_features(self, images: Tensor) -> Tensor:
-        """Return the tokens (N, 1 + h x w, K) of images (N, 3, S, S)."""
+        """Return tokens of images: (N, T, K)."""
         tokens = self.visual.transformer(self.visual._embeds(images))
         return tokens if self.visual.final_ln_after_pool else self.visual.ln_post(tokens)
 
     def forward_head(self, tokens: Tensor, pre_logits: bool = False) -> Tensor:
-        """Return the pooled features of tokens: (N, T, K) -> (N, K)."""
+        """Return features (N, K) of tokens."""
         return self.fc_norm(tokens[:, 0] if self.global_pool == "token" else tokens[:, 1:].mean(1))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return the pooled features of images: (N, 3, S, S) -> (N, K)."""
+        """Return features (N, K) of images."""
         return self.forward_head(self.forward_features(images))
 
 
 class MatrixProduct(nn.Module):
-    """A module that multiplies vectors with a matrix (K, E)."""
+    """A multiplication by a matrix (K, E)."""
 
     def __init__(self, matrix: Tensor):
         super().__init__()
@@ -68,10 +67,10 @@ class MatrixProduct(nn.Module):
 
 
 class ClipText:
-    """The text encoder of an open_clip network; see TextEncoder in network_source.py."""
+    """The `TextEncoder` of an open_clip network."""
 
     def __init__(self, model: Any, projection: nn.Module, tokenizer: Callable[[], Any]):
-        """Store the network without its image encoder, and `tokenizer`, called when the first text is encoded."""
+        """Store the network. `tokenizer` is called on first use."""
         self._model, self._tokenizer = model, tokenizer
         self._known: Any = None
         self.projection = projection.eval().requires_grad_(False)
@@ -81,7 +80,7 @@ class ClipText:
 
     @torch.inference_mode()
     def encode(self, texts: list[str]) -> Tensor:
-        """Return (T, E) float32 vectors of texts. Raise ValueError where the tokenizer cannot be had."""
+        """Return text vectors (T, E), or raise ValueError without tokenizer."""
         if self._known is None:
             try:
                 self._known = self._tokenizer()

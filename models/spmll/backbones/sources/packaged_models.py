@@ -1,4 +1,4 @@
-"""Networks whose weights are installed as Python packages: no download."""
+"""Networks with weights installed as Python packages."""
 
 import hashlib
 import importlib
@@ -16,7 +16,7 @@ from spmll.backbones.sources.timm_models import to_pretrained
 
 
 def load(name: str) -> Pretrained:
-    """Return the network of an installed package. Raises ValueError."""
+    """Return an installed network, or raise ValueError."""
     packaged = PACKAGED_BACKBONES[name]
     try:
         locator = getattr(importlib.import_module(packaged.module), packaged.locator)
@@ -36,12 +36,7 @@ def load(name: str) -> Pretrained:
 
 
 def verify_file(path: Path) -> None:
-    """Compare a weights file with the start of its SHA-256, which by custom ends its name (name-1a2b3c4d.pth).
-
-    Raises:
-        ValueError: They differ, or the name holds no SHA-256.
-        OSError: The file cannot be read.
-    """
+    """Verify a file by the SHA-256 start in its name (name-1a2b3c4d.pth), or raise ValueError."""
     match = re.search(r"-([0-9a-f]{8,64})\.\w+$", path.name)
     if not match:
         raise ValueError(f"{path.name} does not carry the start of its SHA-256 in its name, so it cannot be verified.")
@@ -56,17 +51,9 @@ def verify_file(path: Path) -> None:
 
 
 def translate_weights(weights: dict[str, torch.Tensor], network: Any) -> dict[str, torch.Tensor]:
-    """Rename the parameters of an efficientnet_pytorch checkpoint to those of timm's network.
+    """Rename efficientnet_pytorch parameters to timm's names, or raise ValueError.
 
-    The checkpoint numbers its blocks consecutively (_blocks.7), timm by stage and place (blocks.2.1); and inside a
-    block timm numbers the existing batch norms, and names the last 1x1 convolution by its place.
-
-    Args:
-        weights: Name -> parameter of the checkpoint.
-        network: An EfficientNet of timm, whose `blocks` are stages of blocks.
-
-    Raises:
-        ValueError: A name has no counterpart.
+    The checkpoint numbers blocks consecutively (_blocks.7), timm by stage (blocks.2.1).
     """
     places = [
         (f"blocks.{stage}.{place}", type(block).__name__)

@@ -1,4 +1,4 @@
-"""Networks that plug-ins add (spmll/backbones/packaged.py)."""
+"""Networks added by plug-ins."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from spmll.plugins import describe_package
 
 
 def load(name: str) -> Pretrained:
-    """Return the network that a plug-in gives. Raises ValueError for whatever goes wrong in its code."""
+    """Return a plug-in's network, or raise ValueError for any failure."""
     entry = find_plugin_backbones()[name]
     try:
         source = entry.load()()

@@ -1,4 +1,4 @@
-"""Networks of timm: by name, from the hub (hf-hub:), from a folder in timm's form (local-dir:)."""
+"""Networks of timm, by name, hf-hub: or local-dir:."""
 
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ LOCAL_DIR_PREFIX, HUB_PREFIX = "local-dir:", "hf-hub:"  # timm's own prefixes
 
 
 def knows(name: str) -> bool:
-    """Return whether timm has an architecture of that name, or the name begins with one of timm's two prefixes."""
+    """Return whether timm has this architecture, or supports the prefix."""
     return name.startswith((LOCAL_DIR_PREFIX, HUB_PREFIX)) or timm.is_model(name)
 
 
 def load(name: str) -> Pretrained:
-    """Return the network. Raise ValueError if its weights cannot be had, or are damaged."""
+    """Return the network, or raise ValueError without valid weights."""
     if name.startswith(LOCAL_DIR_PREFIX):
         return _load_folder(Path(name.removeprefix(LOCAL_DIR_PREFIX)))
     if not name.startswith(HUB_PREFIX):
@@ -43,7 +43,7 @@ def load(name: str) -> Pretrained:
 
 
 def _load_folder(folder: Path) -> Pretrained:
-    """Return a network from config.json and model.safetensors, as timm writes them; other weight files are not read."""
+    """Load a network from config.json and model.safetensors."""
     missing = [name for name in ("config.json", "model.safetensors") if not (folder / name).is_file()]
     if missing:
         raise ValueError(f"There is no network in {folder}: it has no {' and no '.join(missing)}, as timm writes them.")
@@ -55,7 +55,7 @@ def _load_folder(folder: Path) -> Pretrained:
 
 
 def to_pretrained(network: nn.Module) -> Pretrained:
-    """Return a network of timm with its own mean, deviation and interpolation, used as its family is (families.py)."""
+    """Wrap a timm network with its preprocessing."""
     data = resolve_model_data_config(network)
     interpolation = data["interpolation"] if data["interpolation"] in {"bilinear", "bicubic"} else "bicubic"
     size = apply_family(network, max(data["input_size"][1:]))
@@ -63,10 +63,7 @@ def to_pretrained(network: nn.Module) -> Pretrained:
 
 
 def apply_family(network: Any, size: int) -> int:
-    """Set pooling and input size of a timm network for frozen features; return the input size in pixels.
-
-    timm interpolates the position embeddings (bicubic, as it does when it loads weights for another size).
-    """
+    """Set a timm network's pooling and input size, and return the size."""
     family = families.find_family((network.pretrained_cfg or {}).get("architecture") or "")
     if family is None:
         return size
@@ -79,7 +76,7 @@ def apply_family(network: Any, size: int) -> int:
 
 
 def names() -> list[str]:
-    """Return the names of all architectures."""
+    """Return all architecture names."""
     return timm.list_models()
 
 

@@ -8,12 +8,12 @@ from spmll.backbones.sources.network_source import Pretrained, Source, format_no
 
 
 def names() -> list[str]:
-    """Return the names of all networks of torchvision."""
+    """Return all torchvision names."""
     return torchvision.models.list_models(torchvision.models)
 
 
 def load(name: str) -> Pretrained:
-    """Return torchvision's network of this name with its default weights. Raises ValueError."""
+    """Return torchvision's network, or raise ValueError."""
     try:
         published: Any = torchvision.models.get_model_weights(name)  # an enumeration of its own for each network
         weights = published.DEFAULT

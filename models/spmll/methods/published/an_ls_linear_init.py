@@ -1,4 +1,4 @@
-"""AN-LS in two stages: first the classifier alone on a frozen backbone, then the whole network."""
+"""AN-LS, first on a frozen backbone, then the whole network."""
 
 from dataclasses import replace
 
@@ -10,10 +10,9 @@ from spmll.methods.training_recipes import BENCHMARK_SETS, recipes_by_set
 
 
 class ANLSLinearInit(LinearInit):
-    """AN-LS with 25 epochs on a frozen backbone, then 10 of the whole network, which has a fresh optimiser.
+    """AN-LS with 25 frozen epochs, then 10 of the whole network with a new optimizer.
 
-    The paper has 5 of the whole network; the code made the tables. The rates and batches of the first stage are those
-    of the paper.
+    10 as in the code of the tables, 5 in the paper.
     """
 
     name = "an_ls+linear_init"
@@ -39,16 +38,12 @@ class ANLSLinearInit(LinearInit):
         form: str = "code",
         eps: float = 1e-5,
     ):
-        """Store linear, the share of the epochs with a frozen backbone; the others are as in AN-LS.
-
-        Raises:
-            ValueError: The form is unknown, or a number is outside its range.
-        """
+        """Store the constants. `linear` is the share of frozen epochs."""
         check_fractions(linear=linear)
         self.positive, self.negative, self.linear = positive, negative, linear
         self.form, self.eps = form, eps
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> AssumeNegativeSmoothed:
-        """Return the loss, which is the same in every epoch."""
+        """Return the constant loss."""
         return AssumeNegativeSmoothed(self.positive, self.negative, self.form, self.eps)

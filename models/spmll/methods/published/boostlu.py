@@ -1,8 +1,7 @@
-"""BoostLU: positive scores of a class at any place of an image are multiplied, in training and in prediction.
+"""BoostLU: positive class scores at each place are multiplied, in training and prediction.
 
-A network that is trained on missing labels looks at the same places as a network that is trained on all labels, but its
-scores there are lower. So the map of scores of every class is boosted where it is positive, before it is averaged over
-the image. The loss of unseen cells is chosen separately: assume-negative, or one of the three schemes of large loss.
+With missing labels a network looks at the right places, but with lower scores. Unseen cells use
+assume-negative or a scheme of large loss.
 """
 
 import torch
@@ -19,17 +18,10 @@ REJECTION_SCHEMES = ("an", "ll_r", "ll_ct", "ll_cp")
 
 
 class BoostedMap(nn.Module):
-    """A network from maps (B, K, h, w) to logits (B, C): the mean over places of scores whose positive part is boosted.
-
-    A 1x1 convolution gives one score for each class and place; positive scores are multiplied by alpha. With alpha = 1
-    the network is a linear classifier on the mean of the map.
-    """
+    """A network from maps (B, K, h, w) to logits (B, C), the mean of boosted place scores."""
 
     def __init__(self, channels: int, classes: int, alpha: float):
-        """Build the classifier for maps of K = `channels`; its weights begin at 0, like those of a linear head.
-
-        Random initial weights would remain as noise.
-        """
+        """Build the classifier with zero weights, since random ones would stay as noise."""
         super().__init__()
         self.classifier = nn.Conv2d(channels, classes, 1)
         for parameter in self.classifier.parameters():
@@ -37,23 +29,17 @@ class BoostedMap(nn.Module):
         self.alpha = alpha
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Return logits (B, C) of maps (B, K, h, w)."""
+        """Return logits (B, C)."""
         return boost_positive_scores(self.classifier(maps), self.alpha).mean((2, 3))
 
 
 def boost_positive_scores(scores: Tensor, alpha: float) -> Tensor:
-    """Return max(x, alpha x) for alpha >= 1: positive scores times alpha, others as they are; any shape.
-
-    Source: Kim et al. 2023.
-    """
+    """Return max(x, alpha x) for alpha >= 1 (Kim et al. 2023)."""
     return torch.where(scores > 0, alpha * scores, scores)
 
 
 class BoostLU(Method):
-    """Assume negative or large loss on boosted maps. The published alpha is 5.
-
-    The delta published with it is not in the text at hand, so the default is that of large loss.
-    """
+    """Assume negative or large loss on boosted maps, with the published alpha 5."""
 
     name = "boostlu"
     title = "Boosted class activation maps"
@@ -86,17 +72,13 @@ class BoostLU(Method):
     )
 
     def __init__(self, alpha: float = 5.0, scheme: str = "ll_r", delta: float = 0.2):
-        """Store the factor of positive scores and the treatment of unseen cells.
+        """Store the boost and the treatment of unseen cells.
 
         Args:
-            alpha: Factor of a positive score; 1 boosts nothing.
-            scheme: Treatment of the unseen cells with the largest loss: "an" absent like all others, "ll_r" left out,
-                "ll_ct" present for this step, "ll_cp" present from then on.
-            delta: Percentage of cells rejected in the second epoch; each further epoch adds as many (with "ll_cp": each
-                rejects as many).
-
-        Raises:
-            ValueError: The scheme is unknown, alpha is below 1 or infinite, or delta is not between 0 and 100.
+            alpha: Factor of positive scores, at least 1.
+            scheme: For unseen cells of largest loss: "an" absent, "ll_r" ignored, "ll_ct" present for a step, "ll_cp"
+                for good.
+            delta: Percentage rejected in epoch 2, growing except for "ll_cp".
         """
         if not 1 <= alpha < float("inf"):
             raise ValueError(f"alpha = {alpha} must be at least 1: it boosts what speaks for a class.")
@@ -106,19 +88,19 @@ class BoostLU(Method):
         self.scheme = check_choice("scheme", scheme, REJECTION_SCHEMES)
 
     def criterion(self) -> AssumeNegative:
-        """Return the loss before rejection, with the exact logarithm."""
+        """Return the exact loss before rejection."""
         return AssumeNegative(eps=0.0)
 
     def build_network(self, channels: int, classes: int, generator: torch.Generator) -> BoostedMap:
-        """Return the network to train on maps (B, channels, h, w); a whole network may also end in such a module."""
+        """Return the network for maps (B, channels, h, w)."""
         return BoostedMap(channels, classes, self.alpha)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Store the epoch, which determines how many cells are rejected."""
+        """Store the epoch, for the number of rejections."""
         self.epoch = epoch
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the loss of a batch after rejection (spmll/methods/published/large_loss.py)."""
+        """Return the batch loss after rejection (large_loss.py)."""
         mask = None if self.mask is None else self.mask[rows]
         cells = logits.numel() if mask is None else int(mask.sum())
         constant = self.scheme == "ll_cp"

@@ -1,7 +1,6 @@
-"""Entropy maximization with asymmetric pseudo-labelling: the least likely cells become soft negatives.
+"""Entropy maximization with asymmetric pseudo-labels: the least likely cells become soft negatives.
 
-After a warm-up, every epoch ends with a look at all training images: of each class, the unseen cells with the lowest
-probabilities become soft pseudo-negatives, and stay so. Positives are never guessed; that is the asymmetry.
+This happens per class after each epoch since the warm-up, permanently. Positives are never guessed.
 """
 
 from collections.abc import Callable
@@ -19,10 +18,9 @@ from spmll.methods.training_recipes import shared_protocol
 
 
 class EMAPL(Method):
-    """Entropy maximization with pseudo-negatives. The defaults are the published ones for PASCAL VOC.
+    """Entropy maximization with pseudo-negatives and published constants for VOC.
 
-    PASCAL VOC has photographs that show one or two of twenty classes. COCO has alpha .1, beta .9; NUS-WIDE .1, .2,
-    warm-up .4; CUB .01, .4, warm-up .3.
+    COCO: alpha .1, beta .9. NUS-WIDE: .1, .2, warm-up .4. CUB: .01, .4, .3.
     """
 
     name = "em_apl"
@@ -46,14 +44,11 @@ class EMAPL(Method):
         """Store the weights and the schedule.
 
         Args:
-            alpha: Weight of an unseen cell against a seen one.
-            beta: Weight of a pseudo-negative against a seen cell.
-            negatives: Share of the unseen cells of each class that are pseudo-negatives in the end (the paper's theta).
-            warm_up: Share of the epochs before the first guess (published: 5 of 10).
-            eps: Added inside every logarithm (published code: 1e-5).
-
-        Raises:
-            ValueError: A share is not between 0 and 1.
+            alpha: Weight of unseen cells.
+            beta: Weight of pseudo-negatives.
+            negatives: Final share of unseen cells as pseudo-negatives (theta).
+            warm_up: Share of epochs before the first guess.
+            eps: Added inside logarithms.
         """
         check_non_negative(alpha=alpha, beta=beta, eps=eps)
         check_fractions(negatives=negatives, warm_up=warm_up)
@@ -62,15 +57,15 @@ class EMAPL(Method):
         self.eps = eps
 
     def criterion(self) -> EntropyMaximization:
-        """Return the loss, which is the same in every epoch; only the targets change."""
+        """Return the constant loss."""
         return EntropyMaximization(self.alpha, self.beta, self.eps)
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether the last epoch is no better than the best before it, which may be before the first guess."""
+        """Return whether the last epoch is not the best, even before guesses."""
         return has_not_improved(scores)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, and count how many cells of each class become pseudo-negatives after each epoch."""
+        """Start, counting pseudo-negatives per class and epoch."""
         super().begin(labels, mask, epochs, generator)
         self.first = max(1, round(self.warm_up * epochs))
         unseen = (labels == UNSEEN) if mask is None else (labels == UNSEEN) & mask
@@ -78,24 +73,21 @@ class EMAPL(Method):
         self.counts = (self.negatives * unseen.sum(0).double() / max(epochs - self.first, 1)).long()
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Make the least likely cells soft negatives; not after the last epoch, unlike the published code."""
+        """Write soft negatives, except after the last epoch, unlike published code."""
         if self.first <= epoch < self.total_epochs:
             write_pseudo_negatives(self.targets, predict(), self.counts, self.mask)
 
 
 def write_pseudo_negatives(targets: Tensor, probabilities: Tensor, counts: Tensor, mask: Tensor | None = None) -> None:
-    """Write -p into the `counts` least likely unseen cells of each class, in place.
+    """Write -p into the `counts` least likely unseen cells per class, in place (Zhou et al. 2022).
 
-    Equal probabilities are taken in the order of the rows. A guess of exactly 0 or 1, which float32 can produce, is
-    moved inwards by 1e-7, unlike in the published code: in `targets` it would mean "not looked at" or a person's word.
+    Guesses move by 1e-7 from 0 and 1, which mean unseen and answered.
 
     Args:
-        targets: (N, C) float; only cells that are 0 are changed, so earlier guesses stay.
-        probabilities: (N, C) float in [0, 1].
-        counts: (C,) int64, cells to write in each class; where fewer are unseen, all of them.
-        mask: (N, C) bool; cells that may not be used are left alone.
-
-    Source: Zhou et al. 2022, and `aysmmetric_pseudo_labeling` in their main.py.
+        targets: (N, C). Only zeros change.
+        probabilities: (N, C).
+        counts: (C,) int64.
+        mask: (N, C), usable cells.
     """
     open_cells = targets == UNSEEN
     if mask is not None:

@@ -1,8 +1,7 @@
-"""Expected negative: for each class, the least likely images are negatives, as many as are expected not to show it.
+"""Expected negative: per class, the least likely images are negatives, in the expected number.
 
-The choice is made by a running average of the network's predictions for every cell; unseen cells that are not chosen
-cost nothing. This is the first part of a paper whose others (consistency of predictions and of score maps over time)
-need maps.
+A running average of predictions decides. Other unseen cells cost nothing. The paper's consistency terms need
+maps.
 """
 
 import torch
@@ -17,10 +16,10 @@ from spmll.methods.training_recipes import shared_protocol
 
 
 class EN(Method):
-    """Expected negatives by rank. The defaults are for PASCAL VOC; k, the expected classes an image, matters most.
+    """Expected negatives by rank, with defaults for PASCAL VOC.
 
-    The authors know for each class how many images show it. In a project this number is estimated: k x images, divided
-    among the classes like the marked cells. How fast the average forgets is not in the text at hand; 0.8 is a choice.
+    The authors know each class's frequency. Here k x images is divided like marked cells. The momentum 0.8 is a
+    guess.
     """
 
     name = "en"
@@ -49,12 +48,9 @@ class EN(Method):
         """Store the constants.
 
         Args:
-            k: How many classes an image shows on average.
-            momentum: Share of the running average that stays at every update of an image.
-            eps: Added inside the logarithm.
-
-        Raises:
-            ValueError: A number is outside its range.
+            k: Mean classes per image.
+            momentum: Kept share of the running average per update.
+            eps: Added inside logarithms.
         """
         check_positive(k=k)
         check_fractions(momentum=momentum)
@@ -66,11 +62,11 @@ class EN(Method):
         self.eps = eps
 
     def criterion(self) -> ExpectedNegative:
-        """Return the loss, which is the same in every epoch; only the choice of negatives changes."""
+        """Return the constant loss."""
         return ExpectedNegative(self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, and compute how many negatives each class gets."""
+        """Start, computing the negatives per class."""
         super().begin(labels, mask, epochs, generator)
         self.given = self.targets.clone()
         self.usable = torch.ones_like(self.given, dtype=torch.bool) if mask is None else mask
@@ -78,7 +74,7 @@ class EN(Method):
         self.average = torch.full_like(self.given, torch.nan)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Choose the negatives by rank; in the first epoch, which has no predictions, all unseen cells."""
+        """Choose negatives by rank, in epoch 1 all unseen cells."""
         unseen = (self.given > ABSENT) & (self.given < PRESENT) & self.usable
         if epoch > 1:
             # Answered cells are not ranked: confirmed absences are always negatives, marked cells never.
@@ -88,7 +84,7 @@ class EN(Method):
         self.targets = torch.where(unseen, float(ABSENT), self.given)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the loss as in Method, and update the running average of the predictions."""
+        """Return the loss, updating the running average."""
         predicted = torch.sigmoid(logits.detach().float())
         before = self.average[rows]
         self.average[rows] = torch.where(
@@ -98,12 +94,12 @@ class EN(Method):
 
 
 def estimate_positive_counts(labels: Tensor, usable: Tensor, k: float) -> Tensor:
-    """Return the expected number of positives of each class: (C,) int64, between the marked cells and all usable ones.
+    """Return expected positives per class, (C,) int64, at least the marked cells.
 
     Args:
-        labels: (N, C), 1 or more where marked.
-        usable: (N, C) bool, cells that may be used.
-        k: Classes an image on average; k x images is divided among the classes like the marked cells.
+        labels: (N, C).
+        usable: (N, C) bool.
+        k: Mean classes per image, divided like marked cells.
     """
     marked = ((labels >= PRESENT) & usable).sum(0)
     images = usable.any(1).sum()

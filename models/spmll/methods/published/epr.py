@@ -1,4 +1,4 @@
-"""Expected positive regularization: unseen cells have no label, but a batch must expect k classes an image."""
+"""Expected positive regularization: no unseen labels, but k expected classes per image."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,9 @@ from spmll.methods.training_recipes import cole_protocol
 
 
 class EPR(Method):
-    """Expected positive regularization. The defaults are the published ones for PASCAL VOC; k matters most.
+    """Expected positive regularization, with published defaults for VOC.
 
-    k is the expected number of classes an image. The authors counted it on fully labelled images: VOC 1.5, COCO 2.9,
-    NUS-WIDE 1.9, CUB 31.4. In a project nobody knows k, so it is a number to set.
+    k was counted: VOC 1.5, COCO 2.9, NUS-WIDE 1.9, CUB 31.4. Projects must set it.
     """
 
     name = "epr"
@@ -26,17 +25,13 @@ class EPR(Method):
     published = cole_protocol(k=(1.5, 2.9, 1.9, 31.4))
 
     def __init__(self, k: float = 1.5, strength: float = 1.0, form: str = "code", eps: float = 1e-5):
-        """Store the constants and the form of the average.
+        """Store the constants.
 
         Args:
-            k: How many classes an image shows on average.
-            strength: Weight of the penalty for expecting another number (1 in the code; the paper gives none).
-            form: "code": the loss of marked cells is divided by images x classes; "paper": by images only, so that the
-                penalty counts C times less beside it. The published tables were made by the code.
-            eps: Added inside the logarithm (published code: 1e-5).
-
-        Raises:
-            ValueError: The form is unknown, or a number is outside its range.
+            k: Mean classes per image.
+            strength: Weight of the penalty.
+            form: "code" (published tables) divides by images x classes, "paper" by images.
+            eps: Added inside logarithms.
         """
         check_positive(k=k)
         self.k, self.strength = k, strength
@@ -47,10 +42,10 @@ class EPR(Method):
     loss_function: ExpectedPositiveRegularization
 
     def criterion(self) -> ExpectedPositiveRegularization:
-        """Return the loss, which is the same in every epoch."""
+        """Return the constant loss."""
         return ExpectedPositiveRegularization(self.k, self.strength, self.form, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, and limit k to the number of classes."""
+        """Start, limiting k to the number of classes."""
         super().begin(labels, mask, epochs, generator)
         self.loss_function.k = min(self.k, labels.shape[1])

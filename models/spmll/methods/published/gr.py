@@ -1,7 +1,4 @@
-"""Generalized robust loss: unseen cells start as negatives of low weight and become what the network predicts.
-
-The loss has two curves, k(p) and v(p); this file moves them along while training goes on (eq. 9, 10, 12 and 13).
-"""
+"""Generalized robust loss: unseen cells start as weak negatives and follow predictions (eq. 9 to 13)."""
 
 from dataclasses import dataclass, field
 
@@ -15,20 +12,15 @@ SCHEDULES = ("code", "paper")
 
 @dataclass(eq=False, repr=False)
 class GR(Method):
-    """Generalized robust loss with moving curves. The defaults are the published ones for PASCAL VOC.
+    """Generalized robust loss with moving curves, with published defaults for VOC.
 
-    PASCAL VOC has photographs that show one or two of twenty classes. COCO and NUS-WIDE end at w 10, b -8; CUB too,
-    with q3 1.5. Only the code gives the values at which the curves start.
+    COCO, NUS-WIDE and CUB end at w 10, b -8, CUB with q3 1.5.
 
     Args:
-        w, b, mu, sigma: Parameters of the curves at the end (see the loss for each).
-        w_start, b_start, mu_start, sigma_start: The same at the beginning.
-        q1, q2, q3, eps: As in the loss.
-        schedule: "code": in epoch e of T, w and b have gone (e - 1) / T of their way (and never arrive), mu and sigma
-            e / T; "paper": all have gone e / T.
-
-    Raises:
-        ValueError: The schedule is unknown, a sigma is not above 0, or another number is outside its range.
+        w, b, mu, sigma: Final curves.
+        w_start, b_start, mu_start, sigma_start: Initial curves.
+        schedule: "code": in epoch e of T, w and b have moved by (e - 1) / T, mu and sigma by e / T. "paper": all
+            by e / T.
     """
 
     name = "gr"
@@ -62,7 +54,7 @@ class GR(Method):
     loss_function: GeneralizedRobust = field(init=False)
 
     def __post_init__(self):
-        """Refuse an unknown schedule and numbers outside their range."""
+        """Validate schedule and numbers."""
         check_non_negative(q1=self.q1, q2=self.q2, q3=self.q3, eps=self.eps)
         check_finite(w=self.w, b=self.b, mu=self.mu, w_start=self.w_start, b_start=self.b_start, mu_start=self.mu_start)
         if self.schedule not in SCHEDULES:
@@ -71,17 +63,17 @@ class GR(Method):
             raise ValueError(f"sigma = {self.sigma} and sigma_start = {self.sigma_start} must both be positive.")
 
     def criterion(self) -> GeneralizedRobust:
-        """Return the loss with the start parameters of both curves."""
+        """Return the loss with initial curves."""
         return GeneralizedRobust(
             self.w_start, self.b_start, self.mu_start, self.sigma_start, self.q1, self.q2, self.q3, self.eps
         )
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether the validation mAP is more than 2 points below its best; only the published code stops."""
+        """Return whether validation mAP is over 2 points below its best."""
         return has_fallen_behind(scores, 2)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Set the parameters of both curves for this epoch."""
+        """Set both curves for this epoch."""
         way_of_v = epoch / self.total_epochs
         way_of_k = way_of_v if self.schedule == "paper" else (epoch - 1) / self.total_epochs
         curves = self.loss_function

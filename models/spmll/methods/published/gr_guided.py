@@ -1,4 +1,4 @@
-"""Generalized robust loss with guesses from elsewhere: the common part of gr_names.py and gr_prototypes.py."""
+"""Generalized robust loss with outside guesses, shared by gr_names.py and gr_prototypes.py."""
 
 from dataclasses import dataclass, field
 
@@ -15,17 +15,14 @@ GUESS_EPS = 1e-3  # how near a guess may be to 0 and 1, which would be unseen, a
 
 @dataclass(eq=False, repr=False)
 class GRGuided(GR):
-    """GR in which the soft label of an unseen cell with evidence is in part that evidence.
+    """GR whose soft labels of unseen cells partly follow evidence.
 
     Args:
-        trust: Weight of a guess against k(p), the network's own share.
-        sharpness: The power to which the evidence is raised to give the guess.
-        q1: None; its loss takes 0.
-
-    The others are those of `gr`.
+        trust: Weight of a guess against k(p).
+        sharpness: Power that turns evidence into a guess.
 
     Raises:
-        ValueError: As in `gr`; also if trust is not between 0 and 1 or sharpness is negative.
+        ValueError: A value is invalid.
     """
 
     published = {}  # noqa: RUF012 - read only
@@ -35,18 +32,18 @@ class GRGuided(GR):
     loss_function: GeneralizedRobustGuided = field(init=False)
 
     def __post_init__(self):
-        """Refuse what GR refuses, and a trust or sharpness outside its range."""
+        """Validate the constants."""
         super().__post_init__()
         check_fractions(trust=self.trust)
         check_non_negative(sharpness=self.sharpness)
 
     def criterion(self) -> GeneralizedRobustGuided:
-        """Return the loss with the start parameters of both curves."""
+        """Return the loss with initial curves."""
         curves = (self.w_start, self.b_start, self.mu_start, self.sigma_start)
         return GeneralizedRobustGuided(*curves, self.q2, self.q3, self.trust, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, and write the guesses into unseen cells with evidence."""
+        """Start, writing guesses into unseen cells with evidence."""
         super().begin(labels, mask, epochs, generator)
         if self.evidence is None:
             return

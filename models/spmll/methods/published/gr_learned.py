@@ -1,4 +1,4 @@
-"""Generalized robust loss with learned curves: the last row of the ablation of GR, which the paper advises against."""
+"""Generalized robust loss with learned curves, an ablation that the paper advises against."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,17 +14,13 @@ MIN_SIGMA = 1e-3  # v is a bell curve no narrower than this, so that its square 
 
 @dataclass(eq=False, repr=False)
 class GRLearned(GR):
-    """GR in which w, b, mu and sigma are learned, each with a value for every class, instead of moved by a schedule.
-
-    They begin at the start values of `gr`; its end values and its schedule are not used.
+    """GR that learns w, b, mu and sigma per class, from the start values of `gr`.
 
     Args:
-        lr_scale: The learning rate of the curves, as a multiple of the network's.
-
-    The others are those of `gr`.
+        lr_scale: Relative learning rate of the curves.
 
     Raises:
-        ValueError: As in `gr`; also if lr_scale is not above 0.
+        ValueError: A value is invalid.
     """
 
     name = "gr_learned"
@@ -38,12 +34,12 @@ class GRLearned(GR):
     lr_scale: float = 10.0
 
     def __post_init__(self):
-        """Refuse what GR refuses, and a learning rate that is not above 0."""
+        """Validate the constants."""
         super().__post_init__()
         check_positive(lr_scale=self.lr_scale)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, with the start values for every class."""
+        """Start with initial curves per class."""
         super().begin(labels, mask, epochs, generator)
         starts = (self.w_start, self.b_start, self.mu_start, self.sigma_start)
         self.curves = [
@@ -51,14 +47,14 @@ class GRLearned(GR):
         ]
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Return the parameters of both curves."""
+        """Return both curves' parameters."""
         return [{"params": self.curves, "lr_scale": self.lr_scale}]
 
     def begin_epoch(self, epoch: int) -> None:
-        """Do nothing: there is no schedule."""
+        """Do nothing, without a schedule."""
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the loss of a batch with the curves as they are now."""
+        """Return the batch loss with current curves."""
         w, b, mu, sigma = self.curves
         function: Any = self.loss_function
         function.w, function.b, function.mu, function.sigma = w, b, mu, sigma.clamp(min=MIN_SIGMA)

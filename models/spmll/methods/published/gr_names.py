@@ -1,17 +1,11 @@
-"""Generalized robust loss with guesses from the names of classes: pseudo-labels and the network correct each other.
-
-The method follows the abstract of AEVLP only: open_points lists the missing parts, and the choices made instead.
-"""
+"""Generalized robust loss with guesses from class names, after AEVLP's abstract (`open_points`)."""
 
 from spmll.methods.base import search_grid
 from spmll.methods.published.gr_guided import GRGuided
 
 
 class GRNames(GRGuided):
-    """GR in which the soft label of an unseen cell is in part the score of the name of its class.
-
-    Without scores of names the method is `gr`.
-    """
+    """GR whose soft labels partly follow class name scores, without which it is `gr`."""
 
     name = "gr+names"
     title = "Generalized robust loss + guesses from names"

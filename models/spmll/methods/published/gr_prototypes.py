@@ -1,8 +1,7 @@
-"""Generalized robust loss with prototypes: the more an image is like the marked ones, the more a class may be there.
+"""Generalized robust loss with prototypes: similarity to marked images suggests a class.
 
-People mark the most salient class of an image, so marked images are good examples of their class, and missing labels
-are mostly of less salient classes: the network alone finds them late. The method follows the abstract of PiSA only:
-open_points lists the missing parts, and the choices made instead.
+People mark salient classes, so marked images are good examples. After the abstract of PiSA (see
+`open_points`).
 """
 
 from dataclasses import dataclass
@@ -13,15 +12,13 @@ from spmll.methods.published.gr_guided import GRGuided
 
 @dataclass(eq=False, repr=False)
 class GRPrototypes(GRGuided):
-    """GR in which the soft label of an unseen cell is in part the score of a prototype (spmll/linear/prototypes.py).
+    """GR whose soft labels partly follow prototype scores (spmll/linear/prototypes.py).
 
-    Without a frozen network, and in classes with fewer than five marked images, the method is `gr`.
+    Classes with fewer than five marked images use `gr`, as do all without a frozen network.
 
     Args:
-        trust: Weight of the prototypes against k(p), the network's own share.
-        sharpness: The power to which the share of less alike images is raised.
-
-    The others are those of `gr`.
+        trust: Weight of prototypes against k(p).
+        sharpness: Power of the p-value.
     """
 
     name = "gr+prototypes"

@@ -1,11 +1,7 @@
-"""The label-wise embedding model of LAGC: every class attends to the feature map of an image.
+"""The label-wise embedding model of LAGC: each class attends to the feature map.
 
-The positions of the map attend to each other in one transformer encoder layer. Every class is a learned query, which
-attends to the positions in two decoder layers; the result is the embedding of that class in that image. One weight
-vector a class turns it into a logit.
-
-Xie et al., NeurIPS 2022, and its published code, built on Query2Label (Liu et al. 2021, https://arxiv.org/abs/2107.10834)
-with the self-attention of the queries taken out.
+One encoder layer over places, two decoder layers of class queries. Xie et al., NeurIPS 2022, and its code,
+after Query2Label (Liu et al. 2021, https://arxiv.org/abs/2107.10834) without self-attention of queries.
 """
 
 import math
@@ -18,10 +14,7 @@ POSITION_TEMPERATURE = 10_000.0  # of the sine code: how much slower its slowest
 
 
 class LabelDecoder(nn.Module):
-    """A network from maps (B, K, h, w) to logits (B, C).
-
-    While `projecting`, in training mode, the output also has embeddings (B, C, P) of length 1.
-    """
+    """A network from maps to logits (B, C), also unit embeddings (B, C, P) if `projecting`."""
 
     def __init__(
         self,
@@ -36,21 +29,17 @@ class LabelDecoder(nn.Module):
         projection: int = 128,
         generator: torch.Generator | None = None,
     ):
-        """Build the network; the defaults are the sizes published for ResNet-50, whose map gives d = 2048.
+        """Build the network, by default as published for ResNet-50 (d = 2048).
 
         Args:
-            channels: K of the map.
-            classes: C.
-            width: d, to which a 1x1 convolution first brings the map; 0: d = channels, and no convolution.
-            heads: Attention heads of each layer.
-            feed_forward: Inner size of the two-layer networks; 0: 4 d.
-            dropout: Share of values that are dropped in training.
-            decoder_layers: The number of layers of the decoder.
-            projection: P, the length of the embeddings that are compared in the second stage.
-            generator: Source of the initial weights (on the CPU); None: torch's global one.
+            channels: K.
+            width: d after a 1x1 convolution. 0 keeps K without one.
+            heads: Attention heads per layer.
+            feed_forward: Inner size, 0 for 4 d.
+            projection: P.
 
         Raises:
-            ValueError: d cannot be divided among the heads and the four parts of the position code.
+            ValueError: d is not divisible by `heads` and 4.
         """
         super().__init__()
         d = width or channels
@@ -78,7 +67,7 @@ class LabelDecoder(nn.Module):
         self.projecting = False  # set by the method: the projection is of the second stage only
 
     def embed(self, maps: Tensor) -> Tensor:
-        """Return the embedding of each class in each map: (B, K, h, w) -> (B, C, d)."""
+        """Return class embeddings: (B, K, h, w) -> (B, C, d)."""
         maps = self.reduce(maps)
         places = maps.flatten(2).transpose(1, 2)
         where = sine_position_encoding(*maps.shape[1:], device=maps.device).to(maps.dtype)
@@ -90,7 +79,7 @@ class LabelDecoder(nn.Module):
         return self.norm(answers)
 
     def forward(self, maps: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """Return logits (B, C) of maps (B, K, h, w), or (logits, embeddings)."""
+        """Return logits (B, C), or (logits, embeddings)."""
         embeddings = self.embed(maps)
         logits = (embeddings * self.weight).sum(-1) + self.bias
         if not (self.projecting and self.training):
@@ -99,7 +88,7 @@ class LabelDecoder(nn.Module):
 
 
 class TransformerLayer(nn.Module):
-    """A transformer layer of attention and a two-layer network, each added to its input and normalised (post-norm)."""
+    """A post-norm layer of attention and feed-forward network."""
 
     def __init__(self, d: int, heads: int, inner: int, dropout: float):
         super().__init__()
@@ -109,42 +98,39 @@ class TransformerLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def apply_feed_forward(self, inputs: Tensor, attention_output: Tensor) -> Tensor:
-        """Return the output of the layer, given its input and the output of attention, of the same shape."""
+        """Return the layer's output from its input and attention."""
         attended = self.norm1(inputs + self.dropout(attention_output))
         return self.norm2(attended + self.dropout(self.feed(attended)))
 
 
 class EncoderLayer(TransformerLayer):
-    """A layer in which the positions attend to each other."""
+    """Self-attention of places."""
 
     def forward(self, places: Tensor, where: Tensor) -> Tensor:
-        """Return (B, T, d), given places (B, T, d) and their position code (T, d)."""
+        """Return updated places (B, T, d)."""
         asked = places + where
         heard, _ = self.attention(asked, asked, places, need_weights=False)
         return self.apply_feed_forward(places, heard)
 
 
 class DecoderLayer(TransformerLayer):
-    """A layer in which the classes attend to the positions, but not to each other."""
+    """Attention of classes to places only."""
 
     def forward(self, answers: Tensor, queries: Tensor, places: Tensor, where: Tensor) -> Tensor:
-        """Return (B, C, d), given answers (B, C, d), queries (C, d), places (B, T, d) and position code (T, d)."""
+        """Return updated answers (B, C, d)."""
         heard, _ = self.attention(answers + queries, places + where, places, need_weights=False)
         return self.apply_feed_forward(answers, heard)
 
 
 def make_feed_forward(d: int, inner: int, dropout: float) -> nn.Sequential:
-    """Return the two-layer network of a transformer layer."""
+    """Return the two-layer network of a layer."""
     return nn.Sequential(nn.Linear(d, inner), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inner, d))
 
 
 def sine_position_encoding(d: int, height: int, width: int, device: torch.device | str = "cpu") -> Tensor:
-    """Return the sine code of the positions of a map: (height x width, d), row by row.
+    """Return the sine position code of a map, (height x width, d), as in DETR (Carion et al. 2020).
 
-    Half of the numbers encode the row, half the column, each as alternating sines and cosines; rows and columns are
-    counted from 1 and scaled to 2 pi over the whole map. d must be divisible by 4.
-
-    Source: DETR (Carion et al. 2020), as Query2Label uses it.
+    Half encodes the row and half the column, scaled to 2 pi. d must be divisible by 4.
     """
     half = d // 2
     period = POSITION_TEMPERATURE ** (2 * torch.arange(half, device=device).div(2, rounding_mode="floor") / half)

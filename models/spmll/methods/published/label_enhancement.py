@@ -1,10 +1,7 @@
-"""Label enhancement: a soft label for every cell, inferred from the labels and from which images are alike.
+"""Label enhancement: soft labels inferred from labels and similar images.
 
-A cell has a Beta density of how much its class is there. A graph network on features and labels of an image and of its
-nearest neighbours gives the two parameters; it is trained by a bound on the likelihood of labels and graph.
-
-Xu et al., "Instance-Dependent Partial Label Learning", NeurIPS 2021 (https://arxiv.org/abs/2110.12911), eq. 2 to 10,
-with Beta densities in the place of Dirichlet ones, as SMILE (spmll/methods/published/smile.py) has them.
+A graph network on features and labels of neighbors gives each cell a Beta density. Xu et al., NeurIPS 2021
+(https://arxiv.org/abs/2110.12911), eq. 2 to 10, with Beta for Dirichlet, as in SMILE.
 """
 
 from itertools import pairwise
@@ -21,14 +18,11 @@ EPSILON = 1e-3  # of a parameter of a density, and of a soft label and one minus
 
 
 def find_nearest_neighbors(features: Tensor, k: int, generator: torch.Generator) -> Tensor:
-    """Return the rows of each image and its nearest neighbours: (N, k + 1) int64, the image itself first.
-
-    There are fewer columns where there are fewer images.
+    """Return each image and its nearest neighbors, at most (N, k + 1) int64, itself first.
 
     Args:
-        features: (N, D) float; similarity is the cosine after the mean is subtracted.
-        k: Number of neighbours.
-        generator: Draws the MAX_NEIGHBOR_CANDIDATES of a large collection (on the CPU).
+        features: (N, D), compared by centered cosine.
+        generator: Samples MAX_NEIGHBOR_CANDIDATES if there are more.
     """
     units = F.normalize(features - features.mean(0), dim=1)
     images = len(units)
@@ -47,15 +41,12 @@ def find_nearest_neighbors(features: Tensor, k: int, generator: torch.Generator)
 
 
 def average_over_neighbors(features: Tensor, labels: Tensor, neighbours: Tensor) -> Tensor:
-    """Return the mean of [features; marks] over each image and its neighbours: (N, D + C) float16.
-
-    Every image has equally many neighbours, itself among them, so this is the normalised adjacency times the inputs of
-    the network: its first layer without weights. Features are centred and of length 1 on average.
+    """Return the mean features and marks over neighbors, (N, D + C) float16.
 
     Args:
-        features: (N, D) float.
-        labels: (N, C), 1 where marked.
-        neighbours: (N, k + 1) int64, from `nearest`.
+        features: (N, D).
+        labels: (N, C).
+        neighbours: (N, k + 1).
     """
     centred = features - features.mean(0)
     centred = centred / centred.norm(dim=1).mean().clamp(min=1e-6)
@@ -65,10 +56,10 @@ def average_over_neighbors(features: Tensor, labels: Tensor, neighbours: Tensor)
 
 
 class InferenceModel(nn.Module):
-    """The graph network, which gives densities, and the decoder, which gives marks."""
+    """A graph network for densities and a decoder for marks."""
 
     def __init__(self, inputs: int, classes: int, width: int, generator: torch.Generator):
-        """Build both networks with random weights (Glorot and Bengio 2010) from `generator` (on the CPU), biases 0."""
+        """Build both networks with Glorot weights."""
         super().__init__()
 
         def layer(before: int, after: int) -> nn.Parameter:
@@ -82,24 +73,24 @@ class InferenceModel(nn.Module):
         self.biases = nn.ParameterList([torch.zeros(b) for b in sizes[1:]])
 
     def predict_densities(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the parameters alpha and beta of the densities, each (B, C) and above 0.
+        """Return alpha and beta, each (B, C), positive.
 
         Args:
-            inputs: (B, k + 1, D + C): `smoothed` of each image and of its neighbours.
+            inputs: (B, k + 1, D + C), neighbor averages.
         """
         first, second = self.graph
         out = F.softplus(torch.relu(inputs @ first).mean(1) @ second) + EPSILON
         return out[:, : self.classes], out[:, self.classes :]
 
     def predict_mark_logits(self, soft: Tensor) -> Tensor:
-        """Return the logits (B, C) that a cell is marked, given soft labels (B, C), by a network of three layers."""
+        """Return logits (B, C) of marks from soft labels (B, C)."""
         first, second, third = self.decoder
         inner = torch.relu(torch.relu(soft @ first + self.biases[0]) @ second + self.biases[1])
         return inner @ third + self.biases[2]
 
 
 def beta_divergence(alpha: Tensor, beta: Tensor, prior_alpha: float, prior_beta: float) -> Tensor:
-    """Return KL(Beta(alpha, beta) || Beta(prior_alpha, prior_beta)) of each cell: (B, C), (B, C) -> (B, C)."""
+    """Return KL(Beta(alpha, beta) || Beta(prior_alpha, prior_beta)), (B, C)."""
     ours = torch.lgamma(alpha + beta) - torch.lgamma(alpha) - torch.lgamma(beta)
     prior = torch.tensor([prior_alpha, prior_beta, prior_alpha + prior_beta], dtype=alpha.dtype)
     theirs = float(torch.lgamma(prior[2]) - torch.lgamma(prior[0]) - torch.lgamma(prior[1]))
@@ -111,20 +102,18 @@ def beta_divergence(alpha: Tensor, beta: Tensor, prior_alpha: float, prior_beta:
 def enhancement_loss(
     soft: Tensor, marks: Tensor, divergence: Tensor, linked: Tensor, labels: Tensor, usable: Tensor, weight: float
 ) -> Tensor:
-    """Return the negative bound plus the compatibility term, as a scalar: a mean over images.
+    """Return the negative bound plus the compatibility term, averaged over images.
 
-    The compatibility term keeps the soft labels of marked cells high. The graph is compared pair by pair with
-    sigmoid(d_i . d_j), by squared error; the mean over pairs is multiplied by C to be as large as the sums over
-    classes.
+    The graph is compared with sigmoid(d_i . d_j) by squared error, scaled by C.
 
     Args:
-        soft: (B, C) in (0, 1), drawn from the densities.
-        marks: (B, C) logits that a cell is marked (InferenceModel.marks).
-        divergence: (B, C), from the prior.
-        linked: (B, B) bool, which of these images are neighbours.
-        labels: (B, C), 1 present, -1 absent, 0 not looked at; the latter two both count as not marked.
-        usable: (B, C) bool, True where a cell may be used.
-        weight: Weight of the compatibility term.
+        soft: (B, C) samples in (0, 1).
+        marks: (B, C) logits.
+        divergence: (B, C).
+        linked: (B, B) bool, neighbors.
+        labels: (B, C).
+        usable: (B, C) bool.
+        weight: Of compatibility, which keeps marked cells high.
     """
     soft = soft.clamp(EPSILON, 1 - EPSILON)
     marked = (labels >= PRESENT) & usable

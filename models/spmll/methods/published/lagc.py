@@ -1,9 +1,7 @@
-"""Label-aware global consistency: two views of an image must agree, and embeddings of a class must be alike.
+"""Label-aware global consistency: agreement of views, and similar embeddings per class.
 
-The network is not a linear head: every class attends to the feature map (spmll/methods/published/label_decoder.py). In
-a first stage, confident predictions on a weakly augmented view are the targets of a strongly augmented one. In a
-second, the embeddings of all cells assumed present are collected in a queue, pulled together within a class and pushed
-apart between classes.
+Stage 1: confident predictions of the weak view teach the strong one. Stage 2: embeddings of cells assumed
+present are attracted within and repelled between classes.
 """
 
 from typing import Any
@@ -34,11 +32,10 @@ PATIENCE_EPOCHS = 8  # epochs without a new best before the published code ends 
 
 
 class LAGC(Method):
-    """Label-aware global consistency. The defaults are the code's; `width`, `epochs`, `average_warm_up` are for a CPU.
+    """Label-aware global consistency, with some defaults for a CPU.
 
-    On a frozen backbone, maps of the weak and strong views are made once; a 1x1 convolution brings them to `width`
-    channels, without which the decoder on a map of 1,280 channels has 140 million weights. End to end (`published`)
-    there is no such convolution, as in the paper, and images are not normalised (`plain_pixels`).
+    On a frozen backbone, views are precomputed and reduced to `width` channels, to avoid 140 million weights.
+    `published` recipes train end to end without reduction or normalization.
     """
 
     name = "lagc"
@@ -90,25 +87,19 @@ class LAGC(Method):
         width: int = 256,
         form: str = "code",
     ):
-        """Store the constants, sizes and the form of the losses.
+        """Store the constants, sizes and form of the losses.
 
         Args:
-            threshold_first: Probability from which a cell of the weak view is taken as present, in the first stage.
-            threshold_second: The same in the second stage.
-            first: Share of the epochs that belong to the first stage.
-            weight_plc: Weight of the agreement of views.
-            weight_lac: Weight of the contrast of embeddings.
-            temperature: Temperature of the contrast.
-            queue: Number of cells that are kept for comparison.
-            projection: Length of the embeddings that are compared.
-            average_decay: Decay of the running average of the weights, which makes the predictions; 0: no average.
-            average_warm_up: True: the average follows closely at first (spmll/finetune/optimizers.py), as the few
-                steps of a training on maps need; False: the decay is constant, as published.
-            width: Channels of the decoder (a multiple of 4); 0: those of the map.
-            form: "code" or "paper", where the two losses differ (lagc_losses.py).
-
-        Raises:
-            ValueError: The form is unknown, or a number is outside its range.
+            threshold_first: Probability of assumed presence in stage 1.
+            threshold_second: The same in stage 2.
+            first: Share of epochs in stage 1.
+            weight_plc: Weight of view agreement.
+            weight_lac: Weight of the embedding contrast.
+            queue: Number of kept cells.
+            average_decay: Of weight averages, 0 for none.
+            average_warm_up: Start with a smaller decay, for short trainings.
+            width: Decoder channels, 0 for the map's.
+            form: "code" or "paper" (lagc_losses.py).
         """
         check_fractions(threshold_first=threshold_first, threshold_second=threshold_second, first=first)
         check_fractions(average_decay=average_decay)
@@ -121,46 +112,45 @@ class LAGC(Method):
         self.form = check_choice("form", form, LOSS_FORMS)
 
     def criterion(self) -> AssumeNegative:
-        """Return the loss of the labels alone; `loss` adds the terms of views and embeddings."""
+        """Return the loss of labels alone."""
         return AssumeNegative(0.0)
 
     def build_network(self, channels: int, classes: int, generator: torch.Generator) -> LabelDecoder:
-        """Return the network to train on maps (B, channels, h, w); a whole network may also end in such a module."""
+        """Return the network for maps (B, channels, h, w)."""
         return LabelDecoder(channels, classes, width=self.width, projection=self.projection, generator=generator)
 
     def prepare(self, network: torch.nn.Module, epoch: int) -> None:
-        """Make the network return embeddings in the second stage only; `fit_network` calls this before an epoch."""
+        """Enable embeddings in stage 2."""
         for module in network.modules():
             if isinstance(module, LabelDecoder):
                 module.projecting = epoch >= self.second
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, empty the queue, and set the first epoch of the second stage."""
+        """Start with an empty queue, computing the start of stage 2."""
         super().begin(labels, mask, epochs, generator)
         self.second = 1 + round(self.first * epochs)
         self.epoch = 1
         self.kept = EmbeddingQueue(self.queue, self.projection, labels.device)
 
     def restarts_optimizer(self, epoch: int) -> bool:
-        """Return True for the first epoch of the second stage, unless it is the first of all."""
+        """Return whether stage 2 starts, other than in epoch 1."""
         return 1 < epoch == self.second
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether more than PATIENCE_EPOCHS epochs of the second stage have brought no new best."""
+        """Return whether stage 2 had no new best for over PATIENCE_EPOCHS epochs."""
         scores = scores[self.second - 1 :]
         return bool(scores) and len(scores) - 1 - scores.index(max(scores)) > PATIENCE_EPOCHS
 
     def begin_epoch(self, epoch: int) -> None:
-        """Store the epoch, which determines the stage."""
+        """Store the epoch, for its stage."""
         self.epoch = epoch
 
     def loss(self, outputs: Any, rows: Tensor) -> Tensor:
         """Return the loss of a batch.
 
         Args:
-            outputs: Logits (2B, C), those of the weak views of the images first; or (logits, embeddings (2B, C, P)).
-                Logits (B, C) are used for both views.
-            rows: (B,) int64, the images.
+            outputs: Logits (2B, C), weak views first, maybe with embeddings (2B, C, P).
+            rows: (B,) int64.
         """
         logits, embeddings = outputs if isinstance(outputs, tuple) else (outputs, None)
         weak, strong = (logits, logits) if len(logits) == len(rows) else logits.chunk(2)

@@ -1,8 +1,4 @@
-"""The losses of LAGC: two views of an image must agree, and embeddings of one class must be close to each other.
-
-Xie et al., "Label-Aware Global Consistency for Multi-Label Learning with Single Positive Labels", NeurIPS 2022, and
-the published code, which differs from the paper in both losses: `form` chooses.
-"""
+"""The losses of LAGC (Xie et al., NeurIPS 2022), in the form of paper or code, which differ."""
 
 import torch
 from torch import Tensor, nn
@@ -26,24 +22,19 @@ def consistency_loss(
     weight: float = 1.0,
     form: str = "code",
 ) -> Tensor:
-    """Return L_AN + weight x L_PLC, where labels train the weak view, whose confident predictions train the strong one.
-
-    With no cell in use the loss is 0. Neither source has confirmed absences; here they are treated like confirmed
-    presences.
+    """Return L_AN of the weak view + weight x L_PLC of the strong one, 0 without usable cells.
 
     Args:
-        weak: (B, C) float, logits of the weak view, which are constants of L_PLC.
-        strong: (B, C) float, logits of the strong view.
-        labels: (B, C), 1 present, -1 absent, 0 not looked at (any value below 0 counts as absent).
-        mask: (B, C) bool, True where a cell may be used; None: all.
-        threshold: A cell counts as present from this probability on, as absent below one minus it.
-        weight: Weight of L_PLC.
-        form: "code": L_AN is the mean of the cells, L_PLC the mean of the confident cells, which include cells marked
-            present; "paper" (eq. 2 and 4): both are summed over classes and averaged over images, and L_PLC is of
-            unseen cells only.
+        weak: (B, C) logits, constants of L_PLC.
+        strong: (B, C) logits.
+        labels: (B, C), 1 present, negative absent, 0 unseen.
+        mask: (B, C) bool, usable cells.
+        threshold: A cell is confidently present from here, absent below 1 - threshold.
+        form: "code": means of cells and of confident cells. "paper" (eq. 2 and 4): sums over classes, L_PLC of
+            unseen cells.
 
     Raises:
-        ValueError: The shapes differ, or the form is unknown.
+        ValueError: Shapes or form are invalid.
     """
     check_choice("form", form, LOSS_FORMS)
     if not weak.shape == strong.shape == labels.shape:
@@ -79,28 +70,17 @@ def contrastive_loss(
     anchors: Tensor | None = None,
     embedding_count: int | None = None,
 ) -> Tensor:
-    """Return L_LAC, which pulls embeddings of one class together and pushes those of different classes apart.
+    """Return L_LAC, which attracts embeddings of one class and repels others, 0 without any.
 
     Args:
-        embeddings: (K, 2, d) float of length 1: weak and strong view of one cell each.
-        classes: (K,) int64, the class of that cell counted from 1; 0 for an empty slot, which is left out.
-        temperature: Divisor of the inner products.
-        form: "code": as in supervised contrastive learning, an embedding is compared with all others, and the terms are
-            averaged over the others of its class and then over all embeddings; "paper" (eq. 7): an embedding is
-            compared with those of other classes only, and the terms are summed over its class and over the anchors,
-            then divided by `of`.
-        anchors: (K,) bool, in the form of the paper: the cells of the batch, which are compared with all others; None:
-            all K.
-        embedding_count: In the form of the paper: B, all embeddings of the batch, those that are not assumed present
-            among them;
-            None: the embeddings in use.
-
-    Returns:
-        A scalar; 0 when all slots are empty. In the form of the paper an embedding costs 0 if no embedding has another
-            class, a case that eq. 7 does not define.
+        embeddings: (K, 2, d), unit vectors of weak and strong view.
+        classes: (K,) int64 from 1, 0 for empty slots.
+        form: "code": supervised contrastive, averaged. "paper" (eq. 7): compared with other classes only, summed.
+        anchors: (K,) bool, batch cells, for "paper".
+        embedding_count: B, for "paper".
 
     Raises:
-        ValueError: The shapes do not fit, the temperature is not positive, or the form is unknown.
+        ValueError: Shapes, temperature or form are invalid.
     """
     check_choice("form", form, LOSS_FORMS)
     if embeddings.ndim != 3 or embeddings.shape[1] != 2 or classes.shape != embeddings.shape[:1]:
@@ -136,33 +116,31 @@ def contrastive_loss(
 
 
 class EmbeddingQueue(nn.Module):
-    """The latest embeddings with an assumed class, so that a batch is compared with earlier ones as well."""
+    """The latest embeddings with assumed classes, for comparison with a batch."""
 
     embeddings: Tensor  # (slots, 2, d)
     classes: Tensor  # (slots,) int64, 0: empty
     at: Tensor  # () int64, the slot to be written next
 
     def __init__(self, slots: int, dimensions: int, device: torch.device | str = "cpu"):
-        """Make a queue of `slots` empty slots for embeddings of length `dimensions`; 0: nothing is kept."""
+        """Create empty slots, 0 to keep nothing."""
         super().__init__()
         self.register_buffer("embeddings", torch.zeros(slots, 2, dimensions, device=device))
         self.register_buffer("classes", torch.zeros(slots, dtype=torch.long, device=device))
         self.register_buffer("at", torch.zeros((), dtype=torch.long))  # on the CPU: read at every batch
 
     def push(self, pairs: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
-        """Add a batch and return all entries; those of the batch carry gradients.
+        """Add a batch and return all entries, with gradients for the batch.
 
-        A batch is written as in the published code: where m embeddings do not fit before the end, or would just fill
-        it, writing begins again at slot 0, so that slots at the end may keep old ones for longer. Of more than K
-        embeddings the last K are taken (the published code fails). A queue without slots returns the batch alone, as in
-        the ablation of the paper without a queue.
+        As in published code, writing restarts at slot 0 before the end. Only the last K embeddings are kept. Without
+        slots only the batch returns.
 
         Args:
-            pairs: (m, 2, d) float.
+            pairs: (m, 2, d).
             classes: (m,) int64 from 1.
 
         Returns:
-            (K, 2, d), (K,); entries of older batches have no gradient. (m, 2, d), (m,) without slots.
+            (K, 2, d), (K,).
         """
         slots = len(self.classes)
         if not slots:
@@ -179,7 +157,7 @@ class EmbeddingQueue(nn.Module):
         return everything, self.classes.clone()
 
     def find_newest_slots(self, pushed: int) -> Tensor:
-        """Return which slots hold the last batch of `pushed` embeddings: (K,) bool."""
+        """Return the slots of the last batch, (K,) bool."""
         slots = torch.arange(len(self.classes), device=self.classes.device)
         return (slots >= int(self.at) - pushed) & (slots < int(self.at))
 
@@ -187,16 +165,14 @@ class EmbeddingQueue(nn.Module):
 def make_one_cycle_schedule(
     optimizer: Optimizer, steps: int, max_lr: float | list[float] = 1e-4, warm_up: float = WARM_UP_SHARE
 ) -> OneCycleLR:
-    """Return a schedule whose rate rises from max_lr / 25 during `warm_up`, then falls to nearly 0 along a cosine.
+    """Return a one-cycle schedule: a rise from max_lr / 25, then a cosine to nearly 0.
+
+    Smith and Topin 2018.
 
     Args:
-        optimizer: Its own learning rate is overwritten.
-        steps: Total number of optimiser steps. The first is made at the lowest rate, and the schedule is stepped once
-            after each but the last.
-        max_lr: The highest rate, or one for each group of the optimiser.
-        warm_up: The share of the steps in which the rate rises.
-
-    Source: Smith and Topin 2018, as torch has it; ASL, Hill, SPLC and LAGC train this way.
+        steps: Step the schedule after each but the last.
+        max_lr: Highest rate, or one per group.
+        warm_up: Rising share of steps.
     """
     # torch divides by the length of the rise less one step, which is 0 when the rise is exactly one step.
     steps = max(steps, 1)

@@ -1,10 +1,7 @@
-"""The common part of the large-loss methods: negatives with the largest loss are probably hidden positives.
+"""The base of large-loss methods: negatives with large loss are probably hidden positives.
 
-All three methods train as assume-negative and, from the second epoch on, reject the unseen cells with the largest loss:
-LL-R leaves them out (ll_r.py), LL-Ct takes them as present for this step (ll_ct.py), LL-Cp permanently (ll_cp.py).
-
-Kim et al., "Large Loss Matters in Weakly Supervised Multi-Label Classification", CVPR 2022,
-https://arxiv.org/abs/2206.03740
+From epoch 2 on, these are ignored (LL-R), present for a step (LL-Ct) or for good (LL-Cp). Kim et al., CVPR
+2022, https://arxiv.org/abs/2206.03740
 """
 
 import math
@@ -21,7 +18,7 @@ from spmll.methods.training_recipes import TrainingRecipe, recipes_by_set
 
 
 class LargeLoss(Method):
-    """The common base of the three methods; each decides what happens to a rejected cell."""
+    """The base of the three methods, which differ in handling rejected cells."""
 
     paper = "Kim et al., Large Loss Matters in Weakly Supervised Multi-Label Classification, CVPR"
     year = 2022
@@ -32,29 +29,25 @@ class LargeLoss(Method):
     corrects: ClassVar[bool]  # whether a rejected cell counts as present, or not at all
 
     def __init__(self, delta: float = 0.2):
-        """Store delta, the percentage of cells rejected (in LL-R and LL-Ct every further epoch adds as many).
-
-        Raises:
-            ValueError: Delta is not between 0 and 100.
-        """
+        """Store delta, the percentage rejected, else raise ValueError."""
         if not 0 <= delta <= 100:
             raise ValueError(f"delta = {delta} is a percentage; it must be between 0 and 100.")
         self.delta = delta
 
     def criterion(self) -> AssumeNegative:
-        """Return the loss before rejection, with the exact logarithm, as in the published code."""
+        """Return the exact loss before rejection."""
         return AssumeNegative(eps=0.0)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Store the epoch, which determines how many cells are rejected."""
+        """Store the epoch, for the number of rejections."""
         self.epoch = epoch
 
     def count_rejected(self, cells: int) -> int:
-        """Return how many of `cells` cells are rejected in the current epoch."""
+        """Return the number of rejected cells this epoch."""
         return count_rejections(self.epoch, cells, self.delta)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the loss of a batch after rejection."""
+        """Return the batch loss after rejection."""
         mask = None if self.mask is None else self.mask[rows]
         # Only cells in use are counted: what is held out must not make room for more rejections.
         k = self.count_rejected(logits.numel() if mask is None else int(mask.sum()))
@@ -63,15 +56,15 @@ class LargeLoss(Method):
         return loss
 
     def correct_labels(self, rows: Tensor, above: Tensor) -> None:
-        """Handle the cells that cost strictly more than the k-th; does nothing here, LL-Cp overrides it."""
+        """Handle cells above the bar, here by doing nothing."""
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether the validation mAP is more than 3 points below its best (published code)."""
+        """Return whether validation mAP is over 3 points below its best."""
         return has_fallen_behind(scores, 3)
 
 
 def make_published_recipes(voc: float, coco: float, nus: float, cub: float) -> dict[str, TrainingRecipe]:
-    """Return the authors' settings, given a delta for each set: published code and its discussion (issue 4)."""
+    """Return the authors' settings with a delta per set (code and issue 4)."""
     return recipes_by_set(
         voc=TrainingRecipe(
             5e-3, 16, 10, {"delta": voc}, head_lr_scale=10, optimiser="sgd", momentum=0.9, weight_decay=1e-3
@@ -83,18 +76,14 @@ def make_published_recipes(voc: float, coco: float, nus: float, cub: float) -> d
 
 
 def count_rejections(epoch: int, cells: int, delta: float, constant: bool = False) -> int:
-    """Return how many cells of a batch are rejected in an epoch, counted from 1; never more than `cells`.
+    """Return the cells rejected in an epoch (Kim et al. 2022, sec. 4).
 
-    The share is reached as in the published code, by subtracting delta from 1 once an epoch: where the product is a
-    whole number, the rounding of that difference decides whether one more cell is rejected.
+    Subtracts delta from 1 per epoch, as in published code, whose rounding may decide a cell.
 
     Args:
-        epoch: The epoch, from 1.
-        cells: Cells of the batch, images x classes.
+        cells: Images x classes.
         delta: Percentage.
-        constant: True: delta of all cells in every epoch from the second on (LL-Cp); False: epoch - 1 times as many.
-
-    Source: Kim et al. 2022, sec. 4, and `compute_batch_loss`.
+        constant: Reject delta in every epoch from the second (LL-Cp), else epoch - 1 times as many.
     """
     share = delta / 100
     clean = 1.0
@@ -108,21 +97,19 @@ def count_rejections(epoch: int, cells: int, delta: float, constant: bool = Fals
 def large_loss(
     logits: Tensor, labels: Tensor, k: int, correct: bool, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the assume-negative loss of a batch with the k dearest unseen cells rejected, and the cells above the bar.
+    """Return the assume-negative loss with the k largest unseen losses rejected, and cells above the bar.
 
-    A cell that a person has answered is never rejected. (In the published code seen cells count as unseen ones without
-    loss, and all of them would be rejected where k exceeds the number of unseen cells.)
+    Answered cells are never rejected, unlike in published code.
 
     Args:
-        logits: (B, C) float.
-        labels: (B, C), 1 present, -1 absent, 0 not looked at.
-        k: Number of rejected cells; 0 rejects none. The bar is the k-th highest loss of an unseen cell, over the whole
-            batch; all unseen cells that cost as much or more are rejected (more than k, where several cost the same).
-        correct: True: a rejected cell has the loss of a present cell; False: no loss.
-        mask: (B, C) bool, True where a cell may be used; None: all.
+        logits: (B, C).
+        labels: (B, C), 1 present, -1 absent, 0 unseen.
+        k: The bar is the k-th highest unseen loss. Ties are rejected too.
+        correct: Whether rejected cells count as present, else nothing.
+        mask: (B, C) bool, usable cells.
 
     Returns:
-        The mean over all cells in use, rejected ones among them, and (B, C) bool: cells strictly above the bar.
+        The mean over usable cells, and (B, C) bool: strictly above the bar.
     """
     if logits.dtype in (torch.float16, torch.bfloat16):
         logits = logits.float()

@@ -1,4 +1,4 @@
-"""LL-Cp, large loss with permanent correction: the unseen cells with the largest loss become present for good."""
+"""LL-Cp: the unseen cells with the largest loss become present permanently."""
 
 from torch import Tensor
 
@@ -7,10 +7,9 @@ from spmll.methods.published.large_loss import LargeLoss, count_rejections, make
 
 
 class LLCp(LargeLoss):
-    """Large loss with permanent correction. The default is the published delta for PASCAL VOC.
+    """Large loss with permanent correction, published delta (others have .2).
 
-    COCO, NUS-WIDE and CUB have .2. The cell with the k-th highest loss is corrected in this step only; those above it
-    stay corrected, as in the published code.
+    The k-th cell itself is corrected for one step only.
     """
 
     name = "ll_cp"
@@ -20,24 +19,20 @@ class LLCp(LargeLoss):
     corrects = True
 
     def __init__(self, delta: float = 0.1, released: bool = False):
-        """Store the percentage and the version.
+        """Store the constants.
 
         Args:
-            delta: Percentage of cells rejected, in every epoch from the second on.
-            released: True: what the released code does. It compares the name of the scheme by identity, which is never
-                true of a word from the command line, and so trains LL-Ct. False: what its authors meant.
-
-        Raises:
-            ValueError: Delta is not between 0 and 100.
+            delta: Percentage rejected per epoch from the second.
+            released: Train LL-Ct, as a bug of the released code does.
         """
         super().__init__(delta)
         self.released = released
 
     def count_rejected(self, cells: int) -> int:
-        """Return how many of `cells` cells are rejected: a constant share from epoch 2 on, unless `released`."""
+        """Return the rejected cells, a constant share unless `released`."""
         return count_rejections(self.epoch, cells, self.delta, constant=not self.released)
 
     def correct_labels(self, rows: Tensor, above: Tensor) -> None:
-        """Write the corrections into the labels of this training."""
+        """Write corrections into this training's labels."""
         if not self.released:
             self.targets[rows] = self.targets[rows].masked_fill(above, PRESENT)

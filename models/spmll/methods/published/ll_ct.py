@@ -1,13 +1,10 @@
-"""LL-Ct, large loss with temporary correction: the unseen cells with the largest loss count as present in this step."""
+"""LL-Ct: the unseen cells with the largest loss count as present for one step."""
 
 from spmll.methods.published.large_loss import LargeLoss, make_published_recipes
 
 
 class LLCt(LargeLoss):
-    """Large loss with temporary correction. The default is the published delta for PASCAL VOC, COCO and NUS-WIDE.
-
-    CUB has .4.
-    """
+    """Large loss with temporary correction, published delta (CUB has .4)."""
 
     name = "ll_ct"
     title = "Large loss, temporary correction"

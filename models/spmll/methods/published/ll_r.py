@@ -1,10 +1,10 @@
-"""LL-R, large loss rejection: the unseen cells with the largest loss are left out."""
+"""LL-R, large loss rejection: unseen cells with the largest loss are ignored."""
 
 from spmll.methods.published.large_loss import LargeLoss, make_published_recipes
 
 
 class LLR(LargeLoss):
-    """Large loss rejection. The default is the published delta for PASCAL VOC; COCO, NUS-WIDE and CUB have .4."""
+    """Large loss rejection, delta as published for VOC (others .4)."""
 
     name = "ll_r"
     title = "Large loss rejection"

@@ -1,7 +1,6 @@
-"""Methods that are a loss on assumed negatives and nothing around it: one assignment each.
+"""Methods that are only a loss on assumed negatives, one assignment each.
 
-Constants, defaults and what makes no sense are those of the loss (spmll/losses); a constant is explained there. What
-its paper tells beside the loss stands here: the threshold, the values worth a search, the settings per data set.
+Constants are explained at the losses.
 """
 
 import inspect
@@ -26,18 +25,15 @@ from spmll.methods.training_recipes import OPML_RECIPES, cole_protocol, shared_p
 
 
 def make_loss_only_method(loss: type[Loss], defaults: dict[str, Any] | None = None, **described: Any) -> type[Method]:
-    """Return the method that trains with one loss, the same in every epoch.
+    """Return a method class that trains with one loss in every epoch.
 
     Args:
-        loss: Its constants become the parameters of the method, which refuses what the loss refuses.
-        defaults: Defaults that differ from those of the loss, by name.
-        **described: The class attributes of Method: name, title, paper, year, url, assumes, threshold, ...
-
-    Returns:
-        A class, as if written out.
+        loss: Its constants become the method's parameters.
+        defaults: Other defaults.
+        **described: Class attributes of Method.
 
     Raises:
-        ValueError: A default is of no constant of the loss.
+        ValueError: A default fits no constant.
     """
     signature = inspect.signature(loss.__init__)
     own = defaults or {}

@@ -1,15 +1,15 @@
-"""The lowest cells of each class: shared by the methods that select cells by rank."""
+"""Selection of the lowest cells per class."""
 
 import torch
 from torch import Tensor
 
 
 def select_lowest(values: Tensor, counts: Tensor) -> Tensor:
-    """Return (N, C) bool, True for the `counts` lowest values of each column; of equal values the earlier row is taken.
+    """Return (N, C) bool, the `counts` lowest values per column, ties by row.
 
     Args:
-        values: (N, C) float; +inf for cells that should come last.
-        counts: (C,) int64; a column with fewer values is True everywhere.
+        values: (N, C), +inf last.
+        counts: (C,).
     """
     size = len(values)
     if not values.numel():

@@ -1,11 +1,7 @@
-"""Regularized online label estimation: estimates of all labels are learned together with the network.
+"""Regularized online label estimation: label estimates are learned together with the network.
 
-Every cell has an estimate of its own, a logit phi in a table with one row an image. Network and estimates each learn
-from the other as if it were the truth, both must agree with the labels, and both must expect k classes an image, which
-rules out trivial agreement.
-
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, sec. 5.4,
-https://arxiv.org/abs/2106.09708
+Network and estimates (a logit phi per cell) learn from each other, agree with labels, and expect k classes
+per image. Cole et al., CVPR 2021, sec. 5.4, https://arxiv.org/abs/2106.09708
 """
 
 from typing import Any
@@ -26,10 +22,9 @@ SEEN_START, UNSEEN_BOUND = (0.995, 0.6)
 
 
 class ROLE(Method):
-    """Online label estimation. The defaults are the published ones for PASCAL VOC; k matters most.
+    """Online label estimation, with published defaults for VOC.
 
-    k is the expected number of classes an image. The authors counted it on fully labelled images: VOC 1.5, COCO 2.9,
-    NUS-WIDE 1.9, CUB 31.4. In a project nobody knows k, so it is a number to set.
+    k was counted: VOC 1.5, COCO 2.9, NUS-WIDE 1.9, CUB 31.4. Projects must set it.
     """
 
     name = "role"
@@ -45,18 +40,14 @@ class ROLE(Method):
     def __init__(
         self, k: float = 1.5, strength: float = 1.0, lr_scale: float = 10.0, form: str = "code", eps: float = 1e-5
     ):
-        """Store the constants and the form of the average.
+        """Store the constants.
 
         Args:
-            k: How many classes an image shows on average.
-            strength: Weight of the two penalties for expecting another number (1 in the code; the paper gives none).
-            lr_scale: Learning rate of the estimates, as a multiple of the network's.
-            form: "code": the loss of marked cells is divided by images x classes, like everything else; "paper": by
-                images only, so they weigh C times as much. The published tables were made by the code.
-            eps: Added inside every logarithm (published code: 1e-5).
-
-        Raises:
-            ValueError: The form is unknown, or a number is outside its range.
+            k: Mean classes per image.
+            strength: Weight of both penalties.
+            lr_scale: Relative learning rate of the estimates.
+            form: "code" (published tables) divides the loss of marked cells by images x classes, "paper" by images.
+            eps: Added inside logarithms.
         """
         check_positive(k=k, lr_scale=lr_scale)
         check_non_negative(strength=strength, eps=eps)
@@ -65,16 +56,16 @@ class ROLE(Method):
         self.eps = eps
 
     def criterion(self) -> AssumeNegative:
-        """Return the loss of a network without estimates; `loss` needs the estimates and does not use this one."""
+        """Return a loss without estimates, unused by `loss`."""
         return AssumeNegative(self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, and make the first estimates."""
+        """Start with initial estimates."""
         super().begin(labels, mask, epochs, generator)
         self.phi = draw_initial_estimates(labels, generator).requires_grad_()
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Return the estimates, one dense table: Adam's momentum moves rows that are not in the batch, too."""
+        """Return the estimates, a dense table whose rows all move by momentum."""
         return [{"params": [self.phi], "lr_scale": self.lr_scale}]
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
@@ -102,23 +93,16 @@ def role_loss(
     eps: float = 1e-5,
     form: str = "code",
 ) -> Tensor:
-    """Return the joint loss of network and estimates of a batch, as a scalar.
+    """Return the joint loss of network and estimates, a scalar (Cole et al. 2021, eq. 11).
+
+    Half of: each side's cross-entropy towards the other as a constant, the labels' negative log-likelihood under
+    both, and `strength` times ((classes per image - k) / C)^2 of both. Confirmed absence counts like presence.
 
     Args:
-        logits: (B, C) float, of the network.
-        phi: (B, C) float, logits of the estimates for the same images.
-        labels: (B, C), 1 present, -1 absent, 0 not looked at.
-        mask: (B, C) bool, True where a cell may be used; None: all.
-        k: Expected classes an image.
-        strength: As in `ROLE`.
-        eps: As in `ROLE`.
-        form: As in `ROLE`.
-
-    Half of: the mean over cells of each side's cross-entropy towards the other, taken as a constant, plus the negative
-    log-likelihood of the labels under both; plus `strength` times ((classes an image - k) / C)^2 of both. Confirmed
-    absence, which the paper does not have, counts like presence.
-
-    Source: Cole et al. 2021, sec. 5.4: the mean of L' (eq. 11) with its arguments in both orders.
+        logits: (B, C).
+        phi: (B, C), logits of estimates.
+        labels: (B, C), 1 present, -1 absent, 0 unseen.
+        mask: (B, C) bool, usable cells.
     """
     logits, phi = (x.float() if x.dtype in (torch.float16, torch.bfloat16) else x for x in (logits, phi))
     use = torch.ones_like(logits, dtype=torch.bool) if mask is None else mask
@@ -135,10 +119,9 @@ def role_loss(
 
 
 def draw_initial_estimates(labels: Tensor, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return the initial estimates: (N, C) logits.
+    """Return initial estimates, (N, C) logits.
 
-    A marked cell begins at probability 0.995, a confirmed absence at 0.005, every other cell at random between 0.4 and
-    0.6 (uniform in logits, as in the published code). `generator` must be on the CPU.
+    Marked cells start at 0.995, confirmed absences at 0.005, others randomly in [0.4, 0.6].
     """
     sure, bound = float(inverse_sigmoid(SEEN_START)), float(inverse_sigmoid(UNSEEN_BOUND))
     start = (2 * torch.rand(labels.shape, generator=generator, dtype=dtype) - 1).mul_(bound).to(labels.device)
@@ -148,7 +131,7 @@ def draw_initial_estimates(labels: Tensor, generator: torch.Generator, dtype: to
 
 
 def inverse_sigmoid(p: Tensor | float) -> Tensor:
-    """Return the logit of a probability, which is first clamped to between 1e-5 and 1 - 1e-5."""
+    """Return the logit of a probability clamped to [1e-5, 1 - 1e-5]."""
     p = p if isinstance(p, Tensor) else torch.tensor(p, dtype=torch.float64)
     p = p.clamp(ESTIMATE_EPS, 1 - ESTIMATE_EPS)
     return torch.log(p / (1 - p))

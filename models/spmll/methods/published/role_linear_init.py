@@ -1,4 +1,4 @@
-"""ROLE in two stages: first the classifier alone on a frozen backbone, then the whole network."""
+"""ROLE, first on a frozen backbone, then the whole network."""
 
 from dataclasses import replace
 
@@ -11,11 +11,9 @@ from spmll.methods.training_recipes import BENCHMARK_SETS, recipes_by_set
 
 
 class ROLELinearInit(LinearInit, ROLE):
-    """ROLE with 25 epochs on a frozen backbone, then 10 of the whole network ("LinearInit.", sec. 6.1).
+    """ROLE with 25 frozen epochs, then 10 of the whole network (code, paper 5).
 
-    The paper has 5 of the whole network; the code made the tables. The second stage starts with a fresh optimiser, and
-    with classifier and estimates of the best epoch on fully labelled validation images, the estimates clamped to
-    between 1e-5 and 1 - 1e-5; without such images both are of the last epoch.
+    Stage 2 has a new optimizer, and classifier and clamped estimates of the best validation epoch, else the last.
     """
 
     name = "role+linear_init"
@@ -36,17 +34,13 @@ class ROLELinearInit(LinearInit, ROLE):
         form: str = "code",
         eps: float = 1e-5,
     ):
-        """Store linear, the share of the epochs with a frozen backbone; the others are as in ROLE.
-
-        Raises:
-            ValueError: The form is unknown, or a number is outside its range.
-        """
+        """Store the constants. `linear` is the share of frozen epochs."""
         super().__init__(k, strength, lr_scale, form, eps)
         check_fractions(linear=linear)
         self.linear = linear
 
     @torch.no_grad()
     def begin_epoch(self, epoch: int) -> None:
-        """Clamp the estimates when the second stage begins."""
+        """Clamp the estimates as stage 2 starts."""
         if self.restarts_optimizer(epoch):
             self.phi.copy_(inverse_sigmoid(torch.sigmoid(self.phi)))

@@ -1,8 +1,7 @@
-"""SMILE: the network learns soft labels, which a second model infers from the labels of images that look alike.
+"""SMILE: the network learns soft labels, inferred from labels of similar images.
 
-With one positive label an image, and the probability d of every class given the image, the cross-entropy towards d is
-an unbiased estimate of the risk on full labels. The soft labels d are not known; label enhancement estimates them
-(spmll/methods/published/label_enhancement.py), while the network learns, from the same batches.
+Cross-entropy towards the class probability d is an unbiased risk estimate. Label enhancement
+(label_enhancement.py) estimates d.
 """
 
 from collections.abc import Callable
@@ -27,10 +26,7 @@ from spmll.methods.published.label_enhancement import (
 
 
 class SMILE(Method):
-    """Training on soft labels that label enhancement infers from features and labels of similar images.
-
-    Features are those of the frozen network; without one, the log odds predicted by the network in training.
-    """
+    """Training on soft labels, inferred by label enhancement from similar images."""
 
     name = "smile"
     title = "Single-positive label enhancement"
@@ -68,15 +64,12 @@ class SMILE(Method):
         """Store the constants.
 
         Args:
-            prior: The mean of a soft label before anything is known of the image.
-            neighbours: Number of most similar images that an image is linked to.
-            warm_up: Share of the epochs in which unseen cells count as absent, while soft labels are learned.
-            compatibility: Weight of the term that keeps soft labels of marked cells high.
-            width: Inner size of the graph network and the decoder.
-            lr_scale: Learning rate of both, as a multiple of the network's.
-
-        Raises:
-            ValueError: A number is outside its range.
+            prior: Prior mean of a soft label.
+            neighbours: Similar images per image.
+            warm_up: Share of epochs with unseen cells as absent.
+            compatibility: Weight of the term that keeps marked cells high.
+            width: Inner size of both networks.
+            lr_scale: Their relative learning rate.
         """
         if not 0 < prior < 1:
             raise ValueError(f"prior = {prior} must be between 0 and 1: the mean of a soft label.")
@@ -87,11 +80,11 @@ class SMILE(Method):
         self.compatibility, self.width, self.lr_scale = compatibility, width, lr_scale
 
     def criterion(self) -> BinaryCrossEntropy:
-        """Return the cross-entropy towards soft labels, with which it is the unbiased estimate of the risk."""
+        """Return cross-entropy towards soft labels."""
         return BinaryCrossEntropy(eps=0.0)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, link each image to its neighbours, and build the inference model."""
+        """Start, linking neighbors and building the inference model."""
         super().begin(labels, mask, epochs, generator)
         self.given = self.targets.clone()
         self.usable = torch.ones_like(self.given, dtype=torch.bool) if mask is None else mask
@@ -105,11 +98,11 @@ class SMILE(Method):
         self.inference = inference.to(labels.device)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Return the parameters of the graph network and the decoder."""
+        """Return the parameters of graph network and decoder."""
         return [{"params": list(self.inference.parameters()), "lr_scale": self.lr_scale}]
 
     def begin_epoch(self, epoch: int) -> None:
-        """Infer the soft labels of all unseen cells; while the network warms up, they count as absent."""
+        """Infer soft labels of unseen cells, absent during warm-up."""
         unseen = self.given == UNSEEN
         if epoch <= self.warm_up * self.total_epochs:
             self.targets = torch.where(unseen, float(ABSENT), self.given)
@@ -120,7 +113,7 @@ class SMILE(Method):
         self.targets = torch.where(unseen, -torch.cat(means).clamp(EPSILON, 1 - EPSILON), self.given)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the cross-entropy of the network plus the loss of label enhancement on the same images."""
+        """Return cross-entropy plus enhancement loss of a batch."""
         alpha, beta = self._predict_densities(rows)
         soft, divergence = self._draw_soft_labels(alpha, beta), beta_divergence(alpha, beta, self.prior, 1 - self.prior)
         marks, linked = self.inference.predict_mark_logits(soft), (self.links[rows][:, :, None] == rows).any(1)
@@ -129,7 +122,7 @@ class SMILE(Method):
         return super().loss(logits, rows) + enhancement
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Link the images anew by the log odds of current predictions, unless a frozen network gave the features."""
+        """Relink images by predicted log odds, unless features are frozen."""
         if not self.frozen:
             p = predict().clamp(EPSILON, 1 - EPSILON)
             self._link_neighbors(torch.log(p / (1 - p)))
@@ -139,10 +132,7 @@ class SMILE(Method):
         self.inputs = average_over_neighbors(features, torch.where(self.usable, self.given, UNSEEN), self.links)
 
     def _draw_soft_labels(self, alpha: Tensor, beta: Tensor) -> Tensor:
-        """Draw soft labels from the densities, with gradients.
-
-        torch draws them with its global generators only, so the seed is set in a fork of these.
-        """
+        """Draw soft labels with gradients, in a fork of torch's global generators."""
         with torch.random.fork_rng(devices=[alpha.device] if alpha.device.type == "cuda" else []):
             torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
             return Beta(alpha, beta, validate_args=False).rsample()

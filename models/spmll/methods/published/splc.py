@@ -1,4 +1,4 @@
-"""Self-paced loss correction: from the second epoch on, an unseen cell with a high probability counts as present."""
+"""Self-paced loss correction: from epoch 2, likely unseen cells count as present."""
 
 from spmll.losses.self_paced_correction import SelfPacedCorrection
 from spmll.methods.base import Method, search_grid
@@ -6,10 +6,7 @@ from spmll.methods.training_recipes import shared_protocol
 
 
 class SPLC(Method):
-    """Focal loss with self-paced correction; the defaults are the published ones.
-
-    Corrections are not stored: a corrected cell may be negative again in a later step.
-    """
+    """Focal loss with self-paced correction, which is not stored."""
 
     name = "splc"
     title = "Self-paced loss correction"
@@ -22,16 +19,13 @@ class SPLC(Method):
     published = shared_protocol()
 
     def __init__(self, tau: float = 0.6, margin: float = 1.0, gamma: float = 2.0, change_epoch: int = 1):
-        """Store the threshold and the constants of the loss.
+        """Store the constants.
 
         Args:
             tau: Probability above which an unseen cell counts as present.
-            margin: Margin subtracted from the logits of present cells.
-            gamma: Focal exponent of all cells.
-            change_epoch: Number of epochs before the first correction.
-
-        Raises:
-            ValueError: A number is outside its range.
+            margin: Subtracted from logits of present cells.
+            gamma: Focal exponent.
+            change_epoch: Epochs before corrections.
         """
         if not change_epoch >= 0:
             raise ValueError(f"change_epoch = {change_epoch} is a number of epochs; it must not be negative.")
@@ -42,9 +36,9 @@ class SPLC(Method):
     loss_function: SelfPacedCorrection
 
     def criterion(self) -> SelfPacedCorrection:
-        """Return the loss as it is before the first correction."""
+        """Return the loss without correction."""
         return SelfPacedCorrection(self.tau, self.margin, self.gamma, correcting=False)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Switch the correction on from epoch change_epoch + 1."""
+        """Enable correction after epoch `change_epoch`."""
         self.loss_function.correcting = epoch > self.change_epoch

@@ -1,7 +1,4 @@
-"""Vision-language pseudo-labels: cells with a high score in a text-image network count as present.
-
-The guesses are made once, before training, and never change. Every other unseen cell is pushed towards maximum entropy.
-"""
+"""Vision-language pseudo-labels: cells with high text-image scores count as present, permanently."""
 
 import torch
 from torch import Tensor
@@ -14,9 +11,9 @@ from spmll.methods.training_recipes import TrainingRecipe, recipes_by_set
 
 
 class VLPL(Method):
-    """Entropy maximization with pseudo-labels from a text-image network; defaults as published for PASCAL VOC.
+    """Entropy maximization with text-image pseudo-labels, published defaults for VOC.
 
-    COCO and NUS-WIDE have alpha .1, CUB .01. Without scores of names the method is entropy maximization alone.
+    COCO and NUS-WIDE have alpha .1, CUB .01.
     """
 
     name = "vlpl"
@@ -52,14 +49,11 @@ class VLPL(Method):
         """Store the weights and the threshold.
 
         Args:
-            alpha: Weight of an unseen cell against a seen one.
-            beta: Weight of a pseudo-label against a seen cell.
-            sure: An unseen cell whose name has a higher score gets a pseudo-label.
-            softness: Probability of "absent" in a pseudo-label.
-            eps: Added inside every logarithm.
-
-        Raises:
-            ValueError: A number is negative, or a share is above 1.
+            alpha: Weight of unseen cells.
+            beta: Weight of pseudo-labels.
+            sure: Minimum score of a pseudo-label.
+            softness: Its probability of "absent".
+            eps: Added inside logarithms.
         """
         check_non_negative(alpha=alpha, beta=beta, eps=eps)
         check_fractions(sure=sure, softness=softness)
@@ -67,11 +61,11 @@ class VLPL(Method):
         self.eps = eps
 
     def criterion(self) -> EntropyMaximization:
-        """Return the entropy maximization loss, whose soft labels are the pseudo-labels."""
+        """Return the loss, whose soft labels are pseudo-labels."""
         return EntropyMaximization(self.alpha, self.beta, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does, and write the pseudo-labels; a cell whose score is nan gets none."""
+        """Start, writing pseudo-labels where scores are not nan."""
         super().begin(labels, mask, epochs, generator)
         if self.evidence is None:
             return

@@ -1,8 +1,4 @@
-"""Assume negative with a penalty on the weights of the network: L1 and L2 regularization, baselines of EM's table.
-
-Zhou et al., "Acknowledging the Unknown for Multi-label Learning with Single Positive Labels", ECCV 2022,
-https://arxiv.org/abs/2203.16219
-"""
+"""Assume negative with L1 or L2 weight penalties, baselines of Zhou et al., ECCV 2022."""
 
 from collections.abc import Iterable
 
@@ -16,7 +12,7 @@ from spmll.methods.training_recipes import shared_protocol
 
 
 class WeightPenalty(Method):
-    """Assume negative, and a penalty; a subclass says what each weight costs."""
+    """Assume negative with a weight penalty, defined by subclasses."""
 
     paper = "Zhou et al., Acknowledging the Unknown for Multi-label Learning with Single Positive Labels, ECCV"
     year = 2022
@@ -32,18 +28,18 @@ class WeightPenalty(Method):
     strength: float
 
     def criterion(self) -> AssumeNegative:
-        """Return the loss of the labels; `penalty` adds that of the weights."""
+        """Return the loss of labels alone."""
         return AssumeNegative()
 
 
 class L1R(WeightPenalty):
-    """Assume negative plus strength x the sum of the absolute weights."""
+    """Assume negative plus strength x sum of absolute weights."""
 
     name = "l1r"
     title = "Assume negative, L1 regularization"
 
     def __init__(self, strength: float = 1e-6):
-        """Store the strength of the penalty; raise ValueError if it is negative."""
+        """Store the strength, else raise ValueError."""
         check_non_negative(strength=strength)
         self.strength = strength
 
@@ -53,13 +49,13 @@ class L1R(WeightPenalty):
 
 
 class L2R(WeightPenalty):
-    """Assume negative plus strength / 2 x the sum of the squared weights."""
+    """Assume negative plus strength / 2 x sum of squared weights."""
 
     name = "l2r"
     title = "Assume negative, L2 regularization"
 
     def __init__(self, strength: float = 1e-4):
-        """Store the strength of the penalty; raise ValueError if it is negative."""
+        """Store the strength, else raise ValueError."""
         check_non_negative(strength=strength)
         self.strength = strength
 
