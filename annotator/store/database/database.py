@@ -263,9 +263,9 @@ class Database:
         text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])
         return default if text is None else json.loads(text)
 
-    def set_setting(self, key: str, value: Any, right: Right = Right.OWN) -> None:
-        """Store a setting of the project, as JSON; whoever writes needs the given right."""
-        with self.writing(right=right) as sql:
+    def set_setting(self, key: str, value: Any, right: Right = Right.OWN, *, durable: bool = True) -> None:
+        """Store a setting of the project, as JSON; whoever writes needs the given right. `durable` as in `writing`."""
+        with self.writing(durable=durable, right=right) as sql:
             sql.execute(
                 "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 [key, json.dumps(value)],
