@@ -23,6 +23,7 @@ from annotator.roles import Right
 from annotator.settings import DATABASE_FILE, Paths
 from annotator.store.database import authorization, database_copies, project_identity, read_only, upgrading
 from annotator.store.database.caches import Caches
+from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL
 from annotator.store.disk import system_errors
 from annotator.store.disk.durable import make_folder
 from annotator.store.disk.file_permissions import make_private
@@ -58,7 +59,7 @@ def get_inserted_id(insert: sqlite3.Cursor) -> int:
 
 def get_newest_decision_id(sql: sqlite_utils.Database) -> int:
     """Return the id of the newest decision; 0 without decisions."""
-    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+    return sql.execute(f"SELECT {NEWEST_DECISION_ID_SQL}").fetchone()[0]
 
 
 class Database:

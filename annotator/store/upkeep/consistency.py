@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import sqlite_utils
 
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import build_not_undone_sql
 from annotator.store.events import project_events
 from annotator.store.images import near_duplicate_groups
 from annotator.store.labels import blind_visibility, derivation, implied_cells
@@ -35,7 +36,7 @@ _COUNT_TALLIES_SQL = f"""SELECT kind, one, two, sum(n) FROM (
     UNION ALL SELECT 'accepted', class_id, state, count(*) FROM accepted GROUP BY class_id, state
     UNION ALL {blind_visibility.HIDDEN_TALLIES_SQL}
     UNION ALL SELECT kind, one, two, count(*) FROM counted c
-        WHERE NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = c.decision_id) GROUP BY kind, one, two
+        WHERE {build_not_undone_sql("c.decision_id")} GROUP BY kind, one, two
 ) GROUP BY kind, one, two HAVING sum(n) != 0"""
 _ARCHIVED_REMAINS_SQL = """SELECT 'auto-accepted' AS kind, image_id, class_id FROM accepted
     UNION ALL SELECT 'leased', image_id, class_id FROM lease"""

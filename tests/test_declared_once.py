@@ -1,0 +1,33 @@
+"""What several modules need is declared in one of them, and the others import it."""
+
+import re
+
+import pytest
+from code_measures import CodeBase
+
+STEPS = "annotator/store/schema/"  # schema steps stay as they were released
+
+
+@pytest.fixture(scope="module")
+def code() -> CodeBase:
+    return CodeBase()
+
+
+def list_modules_with(code: CodeBase, pattern: str) -> list[str]:
+    """Return the modules, without schema steps, that have a match; \\s+ in the pattern stands for any line break."""
+    found = re.compile(pattern)
+    return [path for path, text in code.texts.items() if found.search(text) and not path.startswith(STEPS)]
+
+
+def test_one_module_decides_whether_the_process_of_a_claim_has_ended(code):
+    assert list_modules_with(code, r"(?<!def )has_claimant_ended\(") == ["annotator/store/database/process_claims.py"]
+
+
+def test_one_module_has_the_condition_that_a_decision_was_not_undone(code):
+    condition = r"EXISTS\s*\(\s*SELECT\s+1\s+FROM\s+\S+\s+\w+\s+WHERE\s+\w+\.undoes\b"
+    assert list_modules_with(code, condition) == ["annotator/store/database/decision_sql.py"]
+
+
+def test_one_module_has_the_query_of_the_newest_decision(code):
+    query = r"max\(id\)[^()]*\)?\s*FROM\s+decision\b(?!\s+(?:d\b|WHERE))"
+    assert list_modules_with(code, query) == ["annotator/store/database/decision_sql.py"]
