@@ -74,7 +74,8 @@ class ProcessClaim(Generic[State]):
         value = db.get_setting(self._setting)
         if not isinstance(value, dict):
             return None
-        facts = {"process": "", **cast(dict[str, Any], value)}  # an older version did not note the process
+        # An older version did not note the process.
+        facts: dict[str, Any] = {"process": "", **cast(dict[str, Any], value)}
         try:
             return self._state_type(**{field.name: facts[field.name] for field in fields(self._state_type)})
         except (KeyError, TypeError, ValueError):  # of another version
