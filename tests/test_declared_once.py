@@ -31,3 +31,11 @@ def test_one_module_has_the_condition_that_a_decision_was_not_undone(code):
 def test_one_module_has_the_query_of_the_newest_decision(code):
     query = r"max\(id\)[^()]*\)?\s*FROM\s+decision\b(?!\s+(?:d\b|WHERE))"
     assert list_modules_with(code, query) == ["annotator/store/database/decision_sql.py"]
+
+
+def test_one_module_declares_the_callbacks_of_progress(code):
+    shape = r"Callable\[\[(str, )?int(, int)?(, str)?\], None\]"
+    drops = {"annotator/ui/components/__init__.py", "annotator/ui/parts/class_relations.py"}  # of a class in a tree
+    found = [path for path in list_modules_with(code, shape) if path.startswith("annotator/")]
+    found = {path for path in found if not path.startswith("annotator/benchmark/")}
+    assert found - drops == {"annotator/progress_callbacks.py"}

@@ -10,7 +10,7 @@ import typer
 
 from annotator.cli.bench import speed
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
-from annotator.cli.printing import escape_unprintable, print_bench, print_result, show_progress
+from annotator.cli.printing import escape_unprintable, make_step_callback, print_bench, print_result, show_progress
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
 from annotator.settings import DEFAULT_BACKBONE
@@ -65,14 +65,14 @@ def adapt(
             estimate_only=estimate,
             anew=anew,
             storage=storage,
-            on_progress=show,
+            on_step=make_step_callback(show),
             notify=lambda sentence: print(escape_unprintable(sentence), file=sys.stderr),
         )
     waits = False
     if done.in_use and not watched:
         with show_progress("Analyzing all images with it") as show:
             if on != "local":
-                embed_now(project, on, show, done.network.name if done.network else None)
+                embed_now(project, on, make_step_callback(show), done.network.name if done.network else None)
             waits = not prepare_next_backbone(project, show)
 
     def text() -> None:

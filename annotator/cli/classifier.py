@@ -44,7 +44,7 @@ def classifier(
 
     with show_progress("Reading the project") as show:
         described, files = write_classifier(
-            project, file, Limits(expected_error), overwrite=overwrite, on_progress=make_step_callback(show)
+            project, file, Limits(expected_error), overwrite=overwrite, on_step=make_step_callback(show)
         )
 
     def text() -> None:

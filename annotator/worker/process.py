@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.records import Run
 from annotator.settings import BUSY_EXIT_STATUS
 from annotator.store.database import heartbeat, jobs
@@ -205,7 +206,7 @@ class Worker:
         self.search_answerer.answer_newest()
 
 
-def prepare_next_backbone(project: Path, on_progress: Callable[[int, int], None]) -> bool:
+def prepare_next_backbone(project: Path, on_progress: ProgressCallback) -> bool:
     """Compute the features of the next network, and use it; return False where a worker does that already.
 
     Args:
@@ -217,7 +218,7 @@ def prepare_next_backbone(project: Path, on_progress: Callable[[int, int], None]
     )
 
 
-def compare_pending_networks(project: Path, on_progress: Callable[[int, int], None]) -> bool:
+def compare_pending_networks(project: Path, on_progress: ProgressCallback) -> bool:
     """Compute the features of the networks to be compared, and compare them; return False where a worker does that.
 
     Args:
@@ -225,7 +226,7 @@ def compare_pending_networks(project: Path, on_progress: Callable[[int, int], No
         on_progress: Called with (images done, of).
     """
 
-    def compare(worker: Worker, between: Callable[[str, int, int], None]) -> None:
+    def compare(worker: Worker, between: StepCallback) -> None:
         worker.image_embedder.embed_missing()
         preparing = NetworkComparer(worker.context, between)
         while preparing.prepare_and_compare():
@@ -234,7 +235,7 @@ def compare_pending_networks(project: Path, on_progress: Callable[[int, int], No
     return _run_as_worker(project, on_progress, compare)
 
 
-def guess_from_names(project: Path, on_progress: Callable[[int, int], None]) -> bool:
+def guess_from_names(project: Path, on_progress: ProgressCallback) -> bool:
     """Guess classes from their names, patches included; return False where a worker does that.
 
     Args:
@@ -242,7 +243,7 @@ def guess_from_names(project: Path, on_progress: Callable[[int, int], None]) -> 
         on_progress: Called with (images done, of).
     """
 
-    def guess(worker: Worker, between: Callable[[str, int, int], None]) -> None:
+    def guess(worker: Worker, between: StepCallback) -> None:
         worker.image_embedder.embed_missing()
         names = NameGuesser(worker.context, between)
         names.publish_if_due(all_embedded=True)
@@ -254,8 +255,8 @@ def guess_from_names(project: Path, on_progress: Callable[[int, int], None]) -> 
 
 def _run_as_worker(
     project: Path,
-    on_progress: Callable[[int, int], None],
-    act: Callable[[Worker, Callable[[str, int, int], None]], object],
+    on_progress: ProgressCallback,
+    act: Callable[[Worker, StepCallback], object],
 ) -> bool:
     """Do one of a worker's duties in this process, in the place of a worker; return False where one is at work.
 

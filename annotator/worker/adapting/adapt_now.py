@@ -15,6 +15,7 @@ from pathlib import Path
 
 from annotator.cluster.connection import check_cluster_option
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.store.database.database import Database
 from annotator.store.networks import adaptation, adapted_networks, configuration
 from annotator.store.networks.adapted_networks import AdaptedNetwork
@@ -23,7 +24,6 @@ from annotator.worker.adapting.adaptation_progress import (
     AdaptationEstimate,
     AdaptationProgress,
     Paused,
-    ProgressCallback,
 )
 
 
@@ -52,7 +52,7 @@ def adapt_now(
     estimate_only: bool = False,
     anew: bool = False,
     storage: str | None = None,
-    on_progress: ProgressCallback = lambda done, of, what: None,
+    on_step: StepCallback = ignore_steps,
     notify: Callable[[str], None] = lambda sentence: None,
 ) -> AdaptationResult:
     """Adapt the network of a project to its answers; go on with a training that was begun.
@@ -64,7 +64,7 @@ def adapt_now(
         estimate_only: Only estimate how long it would take, and train nothing.
         anew: Delete a training that was begun, and begin a new one.
         storage: For a cluster: a folder or address that all of its machines reach, for checkpoints.
-        on_progress: Called with (done, of, the present step in words).
+        on_step: Called with (the present step in words, done, of).
         notify: Called with sentences that deserve a line on the terminal.
 
     SIGINT and SIGTERM stop it, as a pause from the Settings page does: the same command goes on from the last epoch.
@@ -74,7 +74,7 @@ def adapt_now(
     db = Database(project)
     db.check_writable()
     claim = adaptation.claim(db, on)
-    work = AdaptationProgress(db, claim, on_progress)
+    work = AdaptationProgress(db, claim, on_step)
     if adaptation.get_request(db) == "pause":  # of an earlier one
         adaptation.set_request(db, "")
     try:

@@ -19,6 +19,7 @@ from annotator.cluster.connection import (
 )
 from annotator.cluster.package_versions import get_package_versions, list_extra_packages
 from annotator.humanize import format_count
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.images import images
@@ -84,7 +85,7 @@ class EmbeddingSummary:
 def embed_now(
     project: Path,
     on: str = "local",
-    on_progress: Callable[[int, int, str], None] = lambda done, of, title: None,
+    on_step: StepCallback = ignore_steps,
     backbone: str | None = None,
 ) -> EmbeddingSummary:
     """Embed the images of a project that have no features.
@@ -92,7 +93,7 @@ def embed_now(
     Args:
         project: The project folder.
         on: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
-        on_progress: Called with (images that have features, images, title).
+        on_step: Called with (title, images that have features, images).
         backbone: The network; None: the one that the project uses.
 
     SIGINT and SIGTERM stop it: finished features are kept. Raises AnnotatorError: unknown `on`, no Ray, a head that
@@ -110,7 +111,7 @@ def embed_now(
         cache = open_features(db, backbone)
         images.recheck_addresses(db)
         missing, before = _find_missing(db, cache)
-        progress = EmbeddingProgress(db, claim, before, len(missing), on_progress)
+        progress = EmbeddingProgress(db, claim, before, len(missing), on_step)
         progress.report(0, immediately=True)
         results = ResultWriter(db, cache)
         if len(missing):
