@@ -39,3 +39,21 @@ def test_one_module_declares_the_callbacks_of_progress(code):
     found = [path for path in list_modules_with(code, shape) if path.startswith("annotator/")]
     found = {path for path in found if not path.startswith("annotator/benchmark/")}
     assert found - drops == {"annotator/progress_callbacks.py"}
+
+
+def test_one_module_watches_the_process_that_started_this_one(code):
+    reads = r"stdin(\.buffer)?\.read\(\)|os\.read\(0,"
+    scripts = {
+        "annotator/cluster/exit_watcher.py",
+        "annotator/benchmark/harness/child_runner.py",
+    }  # load nothing of ours
+    assert {*list_modules_with(code, reads)} - scripts == {"annotator/process_stop.py"}
+
+
+def test_one_module_lets_signals_set_an_event(code):
+    assert list_modules_with(code, r"def _?stop_on_signals\(stop: threading\.Event") == ["annotator/process_stop.py"]
+
+
+def test_one_module_declares_the_machine_of_a_cluster(code):
+    assert list_modules_with(code, r"(?m)^class Machine\b") == ["annotator/cluster/machines.py"]
+    assert list_modules_with(code, r'"NodeManagerHostname"') == ["annotator/cluster/machines.py"]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.process_stop import STOP_SIGNALS, watch_parent
 from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.records import Run
 from annotator.settings import BUSY_EXIT_STATUS
@@ -300,13 +301,13 @@ def run_worker(
         if watched:  # the app tries again later and needs no message
             raise SystemExit(BUSY_EXIT_STATUS) from None
         raise
-    signal.signal(signal.SIGTERM, lambda *_: _stop_and_exit(worker))
-    signal.signal(signal.SIGINT, lambda *_: _stop_and_exit(worker))
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: _stop_and_exit(worker))
     if watched:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
         for library in ("botocore", "aiobotocore", "httpx", "azure", "google"):  # each tells of every connection
             logging.getLogger(library).setLevel(logging.WARNING)
-        threading.Thread(target=_stop_at_end_of_input, args=[worker], daemon=True).start()
+        watch_parent(worker.stop, WATCHED_EXIT_TIMEOUT_SECONDS, exit_status=0)  # the app's end is no error
     if not once and hasattr(os, "nice"):
         os.nice(10)  # the person's page always goes first
     try:
@@ -326,12 +327,6 @@ def run_worker(
     finally:
         worker.close()
     return None
-
-
-def _stop_at_end_of_input(worker: Worker) -> None:
-    # The app holds the other end of this pipe: it closes when the app dies, even by kill -9.
-    sys.stdin.buffer.read()
-    _stop_and_exit(worker, WATCHED_EXIT_TIMEOUT_SECONDS)
 
 
 def _stop_and_exit(worker: Worker, timeout_seconds: float = EXIT_TIMEOUT_SECONDS) -> None:

@@ -1,7 +1,6 @@
 """`annotator embed`: find images without features, claim the project, embed here or on a cluster, report the result."""
 
 import contextlib
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from annotator.cluster.connection import (
 )
 from annotator.cluster.package_versions import get_package_versions, list_extra_packages
 from annotator.humanize import format_count
+from annotator.process_stop import stop_on_signals
 from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import FeatureCache, open_features
@@ -116,7 +116,7 @@ def embed_now(
         results = ResultWriter(db, cache)
         if len(missing):
             progress.report(0, "Loading the network", immediately=True)
-            with _open_executor(db, on, backbone, cache, missing) as executor, _stop_on_signals(stop):
+            with _open_executor(db, on, backbone, cache, missing) as executor, stop_on_signals(stop):
                 _embed_with_retries(executor, missing, results, progress, stop)
         remaining = len(missing) - results.embedded - results.failed
         seconds, unanswered = time.monotonic() - began, len(results.unanswered)
@@ -199,23 +199,3 @@ def _choose_probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFil
             if len(probes.setdefault(place.folder, [])) < PROBES_PER_FOLDER:
                 probes[place.folder].append(ImageFiles(files.image_id, (place,)))
     return probes
-
-
-@contextlib.contextmanager
-def _stop_on_signals(stop: threading.Event) -> Iterator[None]:
-    """Let SIGINT and SIGTERM set `stop` during the block; a second SIGINT raises KeyboardInterrupt."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def ask(number: int, frame: object) -> None:
-        if stop.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
