@@ -56,4 +56,4 @@ def test_one_module_lets_signals_set_an_event(code):
 
 def test_one_module_declares_the_machine_of_a_cluster(code):
     assert list_modules_with(code, r"(?m)^class Machine\b") == ["annotator/cluster/machines.py"]
-    assert list_modules_with(code, r'"NodeManagerHostname"') == ["annotator/cluster/machines.py"]
+    assert list_modules_with(code, "offers no cores to work with") == ["annotator/cluster/machines.py"]
