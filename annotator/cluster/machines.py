@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotator.cluster.connection import ClusterUse
 from annotator.errors import AnnotatorError
 
 
@@ -32,9 +31,9 @@ def describe_excluded_machines(machines: Iterable[Machine]) -> list[str]:
     return [f"{one.name} is left out: {one.exclusion_reason}" for one in machines if one.exclusion_reason]
 
 
-def build_no_cores_error(use: ClusterUse) -> AnnotatorError:
+def build_no_cores_error(cluster: str) -> AnnotatorError:
     """Return the error for a cluster none of whose machines has a core."""
     return AnnotatorError(
-        f"The cluster ({use.cluster}) offers no cores to work with. Machines join it with: ray start "
+        f"The cluster ({cluster}) offers no cores to work with. Machines join it with: ray start "
         "--address=HEAD:6379 --num-cpus=8"
     )

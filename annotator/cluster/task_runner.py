@@ -193,7 +193,7 @@ class TaskRunner:
                 [f"{machine.name} {machine.exclusion_reason}" for machine in self.machines.values()],
             )
         if not self.machines and time.monotonic() - self._began > NO_MACHINE_SECONDS:
-            raise build_no_cores_error(self.use)
+            raise build_no_cores_error(self.use.cluster)
 
     def _find_free_machine(self) -> TaskMachine | None:
         """Return the machine with room that has the fewest calls for its cores; None if all are full."""

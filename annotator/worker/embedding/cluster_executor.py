@@ -148,7 +148,7 @@ class ClusterExecutor:
             problems = [f"{machine.name} {machine.exclusion_reason}" for machine in self._machines.values()]
             raise combine_problems(f"No machine of the cluster ({self._use.cluster}) can embed:", problems)
         if not self._machines and time.monotonic() - self._began > NO_CORES_SECONDS:
-            raise build_no_cores_error(self._use)
+            raise build_no_cores_error(self._use.cluster)
 
     def _start_worker(self, machine: WorkerMachine, share: WorkerShare) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
