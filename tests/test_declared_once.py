@@ -57,3 +57,9 @@ def test_one_module_lets_signals_set_an_event(code):
 def test_one_module_declares_the_machine_of_a_cluster(code):
     assert list_modules_with(code, r"(?m)^class Machine\b") == ["annotator/cluster/machines.py"]
     assert list_modules_with(code, "offers no cores to work with") == ["annotator/cluster/machines.py"]
+
+
+def test_one_module_sets_the_values_of_widgets_that_streamlit_forgets(code):
+    mirrors = r"(?:state|session_state|fields)\[key\] = "
+    assert list_modules_with(code, mirrors) == ["annotator/ui/parts/widget_values.py"]
+    assert list_modules_with(code, r"change_refused") == ["annotator/ui/parts/widget_values.py"]
