@@ -205,13 +205,11 @@ class Trainer(ABC):
         comparison_batch: Images a step in comparisons, where every share of labels gets the same; None: as in a
             project.
         has_long_epochs: Epochs take so long that comparisons keep each of them, and end where the method's paper would.
-        uses_outside: It learns how far to believe models from elsewhere. Published methods are trained as published.
         history: The epochs that are over.
     """
 
     comparison_batch: ClassVar[int | None] = None
     has_long_epochs: ClassVar[bool] = False
-    uses_outside: ClassVar[bool] = False
     history: list[Epoch]
 
     def __init__(
@@ -237,7 +235,7 @@ class Trainer(ABC):
             seed: Decides the start and the order.
             progress: Called during long steps with (state, done, of); an exception that it raises ends the training.
             resume: Used where `long` is True.
-            outside: Scores of models from elsewhere, of all N images; used where `uses_outside` is True.
+            outside: Scores of models from elsewhere, of all N images; only RegionTrainer uses them.
             scoring: Scores all images for the outcome, where their features are enough for that.
 
         Raises:

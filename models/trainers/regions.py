@@ -26,8 +26,6 @@ SURROGATE_IMAGES = 3000  # from which the head for heat maps is fitted
 class RegionTrainer(Trainer):
     """Training by `models.ensemble.stacking.fit_stacked`, on features and region codes."""
 
-    uses_outside = True
-
     @override
     def prepare(self) -> None:
         labels, settings = self.labels, self.settings

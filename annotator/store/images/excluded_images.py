@@ -5,8 +5,6 @@ its stage is then ASIDE, which no queue asks for. Another flag, an empty one, or
 answers.
 """
 
-from collections.abc import Collection
-
 from annotator.store.database import versions
 from annotator.store.database.database import Database, get_newest_decision_id
 from annotator.store.database.decision_sql import NOT_UNDONE_SQL
@@ -24,14 +22,6 @@ def count(db: Database) -> int:
 def load_image_ids(db: Database) -> set[int]:
     """Return the ids of the images that are set aside."""
     return set(db.integer_rows("SELECT id FROM image WHERE stage = ?", [EXCLUDED])[:, 0].tolist())
-
-
-def find_excluded(db: Database, ids: Collection[int]) -> set[int]:
-    """Return those of these images that are set aside."""
-    marks = ",".join("?" * len(ids))
-    return {
-        row[0] for row in db.tuples(f"SELECT id FROM image WHERE +stage = {EXCLUDED} AND id IN ({marks})", list(ids))
-    }
 
 
 def count_settled_cells(db: Database) -> tuple[int, int, int, int]:
