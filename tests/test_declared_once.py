@@ -1,9 +1,11 @@
 """What several modules need is declared in one of them, and the others import it."""
 
+import ast
 import re
+from collections import Counter
 
 import pytest
-from code_measures import CodeBase
+from code_measures import ROOT, CodeBase
 
 STEPS = "annotator/store/schema/"  # schema steps stay as they were released
 
@@ -63,3 +65,26 @@ def test_one_module_sets_the_values_of_widgets_that_streamlit_forgets(code):
     mirrors = r"(?:state|session_state|fields)\[key\] = "
     assert list_modules_with(code, mirrors) == ["annotator/ui/parts/widget_values.py"]
     assert list_modules_with(code, r"change_refused") == ["annotator/ui/parts/widget_values.py"]
+
+
+def test_every_name_of_a_module_is_used_somewhere(code):
+    folders = ("annotator", "models", "tests", "docs")
+    paths = [ROOT / "pyproject.toml", *(path for folder in folders for path in (ROOT / folder).rglob("*.*"))]
+    texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".py", ".md", ".toml")]
+    uses = Counter(word for text in texts for word in re.findall(r"\w+", text))
+    names = {
+        (path, name)
+        for path, tree in code.trees.items()
+        if not path.startswith((STEPS, "annotator/benchmark/"))
+        for node in tree.body
+        for name in list_assigned_names(node)
+    }
+    assert [f"{path}: {name}" for path, name in sorted(names) if uses[name] == 1] == []
+
+
+def list_assigned_names(node: ast.stmt) -> list[str]:
+    """Return the names that a statement of a module defines, without functions that a decorator registers."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [] if node.decorator_list and not isinstance(node, ast.ClassDef) else [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
