@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 
 from annotator.errors import AlreadyRunning, AnnotatorError, NothingToLearn
 from annotator.exchange.project_setup import set_up_project
+from annotator.progress_callbacks import ignore_steps
 from annotator.store.database.database import Database
 from annotator.store.disk import processes
 from annotator.store.disk.durable import make_folder
@@ -240,7 +241,7 @@ def test_what_is_left_of_another_plan_is_not_gone_on_with(db):
     assert first is not None
     adapted_networks.set_next_backbone(db, "")
     # Killed while the folder was removed: the plan is gone; a checkpoint and inputs stay, made here of another network.
-    work = AdaptationProgress(db, adaptation.claim(db, "local"), lambda done, of, what: None)
+    work = AdaptationProgress(db, adaptation.claim(db, "local"), ignore_steps)
     Training(db, plan, db.paths.unfinished_adaptation, work).make_inputs()
     adaptation.release(db)
     for path in (db.paths.unfinished_adaptation / "inputs").rglob("*.npy"):

@@ -212,7 +212,7 @@ def test_images_of_a_bucket_that_does_not_answer_are_tried_again_and_get_no_note
     address = os.environ["AWS_ENDPOINT_URL"]
     titles, answers_from = [], [0]
 
-    def show(done, of, title):
+    def show(title, done, of):
         titles.append(title)
         if sum("tried again in 1 second" in shown for shown in titles) == answers_from[0] > 0:
             os.environ["AWS_ENDPOINT_URL"] = address
@@ -225,13 +225,13 @@ def test_images_of_a_bucket_that_does_not_answer_are_tried_again_and_get_no_note
             monkeypatch.setattr(remote_files, name, value)
         monkeypatch.setattr(embed_now, "ADDRESS_RETRY_SECONDS", 1)
         monkeypatch.setattr(embed_now, "MAX_TRIES", 2)
-        done = embed_now.embed_now(birds.paths.project, on_progress=show)
+        done = embed_now.embed_now(birds.paths.project, on_step=show)
         assert (done.images, done.failed, done.remaining, done.unanswered) == (0, 0, 5, 5)
         assert sum("5 images cannot be read now, tried again in 1 second" in title for title in titles) == 1
         assert not images.load_missing_reasons(birds)
         titles.clear()
         answers_from[0] = 1
-        done = embed_now.embed_now(birds.paths.project, on_progress=show)
+        done = embed_now.embed_now(birds.paths.project, on_step=show)
     assert (done.images, done.remaining, done.unanswered) == (5, 0, 0)
 
 

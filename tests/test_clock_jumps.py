@@ -9,7 +9,7 @@ from person import decided, open_page, served_photos, wait_for_picture, wait_unt
 from playwright.sync_api import expect
 from test_outbox import QUEUE, entry, project_of, queue
 
-from annotator.store.database import heartbeat
+from annotator.store.database import heartbeat, process_claims
 from annotator.store.networks import adaptation, embedding_claim
 from annotator.store.people import leases, members
 from annotator.ui.access.access_keys import cookie_name
@@ -63,8 +63,8 @@ def test_signing_out_everywhere_ends_sessions_and_new_ones_begin_whatever_the_cl
 
 def test_a_heartbeat_from_the_future_vouches_for_nothing(db, clock, monkeypatch):
     clock(DAY)
-    for claims in (embedding_claim, adaptation):
-        monkeypatch.setattr(claims, "get_process_name", lambda: "")  # as of a machine on which it cannot be looked up
+    # as of a machine on which it cannot be looked up
+    monkeypatch.setattr(process_claims, "get_process_name", lambda: "")
     heartbeat.beat(db, "waiting")
     embedding_claim.claim(db, "ray")
     adaptation.claim(db, "local")

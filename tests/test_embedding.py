@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from annotator.cluster import connection
 from annotator.cluster.connection import ClusterUse
 from annotator.cluster.package_versions import get_package_versions
 from annotator.errors import AlreadyRunning
+from annotator.store.database.process_claims import CLAIM_TIMEOUT_SECONDS
 from annotator.store.features.feature_cache import open_features
 from annotator.store.features.project_contents import ProjectContents
 from annotator.store.features.shards import CodedRegions, list_shards, read_shard
@@ -118,9 +120,7 @@ def test_every_shard_says_of_which_contents_it_is_whether_machines_hand_in_regio
 
 def test_the_worker_leaves_the_images_alone_while_another_process_embeds_them(db, annotator):
     claim = embedding_claim.claim(db, "ray")
-    embedding_claim.report(
-        db, embedding_claim.EmbeddingState("ray", claim.pid, claim.host, time.time(), time.time(), 6, 24, 2.0, 3)
-    )
+    embedding_claim.report(db, replace(claim, done=6, of=24, images_a_second=2.0, workers=3))
     features = ImageEmbedder(WorkerContext(db), lambda *_: pytest.fail("the worker embeds"))
     features.embed_missing()
     assert "being embedded already: on ray" in annotator("embed", db.paths.project, code=1).stderr
@@ -137,11 +137,10 @@ def test_a_claim_ends_with_its_process(db, ended):
     with pytest.raises(AlreadyRunning):
         embedding_claim.claim(db, "local")
     if ended == "killed":
-        gone = embedding_claim.EmbeddingState("local", 2**22 + 5, socket.gethostname(), time.time(), time.time())
+        gone = replace(claim, pid=2**22 + 5, process="")
     else:
-        gone = embedding_claim.EmbeddingState(
-            "local", claim.pid, "elsewhere", 0.0, time.time() - 2 * embedding_claim.CLAIM_TIMEOUT_SECONDS
-        )
+        silent_at = time.time() - 2 * CLAIM_TIMEOUT_SECONDS
+        gone = replace(claim, host="elsewhere", process="", heartbeat_at=silent_at)
     embedding_claim.report(db, gone)
     assert embedding_claim.claim(db, "ray").on == "ray"
 

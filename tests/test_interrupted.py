@@ -181,6 +181,8 @@ def test_a_killed_process_whose_number_another_has_now_holds_up_nobody(db, store
         store.claim(db, "local")
     store.report(db, type(mine)(**vars(mine) | {"process": reused()}))
     assert store.get_running(db) is None
+    store.release(db)
+    assert db.get_setting(store.STATE_SETTING)["process"] == reused()
     store.claim(db, "local")
 
 

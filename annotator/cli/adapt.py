@@ -1,7 +1,6 @@
 """The commands that adapt a network to the answers of a project, list and take home what came of it, and measure it."""
 
 import sys
-import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +8,11 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
-from annotator.cli.printing import escape_unprintable, print_result, show_progress
+from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, show_progress
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
+from annotator.process_stop import send_stop_signal, watch_parent
 from annotator.store.networks.adapted_networks import AdaptedNetwork
-
-STOP_SECONDS = 10.0  # that a process may take to stop after the worker that started it has ended
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -48,7 +46,7 @@ def adapt(
     while people go on, and it is used once that is done. Ctrl+C stops; the same command goes on from the last epoch.
     """
     if watched:  # before torch is loaded, which takes seconds
-        threading.Thread(target=_exit_with_parent, daemon=True).start()
+        watch_parent(send_stop_signal)  # exits as by a kill, after which the same command goes on
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.worker.adapting.adapt_now import adapt_now
     from annotator.worker.embedding.embed_now import embed_now
@@ -63,14 +61,14 @@ def adapt(
             estimate_only=estimate,
             anew=anew,
             storage=storage,
-            on_progress=show,
+            on_step=make_step_callback(show),
             notify=lambda sentence: print(escape_unprintable(sentence), file=sys.stderr),
         )
     waits = False
     if done.in_use and not watched:
         with show_progress("Analyzing all images with it") as show:
             if on != "local":
-                embed_now(project, on, show, done.network.name if done.network else None)
+                embed_now(project, on, make_step_callback(show), done.network.name if done.network else None)
             waits = not prepare_next_backbone(project, show)
 
     def text() -> None:
@@ -176,16 +174,3 @@ def _print_network(network: AdaptedNetwork) -> None:
             f"  fitted to {format_count(network.answers, 'answer')} about {format_count(network.images, 'image')}"
         )
     )
-
-
-def _exit_with_parent() -> None:
-    """End this process soon after the worker that started it: when standard input ends, as after a signal to stop."""
-    import os
-    import signal
-    import time
-
-    while os.read(0, 4096):  # sys.stdin would be locked by this thread when the process ends, which aborts it
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(STOP_SECONDS)
-    os._exit(1)  # as a kill, after which the same command goes on

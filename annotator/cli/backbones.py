@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
-from annotator.cli.printing import escape_unprintable, print_result, print_table, show_progress
+from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, print_table, show_progress
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count, format_duration
 from annotator.store.networks.network_comparisons import NetworkComparison
@@ -64,7 +64,7 @@ def backbones(
     db = Database(project) if project else None
     if fetch:
         with show_progress(f"Loading {fetch}") as show:
-            prepare_backbone(fetch, make_license_prompt(accept_licence), show)
+            prepare_backbone(fetch, make_license_prompt(accept_licence), make_step_callback(show))
     if measure:
         with show_progress(f"Measuring {measure}"):
             measure_speed(measure, db)
@@ -140,7 +140,7 @@ def backbone(
         with show_progress("Loading the network") as show:
             for wanted in [*names, *([use] if use else [])]:
                 if adapted_networks.find_folder(db, wanted) is None:
-                    prepare_backbone(wanted, make_license_prompt(accept_licence), show)
+                    prepare_backbone(wanted, make_license_prompt(accept_licence), make_step_callback(show))
     if names:
         network_comparisons.request_comparison(db, names)
         with show_progress("Analyzing all images") as show:

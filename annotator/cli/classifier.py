@@ -1,8 +1,6 @@
 """The commands that take a classifier home, and run one on a folder of images."""
 
-import os
 import sys
-import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +10,7 @@ from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, show_progress
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
+from annotator.process_stop import send_stop_signal, watch_parent
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -38,13 +37,13 @@ def classifier(
     Beside it comes a card (.md): what it was trained on, how good it is by audits, and the licence of the network.
     """
     if watched:  # before torch is loaded, which takes seconds
-        threading.Thread(target=_exit_with_parent, daemon=True).start()
+        watch_parent(send_stop_signal, 0)
     from annotator.exchange.exports.thresholds import Limits
     from annotator.worker.taking_home.classifier_writer import write_classifier
 
     with show_progress("Reading the project") as show:
         described, files = write_classifier(
-            project, file, Limits(expected_error), overwrite=overwrite, on_progress=make_step_callback(show)
+            project, file, Limits(expected_error), overwrite=overwrite, on_step=make_step_callback(show)
         )
 
     def text() -> None:
@@ -99,10 +98,3 @@ def classify(
         print(f"{unread:,} of {format_count(images, 'image')} could not be read: see `problem`.", file=sys.stderr)
     if images == unread:
         raise typer.Exit(1)
-
-
-def _exit_with_parent() -> None:
-    """End this process when its standard input ends, as it does when the app that started it has ended."""
-    while os.read(0, 4096):  # sys.stdin would be locked by this thread when the process ends, which aborts it
-        pass
-    os._exit(1)

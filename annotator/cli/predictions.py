@@ -127,7 +127,7 @@ def _add_predictions(db: Any, file: Path, name: str, choices: Any, by: str, dry_
     set_private_umask()
     with (
         show_progress("Reading") as show,
-        prepare_predictions(db, file, name, choices, by, lambda images: show(images, images)) as plan,
+        prepare_predictions(db, file, name, choices, by, lambda done, of: show(done, done)) as plan,
     ):
         source = None if dry_run else plan.apply()
     found = plan.found

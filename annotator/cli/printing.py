@@ -24,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from annotator.humanize import format_count, format_percent
+from annotator.progress_callbacks import StepCallback
 from annotator.records import SOURCES, STATE_NAMES, BadFile
 from annotator.store.gallery.image_history import DecisionRecord
 from annotator.store.networks.configuration import describe_method_source, format_value
@@ -164,7 +165,7 @@ def show_progress(title: str) -> Iterator[Callable[..., None]]:
         yield show
 
 
-def make_step_callback(show: Callable[..., None]) -> Callable[[str, int, int], None]:
+def make_step_callback(show: Callable[..., None]) -> StepCallback:
     """Return a function (step, done, of) that shows the steps of a work on one bar.
 
     Args:

@@ -82,7 +82,7 @@ def init(
     set_private_umask()
     if backbone is not None:
         with show_progress(f"Loading {backbone}") as show:
-            prepare_backbone(backbone, make_license_prompt(accept_licence), show)
+            prepare_backbone(backbone, make_license_prompt(accept_licence), make_step_callback(show))
     if cache_gb is not None:
         check_cache_gb(cache_gb)
     with show_progress("Reading images") as show:

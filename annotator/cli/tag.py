@@ -15,6 +15,7 @@ from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, print_result, show_progress
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count, format_duration
+from annotator.process_stop import STOP_SIGNALS, watch_parent
 from annotator.settings import get_login_name
 
 KEY_VARIABLE = "ANNOTATOR_TAGGER_KEY"  # one of its own: a key of somebody else's server must not be sent to this one
@@ -66,7 +67,7 @@ def tag(
 
     stop = threading.Event()
     if watched:
-        threading.Thread(target=_stop_with_parent, args=[stop], daemon=True).start()
+        watch_parent(stop.set)  # exits as by a kill, after which the same command goes on
     set_private_umask()
     db, given = Database(project), os.environ.get(key_from, "")
     if key_from != KEY_VARIABLE and not given:
@@ -80,7 +81,7 @@ def tag(
         raise AnnotatorError(
             f"{server.display_url} is not on this machine, so images would leave it. If they may: --images-may-leave"
         )
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: stop.set())
     options = TaggingOptions(model, name or model[-60:].strip(), pixels, group, jobs, limit, again, unchecked)
     try:
@@ -129,12 +130,3 @@ def _confirm_sending(url: str, watched: bool) -> bool:
         return False
     host = urlsplit(url).hostname or url
     return typer.confirm(f"All images will be sent to {escape_unprintable(host)}. Go on?", err=True)
-
-
-def _stop_with_parent(stop: threading.Event) -> None:
-    """Stop soon when standard input ends, as it does when the worker that started this process has ended."""
-    while os.read(0, 4096):  # sys.stdin would be locked by this thread when the process ends, which aborts it
-        pass
-    stop.set()
-    time.sleep(10)
-    os._exit(1)  # as a kill, after which the same command goes on

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import AsJson, MethodName, ProjectArgument, format_examples
-from annotator.cli.printing import escape_unprintable, print_result, show_progress
+from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, show_progress
 from annotator.humanize import format_count, format_duration
 from annotator.records import STATES, Decision
 from annotator.settings import get_login_name
@@ -105,7 +105,7 @@ def embed(
 
     set_private_umask()
     with show_progress("Reading the project") as show:
-        done = embed_now(project, on, show)
+        done = embed_now(project, on, make_step_callback(show))
 
     def text() -> None:
         print(

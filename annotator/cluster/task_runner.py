@@ -20,8 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from annotator.cluster.connection import ClusterUse, build_cluster_lost_error, build_missing_program_error
+from annotator.cluster.machines import (
+    Machine,
+    build_no_cores_error,
+    choose_machine_name,
+    describe_excluded_machines,
+)
 from annotator.cluster.package_versions import find_version_mismatch, get_package_versions
-from annotator.errors import AnnotatorError, combine_problems
+from annotator.errors import combine_problems
 
 CALLS_PER_CORE = 2  # calls for each core: one running, one waiting
 MAX_LOSSES = 3  # processes that may die at a call before the call fails
@@ -42,25 +48,21 @@ class CallResult:
 
 
 @dataclass
-class Machine:
-    """A machine of the cluster.
+class TaskMachine(Machine):
+    """A machine of the cluster, with its calls.
 
     Attributes:
         cores: The number of calls at once; each is counted as `share` of one of Ray's cores.
         pending_check: A reference to its answer whether it can do the work; None once it has answered.
         sees_files: Whether it can read the files of Tasks.files.
-        exclusion_reason: The reason why it is left out; "" if it is not.
         calls: The number of calls that it has.
         failures: The number of calls in a row that it could not do; until `rests_until` it gets no other for that.
     """
 
-    node_id: str
-    name: str
     cores: int
     cores_per_call: float
     pending_check: Any
     sees_files: bool = False
-    exclusion_reason: str = ""
     calls: int = 0
     failures: int = 0
     rests_until: float = 0.0
@@ -96,7 +98,7 @@ class TaskRunner:
         use: The use of the cluster, for messages.
         function: A function of a module that every machine has.
         shared: The first argument of all calls; it is sent to the cluster once.
-        files: (path, bytes) that each machine is asked to look for, for `Machine.sees`.
+        files: (path, bytes) that each machine is asked to look for, for `TaskMachine.sees_files`.
     """
 
     ray: Any
@@ -104,9 +106,9 @@ class TaskRunner:
     function: Callable[[Any, Any], Any]
     shared: Any
     files: list[tuple[Path, int]] = field(default_factory=list)
-    machines: dict[str, Machine] = field(default_factory=dict, init=False)
+    machines: dict[str, TaskMachine] = field(default_factory=dict, init=False)
     mean_seconds: float = field(default=0.0, init=False)  # of a call
-    _pending: dict[Any, tuple[_Call, Machine]] = field(default_factory=dict, init=False)
+    _pending: dict[Any, tuple[_Call, TaskMachine]] = field(default_factory=dict, init=False)
 
     def __post_init__(self):
         self._looked_at = -math.inf
@@ -120,14 +122,10 @@ class TaskRunner:
     @property
     def exclusion_sentences(self) -> list[str]:
         """One sentence for each machine that cannot do the work, with the reason."""
-        return [
-            f"{machine.name} is left out: {machine.exclusion_reason}"
-            for machine in self.machines.values()
-            if machine.exclusion_reason
-        ]
+        return describe_excluded_machines(self.machines.values())
 
     def iterate_results(
-        self, keys: Iterable[Any], make_argument: Callable[[Any, Machine], Any]
+        self, keys: Iterable[Any], make_argument: Callable[[Any, TaskMachine], Any]
     ) -> Generator[CallResult | None]:
         """Yield the result of each call as it ends, and None after every round of waiting, so that the caller can act.
 
@@ -187,33 +185,24 @@ class TaskRunner:
             if node_id not in self.machines and cores > 0:
                 share = min(1.0, cores)
                 asked = self._bind_to_machine(self._ask, node_id, share).remote(get_package_versions(), self.files)
-                self.machines[node_id] = Machine(
-                    node_id, self._choose_machine_name(node), max(1, int(cores)), share, asked
-                )
+                name = choose_machine_name(node, self.machines.values())
+                self.machines[node_id] = TaskMachine(node_id, name, max(1, int(cores)), share, asked)
         if self.machines and all(machine.exclusion_reason for machine in self.machines.values()):
             raise combine_problems(
                 f"No machine of the cluster ({self.use.cluster}) can do this:",
                 [f"{machine.name} {machine.exclusion_reason}" for machine in self.machines.values()],
             )
         if not self.machines and time.monotonic() - self._began > NO_MACHINE_SECONDS:
-            raise AnnotatorError(
-                f"The cluster ({self.use.cluster}) offers no cores to work with. Machines join it with: ray start "
-                "--address=HEAD:6379 --num-cpus=8"
-            )
+            raise build_no_cores_error(self.use.cluster)
 
-    def _choose_machine_name(self, node: dict[str, Any]) -> str:
-        name = node.get("NodeManagerHostname") or node.get("NodeName") or node["NodeID"][:8]
-        taken = {machine.name for machine in self.machines.values()}
-        return name if name not in taken else f"{name} ({node['NodeID'][:6]})"
-
-    def _find_free_machine(self) -> Machine | None:
+    def _find_free_machine(self) -> TaskMachine | None:
         """Return the machine with room that has the fewest calls for its cores; None if all are full."""
         free = [machine for machine in self.machines.values() if machine.has_room]
         return min(free, key=lambda machine: machine.calls / machine.cores, default=None)
 
     # -- calls
 
-    def _send_call(self, call: _Call, machine: Machine, argument: Any) -> None:
+    def _send_call(self, call: _Call, machine: TaskMachine, argument: Any) -> None:
         on_machine = self._bind_to_machine(self._call, machine.node_id, machine.cores_per_call)
         reference = on_machine.remote(self._shared, self.ray.put(argument))  # ray:// is slow with large arguments
         call.copies_out, call.sent_at = call.copies_out + 1, time.monotonic()

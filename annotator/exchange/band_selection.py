@@ -1,12 +1,13 @@
 """Choosing the bands that are shown of images of many, and reading again what waited for the choice."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports.image_folders import list_folders, register_folders
 from annotator.humanize import format_count, format_duration
+from annotator.progress_callbacks import ProgressCallback
 from annotator.records import BadFile
 from annotator.store.database.database import Database
 from annotator.store.images import images
@@ -44,7 +45,7 @@ class BandChoiceResult:
 
 
 def choose_bands(
-    db: Database, three: BandTriple, count: int | None = None, progress: Callable[[int, int], None] | None = None
+    db: Database, three: BandTriple, count: int | None = None, progress: ProgressCallback | None = None
 ) -> BandChoiceResult:
     """Show these bands from now on; register the files that waited for the choice. Repeating it changes nothing.
 

@@ -1,6 +1,6 @@
 """Making a project from a folder of images, or adding to one: all checks come before anything is written."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,8 @@ from annotator.exchange.imports.located_source import LocatedSource
 from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.exchange.sources import fetch_source
 from annotator.exchange.sources.fetch_folder import apply_changed_images
-from annotator.exchange.sources.source import FolderPaths, StepProgress
+from annotator.exchange.sources.source import FolderPaths
+from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.settings import IMPORT_ANNOTATOR
 from annotator.store.classes import classes, name_lists
 from annotator.store.database.database import Database
@@ -69,8 +70,8 @@ def set_up_project(
     label_file: Path | None = None,
     method: str | None = None,
     backbone: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    fetching: StepProgress | None = None,
+    progress: ProgressCallback | None = None,
+    fetching: StepCallback | None = None,
     in_place: bool = False,
     commas: str | None = None,
     bands: BandTriple | None = None,
@@ -220,7 +221,7 @@ def _plan_label_import(
 
 
 def add_folder(
-    db: Database, folder: Address | Path, progress: Callable[[int, int], None] | None = None, threads: int | None = None
+    db: Database, folder: Address | Path, progress: ProgressCallback | None = None, threads: int | None = None
 ) -> RegistrationResult:
     """Add the images of a folder to an open project, or update a folder that was added. Repeating it changes nothing.
 

@@ -7,7 +7,7 @@ does: counting the changes alone would make people seem to differ.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from annotator.progress_callbacks import ProgressCallback, ignore_progress
 from annotator.records import ABSENT, PRESENT
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -112,7 +113,7 @@ class Agreement:
         }
 
 
-def compute_agreement(db: Database, on_progress: Callable[[int, int], None] = lambda done, of: None) -> Agreement:
+def compute_agreement(db: Database, on_progress: ProgressCallback = ignore_progress) -> Agreement:
     """Compute the agreement of everybody who answered.
 
     Args:

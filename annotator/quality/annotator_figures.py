@@ -9,12 +9,13 @@ answers (answer_times.LOOKED_AT).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from annotator.progress_callbacks import ProgressCallback, ignore_progress
 from annotator.quality.annotator_agreement import get_monday, nan_to_none
 from annotator.quality.first_answers import build_pattern
 from annotator.store.classes import classes
@@ -192,7 +193,7 @@ class AnswerTally:
             self.classes[name][answer.class_id].seconds.append(answer.seconds / answer.cells)
 
 
-def tally_answers(db: Database, on_progress: Callable[[int, int], None] = lambda done, of: None) -> AnswerTally:
+def tally_answers(db: Database, on_progress: ProgressCallback = ignore_progress) -> AnswerTally:
     """Compare the first answers of everybody.
 
     Args:
@@ -212,9 +213,7 @@ def tally_answers(db: Database, on_progress: Callable[[int, int], None] = lambda
     return found
 
 
-def compute_annotator_figures(
-    db: Database, on_progress: Callable[[int, int], None] = lambda done, of: None
-) -> list[AnnotatorFigures]:
+def compute_annotator_figures(db: Database, on_progress: ProgressCallback = ignore_progress) -> list[AnnotatorFigures]:
     """Return the figures of everybody who answered, sorted by name.
 
     Args:

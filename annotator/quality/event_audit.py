@@ -19,7 +19,6 @@ from spmll.statistics.event_totals import EventSample, draw_events
 from spmll.statistics.stratified_sampling import NO_STRATUM, allocate
 
 MAX_EVENT_IMAGES = 200  # images of an event that is drawn: each asks for an answer
-COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
 
 
 def draw_cells(

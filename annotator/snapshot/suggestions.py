@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from annotator.records import Class, Image, Run, Suggestion
+from annotator.records import Class, Run, Suggestion
 from annotator.settings import MAX_CHIPS_PER_IMAGE, MIN_IMAGES_FOR_FIRST_RUN
 from annotator.snapshot.rankings import get_gapless_length
 from annotator.snapshot.run_predictions import Predictions, read_predictions
@@ -105,19 +105,6 @@ def load_answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, s
     for label in decisions.load_labels(db, image_ids):
         answered.setdefault(label.image_id, set()).add(label.class_id)
     return answered
-
-
-def align_probabilities(
-    predictions: Predictions | None, images: Sequence[Image], classes: Sequence[Class]
-) -> np.ndarray | None:
-    """Return (N, C) float32 probabilities in the order of `images` and `classes`, nan where the run has none.
-
-    None without predictions.
-    """
-    if predictions is None:
-        return None
-    image_ids, class_ids = [image.id for image in images], [class_.id for class_ in classes]
-    return predictions.align(predictions.probabilities, image_ids, class_ids).astype(np.float32)
 
 
 def list_guess_sources(db: Database) -> list[str]:

@@ -72,9 +72,9 @@ def load_time_model(db: Database, annotator: str) -> TimeModel:
     def fit() -> TimeModel:
         return fit_time_model(load_timed_answers(db, annotator) or load_timed_answers(db, ""))
 
-    key = (annotator, answer_times.get_newest_decision_id(db, annotator), speed_tests.count_tests(db, annotator))
+    key = (annotator, answer_times.get_newest_own_decision_id(db, annotator), speed_tests.count_tests(db, annotator))
     if not any(key[1:]):
-        key = (annotator, answer_times.get_newest_decision_id(db, ""), speed_tests.count_tests(db, ""))
+        key = (annotator, answer_times.get_newest_own_decision_id(db, ""), speed_tests.count_tests(db, ""))
     return db.caches.get("time_model", key, fit, MAX_CACHED_MODELS)
 
 

@@ -87,7 +87,7 @@ class TimeReport:
 def load_time_report(db: Database, annotator: str) -> TimeReport:
     """Return the times of this person; annotator "": of everybody together."""
     class_count = max(1, len(classes.load_active_classes(db)))
-    newest, tested = answer_times.get_newest_decision_id(db, annotator), speed_tests.count_tests(db, annotator)
+    newest, tested = answer_times.get_newest_own_decision_id(db, annotator), speed_tests.count_tests(db, annotator)
     key = (annotator, newest, tested, class_count)
     return db.caches.get(
         "time_report", key, lambda: _build_report(db, annotator, class_count, tested), MAX_CACHED_REPORTS

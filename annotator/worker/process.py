@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.process_stop import STOP_SIGNALS, watch_parent
+from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.records import Run
 from annotator.settings import BUSY_EXIT_STATUS
 from annotator.store.database import heartbeat, jobs
@@ -205,7 +207,7 @@ class Worker:
         self.search_answerer.answer_newest()
 
 
-def prepare_next_backbone(project: Path, on_progress: Callable[[int, int], None]) -> bool:
+def prepare_next_backbone(project: Path, on_progress: ProgressCallback) -> bool:
     """Compute the features of the next network, and use it; return False where a worker does that already.
 
     Args:
@@ -217,7 +219,7 @@ def prepare_next_backbone(project: Path, on_progress: Callable[[int, int], None]
     )
 
 
-def compare_pending_networks(project: Path, on_progress: Callable[[int, int], None]) -> bool:
+def compare_pending_networks(project: Path, on_progress: ProgressCallback) -> bool:
     """Compute the features of the networks to be compared, and compare them; return False where a worker does that.
 
     Args:
@@ -225,7 +227,7 @@ def compare_pending_networks(project: Path, on_progress: Callable[[int, int], No
         on_progress: Called with (images done, of).
     """
 
-    def compare(worker: Worker, between: Callable[[str, int, int], None]) -> None:
+    def compare(worker: Worker, between: StepCallback) -> None:
         worker.image_embedder.embed_missing()
         preparing = NetworkComparer(worker.context, between)
         while preparing.prepare_and_compare():
@@ -234,7 +236,7 @@ def compare_pending_networks(project: Path, on_progress: Callable[[int, int], No
     return _run_as_worker(project, on_progress, compare)
 
 
-def guess_from_names(project: Path, on_progress: Callable[[int, int], None]) -> bool:
+def guess_from_names(project: Path, on_progress: ProgressCallback) -> bool:
     """Guess classes from their names, patches included; return False where a worker does that.
 
     Args:
@@ -242,7 +244,7 @@ def guess_from_names(project: Path, on_progress: Callable[[int, int], None]) -> 
         on_progress: Called with (images done, of).
     """
 
-    def guess(worker: Worker, between: Callable[[str, int, int], None]) -> None:
+    def guess(worker: Worker, between: StepCallback) -> None:
         worker.image_embedder.embed_missing()
         names = NameGuesser(worker.context, between)
         names.publish_if_due(all_embedded=True)
@@ -254,8 +256,8 @@ def guess_from_names(project: Path, on_progress: Callable[[int, int], None]) -> 
 
 def _run_as_worker(
     project: Path,
-    on_progress: Callable[[int, int], None],
-    act: Callable[[Worker, Callable[[str, int, int], None]], object],
+    on_progress: ProgressCallback,
+    act: Callable[[Worker, StepCallback], object],
 ) -> bool:
     """Do one of a worker's duties in this process, in the place of a worker; return False where one is at work.
 
@@ -299,13 +301,13 @@ def run_worker(
         if watched:  # the app tries again later and needs no message
             raise SystemExit(BUSY_EXIT_STATUS) from None
         raise
-    signal.signal(signal.SIGTERM, lambda *_: _stop_and_exit(worker))
-    signal.signal(signal.SIGINT, lambda *_: _stop_and_exit(worker))
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: _stop_and_exit(worker))
     if watched:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
         for library in ("botocore", "aiobotocore", "httpx", "azure", "google"):  # each tells of every connection
             logging.getLogger(library).setLevel(logging.WARNING)
-        threading.Thread(target=_stop_at_end_of_input, args=[worker], daemon=True).start()
+        watch_parent(worker.stop, WATCHED_EXIT_TIMEOUT_SECONDS, exit_status=0)  # the app's end is no error
     if not once and hasattr(os, "nice"):
         os.nice(10)  # the person's page always goes first
     try:
@@ -325,12 +327,6 @@ def run_worker(
     finally:
         worker.close()
     return None
-
-
-def _stop_at_end_of_input(worker: Worker) -> None:
-    # The app holds the other end of this pipe: it closes when the app dies, even by kill -9.
-    sys.stdin.buffer.read()
-    _stop_and_exit(worker, WATCHED_EXIT_TIMEOUT_SECONDS)
 
 
 def _stop_and_exit(worker: Worker, timeout_seconds: float = EXIT_TIMEOUT_SECONDS) -> None:

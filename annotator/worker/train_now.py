@@ -6,6 +6,7 @@ from pathlib import Path
 
 from annotator.cluster.connection import ClusterUse, check_cluster_option, connect_to_cluster
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.progress_callbacks import ProgressCallback, ignore_progress
 from annotator.records import Run
 from annotator.store.database import heartbeat, jobs
 from annotator.store.database.database import Database
@@ -19,7 +20,7 @@ def train_now(
     project: Path,
     method: str | None = None,
     settings: Sequence[str] = (),
-    on_progress: Callable[[int, int], None] = lambda done, of: None,
+    on_progress: ProgressCallback = ignore_progress,
     on: str = "local",
     notify: Callable[[str], None] = lambda sentence: None,
 ) -> Run:
@@ -105,7 +106,7 @@ def configure_method(db: Database, method: str | None, settings: Sequence[str]) 
     configuration.set_method(db, name, {key: value for key, value in changed.items() if value != defaults[key]})
 
 
-def _ask_worker(db: Database, before: Run | None, on_progress: Callable[[int, int], None]) -> Run | None:
+def _ask_worker(db: Database, before: Run | None, on_progress: ProgressCallback) -> Run | None:
     """Ask the worker for a run and return it; None where the worker has ended or is silent.
 
     Raises AnnotatorError where the training fails.

@@ -13,7 +13,7 @@ from typing import Any
 from annotator.benchmark.methods.cells import Cell, Trainings
 from annotator.benchmark.scratch import print_progress
 from annotator.cluster.connection import ClusterUse, connect_to_cluster
-from annotator.cluster.task_runner import Machine, TaskRunner
+from annotator.cluster.task_runner import TaskMachine, TaskRunner
 from annotator.errors import AnnotatorError
 from spmll.linear.training import one_thread
 
@@ -61,7 +61,7 @@ class TrainingCluster:
             ValueError: As a training does.
         """
 
-        def get_cell(place: int, machine: Machine) -> Cell:
+        def get_cell(place: int, machine: TaskMachine) -> Cell:
             return cells[place]
 
         if self._tasks is None:

@@ -5,7 +5,7 @@ Files are decoded in threads while the network computes.
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -17,6 +17,7 @@ import numpy as np
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.classifier.onnx_classifier import IMAGES_PER_BATCH, Classifier
 from annotator.exchange.files.csv_cells import CsvWriter
+from annotator.progress_callbacks import ProgressCallback, ignore_progress
 from annotator.store.pictures.array_image import BadImage
 from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
 
@@ -63,7 +64,7 @@ def list_image_files(folder: Path) -> list[Path]:
 
 
 def classify_files(
-    classifier: Classifier, files: list[Path], folder: Path, report: Callable[[int, int], None] = lambda done, of: None
+    classifier: Classifier, files: list[Path], folder: Path, report: ProgressCallback = ignore_progress
 ) -> Iterator[ClassifiedImage]:
     """Yield the probabilities of image files, in their order.
 

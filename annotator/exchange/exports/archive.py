@@ -2,10 +2,11 @@
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, DiskFull
+from annotator.progress_callbacks import ProgressCallback
 
 MAX_ZIP_FILES = 200_000  # a zip lists all its files in memory, and again in the program that unpacks it
 CHUNK_BYTES = 1 << 20
@@ -29,7 +30,7 @@ TOO_MANY_FILES_MESSAGE = (
 )
 
 
-def zip_folder(folder: Path, target: Path, progress: Callable[[int, int], None]) -> int:
+def zip_folder(folder: Path, target: Path, progress: ProgressCallback) -> int:
     """Write all files of a folder to a new zip, under names relative to the folder; return its size in bytes.
 
     Args:

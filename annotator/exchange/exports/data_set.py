@@ -4,7 +4,7 @@ Everything is read in one transaction, which stays open while a format writes: p
 export shows none of the new answers. Only the ids and splits of the images stay in memory; all else is read in blocks.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +22,7 @@ from annotator.exchange.exports.thresholds import Fill, OpenCells, compute_thres
 from annotator.exchange.formats.export_view import IMAGES_PER_BLOCK, Block, Captures, View
 from annotator.exchange.formats.shared.camtrap_tables import read_deployments
 from annotator.humanize import format_count
+from annotator.progress_callbacks import ProgressCallback, ignore_progress
 from annotator.records import FILLED_BY_MODEL
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -29,7 +30,6 @@ from annotator.store.events import stored_events
 from annotator.store.images import excluded_images
 from annotator.store.labels import event_labels, export_reads
 
-CountProgress = Callable[[int, int], None]
 INVALID_CHOICES_MESSAGE = "These choices cannot be used:"
 MAX_CELLS_PER_BLOCK = 1_000_000  # cells in a block, with about 40 bytes each
 
@@ -57,7 +57,7 @@ class DataSet:
 
 @contextmanager
 def open_data_set(
-    db: Database, choices: Choices | None = None, *, names_files: bool = False, progress: CountProgress | None = None
+    db: Database, choices: Choices | None = None, *, names_files: bool = False, progress: ProgressCallback | None = None
 ) -> Generator[DataSet]:
     """Yield the data set with these choices; it can be used within the `with` block, in this thread.
 
@@ -73,10 +73,10 @@ def open_data_set(
     if problems := choices.problems():
         raise combine_problems(INVALID_CHOICES_MESSAGE, problems)
     with db.reading():
-        yield _build_data_set(db, choices, names_files, progress or (lambda done, of: None))
+        yield _build_data_set(db, choices, names_files, progress or ignore_progress)
 
 
-def _build_data_set(db: Database, choices: Choices, names_files: bool, progress: CountProgress) -> DataSet:
+def _build_data_set(db: Database, choices: Choices, names_files: bool, progress: ProgressCallback) -> DataSet:
     all_classes = {class_.name: class_ for class_ in classes.load_active_classes(db)}
     people, names = export_reads.load_annotators(db), export_reads.load_attribute_names(db)
     if problems := choices.problems_of_project(all_classes, people, names):

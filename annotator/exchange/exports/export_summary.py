@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import CountProgress, open_data_set
+from annotator.exchange.exports.data_set import open_data_set
 from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.exports.thresholds import Fill
 from annotator.exchange.files.csv_cells import CsvField
 from annotator.exchange.formats.csv_table import format_long_rows, format_wide_rows, select_columns
 from annotator.exchange.formats.export_view import View
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database.database import Database
 
 PREVIEW_ROWS = 10  # images in the preview, and answers of the long form
@@ -44,7 +45,7 @@ def drop_uncounted_choices(choices: Choices) -> Choices:
     return replace(choices, **{name: getattr(usual, name) for name in names})
 
 
-def summarize_export(db: Database, choices: Choices, progress: CountProgress | None = None) -> Summary:
+def summarize_export(db: Database, choices: Choices, progress: ProgressCallback | None = None) -> Summary:
     """Count what an export with these choices would hold. Raises AnnotatorError as `data_set` does."""
     with open_data_set(db, choices, progress=progress) as data:
         blocks = [block.head(PREVIEW_ROWS) for block in islice(data.view.blocks(), 1)]

@@ -15,7 +15,7 @@ from typing import Any
 from annotator.errors import combine_problems
 from annotator.exchange.exports import data_card, destination
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import CountProgress, DataSet, open_data_set
+from annotator.exchange.exports.data_set import DataSet, open_data_set
 from annotator.exchange.exports.image_files import LinkRecorder, Placer
 from annotator.exchange.exports.losses import LossyExportError, find_losses
 from annotator.exchange.exports.output import FileOutput, FolderOutput, path_beside
@@ -24,6 +24,7 @@ from annotator.exchange.formats import find_format
 from annotator.exchange.formats.export_view import Block, View
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.sidecars import SIDECAR_NAMES, SidecarWriter
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database import new_folders
 from annotator.store.database.arrays import remove_unfinished_files
 from annotator.store.database.database import Database
@@ -54,7 +55,7 @@ class PreparedExport:
     sentences: list[str]
     overwrite: bool = False
     tag: str = ""
-    progress: CountProgress | None = None
+    progress: ProgressCallback | None = None
     will_be_zipped: bool = False
     check: Callable[[], None] | None = None
     tag_files: list[Path] = field(default_factory=list)
@@ -78,7 +79,7 @@ def prepare_export(
     tag: str = "",
     by: str = "",
     place: str = "",
-    progress: CountProgress | None = None,
+    progress: ProgressCallback | None = None,
     packed: bool = False,
     check: Callable[[], None] | None = None,
 ) -> Generator[PreparedExport]:
@@ -173,7 +174,7 @@ def export_data_set(
 
 
 def build_current_card(
-    db: Database, files: list[str], choices: Choices | None = None, progress: CountProgress | None = None
+    db: Database, files: list[str], choices: Choices | None = None, progress: ProgressCallback | None = None
 ) -> dict[str, Any]:
     """Return the data card of the data set in its current state."""
     choices = choices or Choices()
@@ -213,7 +214,7 @@ def _write_format(export: PreparedExport, out: FileOutput | FolderOutput, sideca
         format_.write(replace(view, blocks=beside_it.blocks), out)
 
 
-def _report_blocks(view: View, progress: CountProgress) -> Iterator[Block]:
+def _report_blocks(view: View, progress: ProgressCallback) -> Iterator[Block]:
     """Yield the blocks, and report each as written when the next one is requested."""
     done = 0
     for block in view.blocks():

@@ -4,12 +4,12 @@ Difference hashes alone decide (store/pictures/appearance.py, spmll/near_duplica
 depend on a network.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database.database import Database
 from annotator.store.images import appearances, images
 from annotator.store.images.band_setting import get_shown_bands
@@ -21,7 +21,7 @@ from spmll.near_duplicates import group_similar_hashes
 IMAGES_PER_BATCH = 1000
 
 
-def find_groups(db: Database, ids: np.ndarray, progress: Callable[[int, int], None]) -> np.ndarray:
+def find_groups(db: Database, ids: np.ndarray, progress: ProgressCallback) -> np.ndarray:
     """Return the group of each image, (N,) int64 from 0 on.
 
     Reads the files of images that the worker has not measured; one whose file cannot be read gets a group of its own.

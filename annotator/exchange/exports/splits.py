@@ -6,7 +6,6 @@ that lacks most positives of this class. The cost grows with the number of posit
 """
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.files.safe_names import safe_names
 from annotator.humanize import format_count
 from annotator.indexing import find_positions
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database.database import Database
 from annotator.store.events import membership
 from annotator.store.labels import export_reads
@@ -28,7 +28,7 @@ MAX_EXISTING_SPLITS = 100  # values of an attribute that names splits; an attrib
 
 
 def assign(
-    db: Database, choices: Choices, ids: np.ndarray, tallies: Tallies, progress: Callable[[int, int], None]
+    db: Database, choices: Choices, ids: np.ndarray, tallies: Tallies, progress: ProgressCallback
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """Return the names of the splits, and the index of each image's split, (N,) int16; -1: in no split.
 

@@ -5,13 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import CountProgress, DataSet, open_data_set
+from annotator.exchange.exports.data_set import DataSet, open_data_set
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database.database import Database
 from annotator.store.labels import tagged_exports
 from annotator.store.labels.tagged_exports import TaggedCells
 
 
-def write_tag_cells(db: Database, data: DataSet, progress: CountProgress | None = None) -> Path:
+def write_tag_cells(db: Database, data: DataSet, progress: ProgressCallback | None = None) -> Path:
     """Write the cells of a data set, within its transaction; return the new file, which the caller keeps or deletes."""
     done = 0
     with tagged_exports.open_cell_writer(db, data.image_ids, data.view.classes) as (writer, path):
@@ -24,7 +25,9 @@ def write_tag_cells(db: Database, data: DataSet, progress: CountProgress | None 
 
 
 @contextmanager
-def open_current_cells(db: Database, choices: Choices, progress: CountProgress | None = None) -> Generator[TaggedCells]:
+def open_current_cells(
+    db: Database, choices: Choices, progress: ProgressCallback | None = None
+) -> Generator[TaggedCells]:
     """Yield the cells of an export with these choices as of now; their file is deleted afterwards.
 
     Args:

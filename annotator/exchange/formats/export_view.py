@@ -161,11 +161,6 @@ class Block:
                 parts[name] = value[:count]
         return replace(self, **parts)
 
-    def present(self) -> Iterator[np.ndarray]:
-        """Return an iterator over the images: the columns of the present classes of each, ascending."""
-        rows, columns = np.nonzero(self.values == 1)
-        return iter(np.split(columns, np.searchsorted(rows, np.arange(1, len(self.images)))))
-
 
 @dataclass(frozen=True)
 class TableColumns:

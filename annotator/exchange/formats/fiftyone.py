@@ -68,7 +68,6 @@ class _Labels(_Label):
     polylines: list[_Label] | None = None
 
 
-_raw = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _LABELS_DECODER = msgspec.json.Decoder(_Labels | None)
 _TEXTS_DECODER = msgspec.json.Decoder(list[str] | None)
 _EXTRAS_DECODER = msgspec.json.Decoder(Extras | None)

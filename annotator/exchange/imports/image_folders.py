@@ -1,12 +1,13 @@
 """The folders of images of a source: listed, compared with the files of the project, and registered."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from annotator.errors import combine_problems
-from annotator.exchange.sources.source import FolderPaths, StepProgress
+from annotator.exchange.sources.source import FolderPaths
 from annotator.humanize import format_count
+from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.records import BadFile
 from annotator.store.database.database import Database
 from annotator.store.images import images
@@ -77,7 +78,7 @@ def list_folders(
     folders: FolderPaths,
     project: Path,
     images_only: bool,
-    progress: StepProgress | None = None,
+    progress: StepCallback | None = None,
     *,
     copies: bool = False,
 ) -> list[ListedFolder]:
@@ -104,7 +105,7 @@ def _list_folder(
     wanted: list[str] | None,
     project: Path,
     images_only: bool,
-    progress: Callable[[int, int], None] | None,
+    progress: ProgressCallback | None,
     copies: bool,
 ) -> ListedFolder:
     known = load_file_states(db, path) if db else {}
@@ -159,7 +160,7 @@ def check_no_unread_pictures(folder: Path) -> None:
 
 
 def register_folders(
-    db: Database, folders: Sequence[ListedFolder], progress: Callable[[int, int], None] | None = None
+    db: Database, folders: Sequence[ListedFolder], progress: ProgressCallback | None = None
 ) -> RegistrationResult:
     """Register the listed folders and return the results added up. Repeating it changes nothing."""
     result = RegistrationResult()

@@ -38,7 +38,8 @@ from annotator.exchange.imports.label_files import read_label_file
 from annotator.exchange.imports.located_source import LocatedSource, locate_source, relocate_source
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, has_facts_only
 from annotator.exchange.sources.fetch_folder import apply_changed_images
-from annotator.exchange.sources.source import FolderPaths, StepProgress
+from annotator.exchange.sources.source import FolderPaths
+from annotator.progress_callbacks import StepCallback
 from annotator.settings import DATABASE_FILE
 from annotator.store.database.database import Database
 from annotator.store.database.versions import get_class_version
@@ -169,7 +170,7 @@ class ImportPlan:
         waits = fetched and (fetched.changed or any(folder.new for folder in self._folders))
         return fetched.fetch_folders if fetched and waits and self.done is None else ()
 
-    def read_source(self, progress: StepProgress | None = None, coming: Sequence[str] = ()) -> None:
+    def read_source(self, progress: StepCallback | None = None, coming: Sequence[str] = ()) -> None:
         """Read the source and compute the preview. Raises AnnotatorError with all problems of the source.
 
         Args:
@@ -199,7 +200,7 @@ class ImportPlan:
                 check_has_images(left[0].path, left[0].listing)
             coming = [file for folder in self._folders for file in folder.new]
         facts = self._add_classes(contents)
-        shown = (lambda items: progress("Reading", items, 0)) if progress else None
+        shown = (lambda done, of: progress("Reading", done, of)) if progress else None
         self._staging.add(self._iter_items(contents, problems), shown)
         # again: a reader may decide when it has read all
         self.interpretations = [*self._origin.interpretations, *contents.interpretations]
@@ -248,7 +249,7 @@ class ImportPlan:
         return [(self._origin.folder, None)] if self._origin.folder else []
 
     def update_preview(
-        self, coming: Sequence[str], problems: Problems | None = None, progress: StepProgress | None = None
+        self, coming: Sequence[str], problems: Problems | None = None, progress: StepCallback | None = None
     ) -> None:
         """Compute the preview again for other files to be registered. Raises AnnotatorError as `read` does."""
         self._coming_files = coming
@@ -258,7 +259,7 @@ class ImportPlan:
         self.preview = staged_cells.compute_preview(self._staging, self.db)
         self._resolved_at = self.db.get_change_key()
 
-    def change_options(self, choices: ImportOptions, progress: StepProgress | None = None) -> None:
+    def change_options(self, choices: ImportOptions, progress: StepCallback | None = None) -> None:
         """Compute the preview again for other choices; the source is read again if its meaning was changed.
 
         Raises AnnotatorError as `read` does; `choose` must then be called again before `apply`.
@@ -275,7 +276,7 @@ class ImportPlan:
         else:
             self.update_preview(self._coming_files, progress=progress)
 
-    def apply(self, progress: StepProgress | None = None) -> ImportOutcome:
+    def apply(self, progress: StepCallback | None = None) -> ImportOutcome:
         """Carry out the import: register the images and store the labels.
 
         Raises AnnotatorError if two images turn out to be the same and the source contradicts itself about them, or if
@@ -318,7 +319,7 @@ class ImportPlan:
             why = [f"{why} (say what {name!r} is by a class map)" for name, why in self._staging.unclear.items()]
             raise combine_problems(f"{self._origin.name} cannot be imported, and nothing was stored:", why)
 
-    def _report_step(self, step: str, progress: StepProgress | None) -> None:
+    def _report_step(self, step: str, progress: StepCallback | None) -> None:
         """Report the next step; its SQLite statements, whose duration is unknown, report it again while they run."""
         self._staging.beat = (lambda: progress(step, 0, 0)) if progress else (lambda: None)
         self._staging.beat()
@@ -343,7 +344,7 @@ class ImportPlan:
                 item.labels = [given for given in item.labels if given.class_name in listed]
             yield item
 
-    def _match_names(self, problems: Problems, progress: StepProgress | None) -> None:
+    def _match_names(self, problems: Problems, progress: StepCallback | None) -> None:
         self._report_step(MATCHING_STEP, progress)
         staged_names.resolve_names(self._staging, self.db, self._rules, problems.add)
         if not problems.count:
@@ -351,7 +352,7 @@ class ImportPlan:
         if problems.count:
             raise problems.error(f"{self._origin.name} cannot be imported, and no label was stored:")
 
-    def _register_images(self, progress: StepProgress | None) -> tuple[RegistrationResult, list[int]]:
+    def _register_images(self, progress: StepCallback | None) -> tuple[RegistrationResult, list[int]]:
         """Register the images; return the result and the ids of new images, also those that a killed import added."""
         is_new = self.db.paths.file != DATABASE_FILE  # all images of a new project came with the import
         if not is_new:
@@ -378,7 +379,7 @@ def prepare_import(
     source: Address | Path,
     choices: ImportOptions,
     by: str,
-    progress: StepProgress | None = None,
+    progress: StepCallback | None = None,
     name: str = "",
 ) -> Generator[ImportPlan]:
     """Yield a plan, ready to be applied. If the project does not exist yet, applying the plan makes it.

@@ -10,7 +10,8 @@ from annotator.exchange.formats.images_only import IMAGES
 from annotator.exchange.imports import label_files
 from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
 from annotator.exchange.sources import fetch_source
-from annotator.exchange.sources.source import FetchedFiles, StepProgress
+from annotator.exchange.sources.source import FetchedFiles
+from annotator.progress_callbacks import StepCallback
 from annotator.store.locations.addresses import Address
 
 
@@ -46,7 +47,7 @@ def locate_source(
     project: Path,
     named: Address | Path,
     format_: str | None,
-    progress: StepProgress | None = None,
+    progress: StepCallback | None = None,
     may_be_own: bool = True,
     reading: ReadingOptions | None = None,
 ) -> LocatedSource:

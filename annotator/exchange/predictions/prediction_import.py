@@ -9,7 +9,7 @@ source are rarely exactly those of the project; an unknown class is an error unl
 gives several scores for one cell, the highest counts.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.predictions.score_files import ScoreBlock, read_scores
 from annotator.humanize import format_count
+from annotator.progress_callbacks import ProgressCallback, ignore_progress
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.imports.staged_scores import ResolvedScores, StagedScores
@@ -78,7 +79,7 @@ class PredictionPlan:
         self._problems.clear()
         self.found = _check_names(self._db, self._staged, "The file", choices, self._problems, self.dispensable)
 
-    def apply(self, progress: Callable[[int], None] = lambda done: None) -> PredictionSource:
+    def apply(self, progress: ProgressCallback = ignore_progress) -> PredictionSource:
         """Store the predictions and return their source."""
         return self._staged.store(self._name, self._by, replace=self._choices.replace, progress=progress)
 
@@ -90,7 +91,7 @@ def prepare_predictions(
     name: str,
     choices: PredictionOptions,
     by: str,
-    progress: Callable[[int], None] = lambda images: None,
+    progress: ProgressCallback = ignore_progress,
 ) -> Generator[PredictionPlan]:
     """Read a file of predictions and yield a plan, ready to be applied.
 
@@ -100,7 +101,7 @@ def prepare_predictions(
         name: The name of the source that the scores are added to.
         choices: How the file is read, and what becomes of the scores.
         by: The person who adds the scores.
-        progress: Called with the number of images read; an exception raised by it ends the reading.
+        progress: Called with (images read, 0); an exception raised by it ends the reading.
 
     Raises:
         AnnotatorError: The file has problems; lists all.
@@ -121,7 +122,7 @@ def prepare_predictions(
         for block in file.blocks:
             staged.add(block)
             read += len(block.images)
-            progress(read)
+            progress(read, 0)
         plan.found = _check_names(db, staged, str(path), choices, problems, file.dispensable)
         yield plan
 

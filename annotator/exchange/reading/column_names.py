@@ -33,7 +33,6 @@ LABEL_COLUMN_PATTERN = re.compile(
     r"findings|findinglabels|findinglabel|diagnosis|diagnoses|dx|object|objects|keyword|keywords|target|targets|animal|"
     r"animals|concept|concepts)(?P<number>\d*)"
 )
-STATE = ("state", "value")
 BOX_COLUMN_NAMES = frozenset("xmin ymin xmax ymax x1 y1 x2 y2 bbox bboxx bboxy bboxw bboxh bndbox segmentation".split())
 """Names of columns of boxes, which are not read."""
 FACT_COLUMN_NAMES = BOX_COLUMN_NAMES | frozenset(

@@ -10,10 +10,11 @@ from pathlib import Path
 from annotator.exchange.sources.image_tables import TABLES
 from annotator.exchange.sources.path_list import PATHS
 from annotator.exchange.sources.path_list import fetch_paths as fetch_paths
-from annotator.exchange.sources.source import FetchedFiles, Source, StepProgress
+from annotator.exchange.sources.source import FetchedFiles, Source
 from annotator.exchange.sources.tar_archive import TAR
 from annotator.exchange.sources.urls import fetch_address as fetch_address
 from annotator.exchange.sources.zip_archive import ZIP
+from annotator.progress_callbacks import StepCallback
 from annotator.store.locations.addresses import Address
 
 SOURCES: dict[str, Source] = {source.name: source for source in (ZIP, TAR, TABLES, PATHS)}
@@ -26,7 +27,7 @@ def match_source(path: Path) -> Source | None:
 
 
 def fetch_source(
-    target: Address | Path, project: Path, progress: StepProgress | None = None, may_be_own: bool = True
+    target: Address | Path, project: Path, progress: StepCallback | None = None, may_be_own: bool = True
 ) -> FetchedFiles | None:
     """Make files of the source that a person names; repeating it fetches files that are new or have changed.
 

@@ -16,8 +16,9 @@ from pathlib import Path, PurePosixPath
 from annotator.errors import AnnotatorError, DiskFull, combine_problems
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.safe_names import is_device_name, safe_name
-from annotator.exchange.sources.source import FetchedFiles, StepProgress
+from annotator.exchange.sources.source import FetchedFiles
 from annotator.humanize import format_count
+from annotator.progress_callbacks import StepCallback
 from annotator.settings import IMPORTED_FOLDER
 from annotator.store.disk.fetched_manifest import (
     MANIFEST_FILE,
@@ -101,7 +102,7 @@ class FetchFolder:
         problems: Problems of the source; if there are any at the end, nothing of the source is registered.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, address: str, progress: StepProgress | None):
+    def __init__(self, folder: Path, manifest: Manifest, address: str, progress: StepCallback | None):
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
         self.problems = Problems()
         self.new = self.changed = self.known = self.fetched = self.bytes = self.skipped = 0
@@ -278,7 +279,7 @@ def _make_folder(project: Path, folder: Path) -> None:
 
 
 @contextmanager
-def open_fetch_folder(project: Path, address: str, name: str, progress: StepProgress | None) -> Generator[FetchFolder]:
+def open_fetch_folder(project: Path, address: str, name: str, progress: StepCallback | None) -> Generator[FetchFolder]:
     """Yield the folder of a source for one pass over the source. The error for an interruption says how to resume.
 
     Raises:

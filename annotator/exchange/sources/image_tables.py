@@ -27,7 +27,8 @@ from annotator.exchange.sources.fetch_folder import (
     make_path_finder,
     open_fetch_folder,
 )
-from annotator.exchange.sources.source import FetchedFiles, Source, StepProgress
+from annotator.exchange.sources.source import FetchedFiles, Source
+from annotator.progress_callbacks import StepCallback
 from annotator.store.pictures.picture_kinds import looks_like_image
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def recognize(path: Path) -> bool:
         return False
 
 
-def fetch(path: Path, project: Path, progress: StepProgress | None) -> FetchedFiles:
+def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFiles:
     """Write the images of all tables as files. Labels are read from the tables themselves."""
     path = path.resolve()
     tables = _list_tables(path)

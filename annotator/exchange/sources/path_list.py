@@ -11,8 +11,9 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.text_lines import read_lines
-from annotator.exchange.sources.source import FetchedFiles, Source, StepProgress
+from annotator.exchange.sources.source import FetchedFiles, Source
 from annotator.humanize import format_count
+from annotator.progress_callbacks import StepCallback
 from annotator.store.pictures.files import escape_path
 from annotator.store.pictures.picture_kinds import get_advice, looks_like_image
 
@@ -37,7 +38,7 @@ def recognize(path: Path) -> bool:
     return bool(first) and looks_like_image(first[0]) and not set(separators) & set(first[0])
 
 
-def fetch_paths(path: Path, project: Path, progress: StepProgress | None, may_be_hidden: bool = True) -> FetchedFiles:
+def fetch_paths(path: Path, project: Path, progress: StepCallback | None, may_be_hidden: bool = True) -> FetchedFiles:
     """Return the folders and the listed paths in each.
 
     Args:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-StepProgress = Callable[[str, int, int], None]
-"""Called with what is done, how much of it, and of how much (0: not known); what it raises ends the work."""
+from annotator.progress_callbacks import StepCallback
 
 FolderPaths = Sequence[tuple[Path, list[str] | None]]
 
@@ -52,4 +51,4 @@ class Source:
     name: str
     about: str
     recognize: Callable[[Path], bool]
-    fetch: Callable[[Path, Path, StepProgress | None], FetchedFiles]
+    fetch: Callable[[Path, Path, StepCallback | None], FetchedFiles]

@@ -25,8 +25,9 @@ from annotator.exchange.sources.fetch_folder import (
     open_fetch_folder,
     safe_path,
 )
-from annotator.exchange.sources.source import FetchedFiles, Source, StepProgress
+from annotator.exchange.sources.source import FetchedFiles, Source
 from annotator.exchange.sources.unpack_limits import UnpackLimits
+from annotator.progress_callbacks import StepCallback
 from annotator.store.disk.open_files import open_file
 from annotator.store.locations.web_servers import MAX_MEMBER_BYTES
 from annotator.store.pictures.picture_kinds import looks_like_image
@@ -53,7 +54,7 @@ def _list_shards(path: Path) -> list[Path]:
         return []
 
 
-def fetch(path: Path, project: Path, progress: StepProgress | None) -> FetchedFiles:
+def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFiles:
     """Unpack members that are new or have changed, shard by shard."""
     path = path.resolve()
     shards = _list_shards(path)

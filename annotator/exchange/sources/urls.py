@@ -8,7 +8,6 @@ file; web_servers.py limits their answers and redirects.
 
 import hashlib
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -23,8 +22,9 @@ from annotator.exchange.sources.fetch_folder import (
     is_wanted_file,
     open_fetch_folder,
 )
-from annotator.exchange.sources.source import FetchedFiles, StepProgress
+from annotator.exchange.sources.source import FetchedFiles
 from annotator.exchange.sources.tar_archive import TAR_SUFFIXES
+from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.store.disk.fetched_manifest import Entry
 from annotator.store.locations import web_servers
 from annotator.store.locations.addresses import REDACTION_MARK, Address, redact_address
@@ -39,7 +39,7 @@ ARCHIVE_SUFFIXES = (".zip", ".parquet", ".arrow", *TAR_SUFFIXES)
 
 
 def fetch_address(
-    address: Address, project: Path, progress: StepProgress | None, may_be_own: bool = True
+    address: Address, project: Path, progress: StepCallback | None, may_be_own: bool = True
 ) -> FetchedFiles:
     """Download files that are new or have changed. Raises AnnotatorError that names the address without its secrets."""
     files = open_file_system(address, may_be_own)
@@ -135,8 +135,8 @@ def _download_file(files: Any, entry: Entry, place: FetchFolder, address: Addres
     if entry.stamp in ("", f"size:{entry.bytes}"):  # without a version, a part cannot be resumed
         part.unlink(missing_ok=True)
 
-    def came(size: int) -> None:
-        place.bytes_in_flight[part] = size
+    def came(done: int, of: int) -> None:
+        place.bytes_in_flight[part] = done
         place.check_disk_space(place.bytes + sum(list(place.bytes_in_flight.values())))
 
     if address.is_web:
@@ -154,7 +154,7 @@ def _has_same_version(entry: Entry, headers: Any) -> bool:
 
 
 def _download_parts(
-    files: Any, entry: Entry, path: str, part: Path, stop: threading.Event, came: Callable[[int], None]
+    files: Any, entry: Entry, path: str, part: Path, stop: threading.Event, came: ProgressCallback
 ) -> None:
     """Download a file from an object store in parts of REQUEST_BYTES, and check that all are of one version."""
     with part.open("ab") as file:
@@ -173,7 +173,7 @@ def _download_parts(
                 raise _changed_error(path)
             file.write(content)
             start += len(content)
-            came(start)
+            came(start, entry.bytes)
         if not is_whole and to_remote_file(call_with_retry(files.info, path), "").stamp != version:
             file.truncate(0)
             raise _changed_error(path)

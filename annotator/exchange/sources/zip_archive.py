@@ -20,9 +20,10 @@ from annotator.exchange.sources.fetch_folder import (
     open_fetch_folder,
     safe_path,
 )
-from annotator.exchange.sources.source import FetchedFiles, Source, StepProgress
+from annotator.exchange.sources.source import FetchedFiles, Source
 from annotator.exchange.sources.unpack_limits import UnpackLimits
 from annotator.exchange.sources.zip_directory import find_directory, open_parts
+from annotator.progress_callbacks import StepCallback
 from annotator.store.disk.open_files import open_file
 
 CHUNK_BYTES = 1 << 20
@@ -40,7 +41,7 @@ def recognize(path: Path) -> bool:
     return path.suffix.lower() == ".zip" and path.is_file()
 
 
-def fetch(path: Path, project: Path, progress: StepProgress | None) -> FetchedFiles:
+def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFiles:
     """Unpack members that are new or have changed."""
     path = path.resolve()
     with open_fetch_folder(project, str(path), path.stem, progress) as place:

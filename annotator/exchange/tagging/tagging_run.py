@@ -154,7 +154,7 @@ def tag_images(
     try:
         return run.run(groups)
     finally:
-        tagging_state.release(db, run.state)
+        tagging_state.release(db)
 
 
 class _TaggingRun:

@@ -13,6 +13,7 @@ import sqlite_utils
 
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.database.database import get_newest_decision_id
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL, build_not_undone_sql
 from annotator.store.images.stages import COMPLETE, EXCLUDED, LABELED
 from annotator.store.labels import auto_accepted
 from annotator.store.labels.archived_classes import COUNT_ACTIVE_CLASSES_SQL, ClassArchive
@@ -20,14 +21,13 @@ from annotator.store.labels.derivation import rebuild_image, update_disagreement
 
 MAX_IMAGES_REBUILT_SINGLY = 2_000  # images that are rebuilt one by one rather than all of a class at once
 
-_NOT_UNDONE_SQL = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 
 _EXPLICIT_ANSWERS_SQL = f"""SELECT d.image_id, max(d.id) AS id FROM decision d
-    WHERE d.class_id = :class AND d.action IN ('label', 'clear') AND {_NOT_UNDONE_SQL} GROUP BY d.image_id"""
+    WHERE d.class_id = :class AND d.action IN ('label', 'clear') AND {NOT_UNDONE_SQL} GROUP BY d.image_id"""
 
 _COVERED_CELLS_SQL = f"""SELECT d.image_id, :class, {ABSENT}, min(d.id) FROM decision d
     JOIN class c ON c.id = :class LEFT JOIN explicit e ON e.image_id = d.image_id
-    WHERE d.action = 'done' AND {_NOT_UNDONE_SQL} AND d.id > c.since_decision
+    WHERE d.action = 'done' AND {NOT_UNDONE_SQL} AND d.id > c.since_decision
     AND (e.id IS NULL OR (d.id > e.id AND (SELECT action FROM decision WHERE id = e.id) = 'clear'))
     AND NOT EXISTS (SELECT 1 FROM class_away a WHERE a.class_id = :class
         AND d.id > a.since_decision AND d.id <= a.until_decision)
@@ -40,13 +40,13 @@ _COVERED_CELLS_SQL = f"""SELECT d.image_id, :class, {ABSENT}, min(d.id) FROM dec
 # of the class or, earlier, of all open classes ("nothing else here").
 _DISPUTED_IMAGES_SQL = f"""SELECT DISTINCT d.image_id FROM decision d
     WHERE d.class_id = :class AND d.action = 'label' AND d.state = {PRESENT} AND d.source != 'import' AND
-    {_NOT_UNDONE_SQL}
+    {NOT_UNDONE_SQL}
     AND EXISTS (SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.annotator != d.annotator
-        AND o.source != 'import' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = o.id)
+        AND o.source != 'import' AND {build_not_undone_sql("o.id")}
         AND ((o.action = 'label' AND o.class_id = :class AND o.state = {ABSENT})
             OR (o.action = 'done' AND (o.id < d.id OR EXISTS (SELECT 1 FROM decision c WHERE c.image_id = d.image_id
-                AND c.class_id = :class AND (c.action = 'clear' OR c.id < o.id AND EXISTS (
-                    SELECT 1 FROM decision u WHERE u.undoes = c.id)))))))"""
+                AND c.class_id = :class AND (c.action = 'clear' OR c.id < o.id
+                    AND NOT {build_not_undone_sql("c.id")}))))))"""
 
 _MERGED_CELLS_SQL = f"""WITH b AS (
         SELECT image_id, max(state = {PRESENT}) AS present, max(state = {ABSENT}) AS absent,
@@ -125,7 +125,7 @@ def undo_merged_answers(sql: sqlite_utils.Database, into_id: int, batch: str, na
     sql.execute(
         f"""INSERT INTO decision (uuid, action, image_id, undoes, source, annotator, decided_at)
         SELECT :name || ':' || (row_number() OVER (ORDER BY id) - 1), 'undo', image_id, id, 'merge', :by, :at
-        FROM decision d WHERE batch = :batch AND action = 'label' AND {_NOT_UNDONE_SQL}""",
+        FROM decision d WHERE batch = :batch AND action = 'label' AND {NOT_UNDONE_SQL}""",
         {"name": name, "by": by, "at": time.time(), "batch": batch},
     )
     image_ids = sql.execute(
@@ -161,7 +161,7 @@ def update_stages(sql: sqlite_utils.Database) -> None:
     sql.execute(
         f"""UPDATE image SET stage = newest > 0, stage_decision = newest FROM (
             SELECT id AS image_id, coalesce((SELECT max(id) FROM decision d
-                WHERE d.image_id = image.id AND d.action = 'skip' AND {_NOT_UNDONE_SQL}), 0) AS newest
+                WHERE d.image_id = image.id AND d.action = 'skip' AND {NOT_UNDONE_SQL}), 0) AS newest
             FROM image WHERE stage IN ({LABELED}, {COMPLETE})
                 AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id))
         WHERE image_id = image.id"""

@@ -23,6 +23,7 @@ from annotator.roles import Right
 from annotator.settings import DATABASE_FILE, Paths
 from annotator.store.database import authorization, database_copies, project_identity, read_only, upgrading
 from annotator.store.database.caches import Caches
+from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL
 from annotator.store.disk import system_errors
 from annotator.store.disk.durable import make_folder
 from annotator.store.disk.file_permissions import make_private
@@ -58,7 +59,7 @@ def get_inserted_id(insert: sqlite3.Cursor) -> int:
 
 def get_newest_decision_id(sql: sqlite_utils.Database) -> int:
     """Return the id of the newest decision; 0 without decisions."""
-    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+    return sql.execute(f"SELECT {NEWEST_DECISION_ID_SQL}").fetchone()[0]
 
 
 class Database:
@@ -263,9 +264,9 @@ class Database:
         text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])
         return default if text is None else json.loads(text)
 
-    def set_setting(self, key: str, value: Any, right: Right = Right.OWN) -> None:
-        """Store a setting of the project, as JSON; whoever writes needs the given right."""
-        with self.writing(right=right) as sql:
+    def set_setting(self, key: str, value: Any, right: Right = Right.OWN, *, durable: bool = True) -> None:
+        """Store a setting of the project, as JSON; whoever writes needs the given right. `durable` as in `writing`."""
+        with self.writing(durable=durable, right=right) as sql:
             sql.execute(
                 "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 [key, json.dumps(value)],

@@ -7,16 +7,16 @@ The copy is one file without a write-ahead log: https://www.sqlite.org/backup.ht
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
 from annotator.errors import DiskFull
+from annotator.progress_callbacks import ProgressCallback
 from annotator.settings import Paths
 from annotator.store.database import read_only
 from annotator.store.database.arrays import remove_unfinished_files, replace_file_atomically
 
-Progress = Callable[[int, int], None]
 PAGES_PER_STEP = 4096  # copied between two calls of the progress
 COPIES_PER_REASON = 3  # copies of one reason
 NANOSECOND_DIGITS = 9  # the digits of the nanoseconds in the name of a copy
@@ -24,7 +24,7 @@ RESERVED_BYTES = 100_000_000  # bytes that stay free
 COPIES_FOLDER = "copies"
 
 
-def copy_database(source: Path, target: Path, progress: Progress | None = None) -> None:
+def copy_database(source: Path, target: Path, progress: ProgressCallback | None = None) -> None:
     """Write a consistent copy of a database to `target`, synced. Raises DiskFull, sqlite3.DatabaseError.
 
     Args:
@@ -84,7 +84,7 @@ def check_free_space(folder: Path, size: int, purpose: str) -> None:
         )
 
 
-def keep_copy(database: Path, reason: str, progress: Progress | None = None) -> Path:
+def keep_copy(database: Path, reason: str, progress: ProgressCallback | None = None) -> Path:
     """Write a copy to `copies/` before a change, named by the reason and the time, and return its path.
 
     Only the COPIES_PER_REASON newest copies of a reason stay.

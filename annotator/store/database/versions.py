@@ -1,6 +1,7 @@
 """Version numbers under which caches keep stages, labels and classes."""
 
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL
 
 
 def get_label_version(db: Database) -> int:
@@ -9,7 +10,7 @@ def get_label_version(db: Database) -> int:
     Stages and labels follow from decisions, except that a new class reopens complete images. Caches of stages, labels
     or the list of classes use this number as their key.
     """
-    return db.value("SELECT (SELECT coalesce(max(id), 0) FROM decision) + (SELECT changes FROM class_version)")
+    return db.value(f"SELECT {NEWEST_DECISION_ID_SQL} + (SELECT changes FROM class_version)")
 
 
 def get_class_version(db: Database) -> int:

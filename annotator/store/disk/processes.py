@@ -13,9 +13,9 @@ import re
 import socket
 import time
 import uuid
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 # seconds without a heartbeat, after which another process may have got the number of one of here
 PID_REUSE_SECONDS = 900.0
@@ -61,34 +61,22 @@ def has_process_ended(name: str) -> bool | None:
     return _read_start_time(pid) != started if started else None
 
 
-class Claim(Protocol):
-    """A process's claim to something for itself.
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A process's claim to something for itself; subclasses add the progress of its work.
 
     Attributes:
         pid, host: The number and the machine of the process.
         process: The name of the process (`get_process_name`); "" from older versions.
+        started_at: The time of the claim, in unix seconds.
         heartbeat_at: The time of its last heartbeat, in unix seconds.
     """
 
-    @property
-    def pid(self) -> int:
-        """Return the id of the process that made the claim."""
-        ...
-
-    @property
-    def host(self) -> str:
-        """Return the machine of that process."""
-        ...
-
-    @property
-    def process(self) -> str:
-        """Return the name of that process (get_process_name); "" of an older version."""
-        ...
-
-    @property
-    def heartbeat_at(self) -> float:
-        """Return when it last gave a sign of life, in unix seconds."""
-        ...
+    pid: int
+    host: str
+    process: str = ""
+    started_at: float
+    heartbeat_at: float
 
 
 def has_claimant_ended(claim: Claim, silent_seconds: float) -> bool:

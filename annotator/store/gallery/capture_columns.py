@@ -17,7 +17,7 @@ from annotator.store.gallery.image_columns import ImageColumns
 from annotator.store.gallery.values import NO_TEXT, CategoryColumn
 from annotator.store.images import attributes
 
-DAY_SECONDS, HOUR_SECONDS = 86_400, 3600
+DAY_SECONDS = 86_400
 
 
 def load_places(db: Database, columns: ImageColumns) -> CategoryColumn:

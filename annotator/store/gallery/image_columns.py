@@ -21,6 +21,7 @@ from annotator.indexing import find_positions
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL, NOT_UNDONE_SQL
 from annotator.store.database.invalid_rows import VALID_LABEL_STATES_SQL
 from annotator.store.gallery.appearance_columns import AppearanceColumns
 from annotator.store.gallery.class_states import ClassStates, locate_bits
@@ -65,7 +66,7 @@ def load_stamp(db: Database) -> ColumnsStamp:
     """Return the stamp of the project as it is now, at the cost of six look-ups."""
     return ColumnsStamp(
         *db.tuples(
-            """SELECT (SELECT coalesce(max(id), 0) FROM decision), (SELECT changes FROM class_version),
+            f"""SELECT {NEWEST_DECISION_ID_SQL}, (SELECT changes FROM class_version),
             (SELECT coalesce(max(id), 0) FROM image), (SELECT coalesce(max(id), 0) FROM image_change),
             (SELECT coalesce(max(id), 0) FROM appearance), (SELECT coalesce(max(id), 0) FROM twin)"""
         )[0]
@@ -317,7 +318,7 @@ class ImageColumns:
     def _apply_decisions(self, sql: sqlite_utils.Database, source: str, parameters: list[str]) -> None:
         query = f"""SELECT d.id, d.image_id, d.action = 'flag', d.note != '', d.source, d.annotator, d.decided_at
             FROM {source} d.action != 'undo' AND EXISTS (SELECT 1 FROM image i WHERE i.id = d.image_id)
-            AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) ORDER BY d.id"""
+            AND {NOT_UNDONE_SQL} ORDER BY d.id"""
         count = len(self)
         for ids, image_ids, are_flags, have_notes, sources, people, times in _iterate_columns(sql, query, parameters):
             rows = find_positions(image_ids, self.image_ids)[0]

@@ -8,10 +8,11 @@ registered are not inspected again.
 
 import hashlib
 import io
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from annotator.errors import AnnotatorError, StorageTimeout, combine_problems
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.store.database.database import Database
 from annotator.store.images.band_setting import get_shown_bands
 from annotator.store.images.registration import FolderScan, RegistrationResult, increment_registrations
@@ -37,18 +38,15 @@ READER_THREADS = 32  # requests at a time
 MAX_REFUSED_FILES = 100  # files of a batch, and half of it
 NETWORK_LIBRARIES = ("botocore", "aiobotocore", "aiohttp", "azure", "gcsfs", "huggingface_hub", "httpx", "requests")
 
-Progress = Callable[[str, int, int], None]
-"""Called with what is done, how much of it, and of how much (0: not known); what it raises ends the work."""
 
-
-def register_address(db: Database, named: Address, progress: Progress | None = None) -> RegistrationResult:
+def register_address(db: Database, named: Address, progress: StepCallback | None = None) -> RegistrationResult:
     """Register the images at an address: every content once, every bad file with its reason.
 
     Safe to repeat and to kill. Raises AnnotatorError for an address that has secrets in it, cannot be listed, or holds
     no image; StorageTimeout when it stops answering: images registered until then stay.
     """
     db.check_writable()
-    folder, shown = to_folder_address(named), progress or _ignore_progress
+    folder, shown = to_folder_address(named), progress or ignore_steps
     address = folder.plain
     if looks_like_image(address):
         raise AnnotatorError(f"{address} is one file. Name the folder of it, or import it without --in-place.")
@@ -75,22 +73,18 @@ def register_address(db: Database, named: Address, progress: Progress | None = N
         return result
 
 
-def _ignore_progress(what: str, done: int, of: int) -> None:
-    pass
-
-
 def _find_known_leftovers(db: Database, address: str) -> set[str]:
     """Return the registered files of an address that count as leftovers by now; the project keeps them."""
     paths = db.tuples("SELECT f.path FROM file f JOIN folder d ON d.id = f.folder_id WHERE d.path = ?", [address])
     return {path for (path,) in paths if find_leftover_part(path)}
 
 
-def _list_files(objects: RemoteFiles, staged: StagedListing, shown: Progress, known: Collection[str]) -> None:
+def _list_files(objects: RemoteFiles, staged: StagedListing, shown: StepCallback, known: Collection[str]) -> None:
     after = staged.last_listed_name if is_sorted(objects.address) else ""
     shown("Listing", staged.count(), 0)
     try:
         names = list_remote_files(objects.get_file_system(), objects.address, looks_like_image, after)
-        staged.add(names, lambda count: shown("Listing", count, 0), known)
+        staged.add(names, lambda done, of: shown("Listing", done, of), known)
     except AnnotatorError:
         raise
     except OSError as error:
@@ -106,7 +100,7 @@ def _to_no_answer(address: Address, error: Exception) -> AnnotatorError:
 
 
 def _register_files(
-    db: Database, folder_id: int, objects: RemoteFiles, count: int, shown: Progress
+    db: Database, folder_id: int, objects: RemoteFiles, count: int, shown: StepCallback
 ) -> RegistrationResult:
     scan = FolderScan(db, folder_id)
     total = staged_listing.count_changed(db.sql, folder_id)

@@ -5,10 +5,9 @@ its stage is then ASIDE, which no queue asks for. Another flag, an empty one, or
 answers.
 """
 
-from collections.abc import Collection
-
 from annotator.store.database import versions
 from annotator.store.database.database import Database, get_newest_decision_id
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.images.stages import EXCLUDED
 
 EXCLUSION_SOURCE = "aside"  # the source of a flag that takes its image out of the work
@@ -23,14 +22,6 @@ def count(db: Database) -> int:
 def load_image_ids(db: Database) -> set[int]:
     """Return the ids of the images that are set aside."""
     return set(db.integer_rows("SELECT id FROM image WHERE stage = ?", [EXCLUDED])[:, 0].tolist())
-
-
-def find_excluded(db: Database, ids: Collection[int]) -> set[int]:
-    """Return those of these images that are set aside."""
-    marks = ",".join("?" * len(ids))
-    return {
-        row[0] for row in db.tuples(f"SELECT id FROM image WHERE +stage = {EXCLUDED} AND id IN ({marks})", list(ids))
-    }
 
 
 def count_settled_cells(db: Database) -> tuple[int, int, int, int]:
@@ -65,9 +56,9 @@ def count_by_reason(db: Database) -> list[tuple[str, int]]:
     Reasons that name the image that was kept ("twin of a.jpg") count as one.
     """
     rows = db.tuples(
-        """SELECT CASE WHEN note LIKE 'twin of %' THEN 'twin of another image' ELSE note END, count(*) FROM (
+        f"""SELECT CASE WHEN note LIKE 'twin of %' THEN 'twin of another image' ELSE note END, count(*) FROM (
             SELECT (SELECT note FROM decision d INDEXED BY decision_flag WHERE action = 'flag' AND source = ?
-                AND image_id = i.id AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+                AND image_id = i.id AND {NOT_UNDONE_SQL}
                 ORDER BY id DESC LIMIT 1) AS note FROM image i WHERE stage = ?)
         GROUP BY 1 ORDER BY 2 DESC, 1""",
         [EXCLUSION_SOURCE, EXCLUDED],

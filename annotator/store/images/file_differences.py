@@ -1,10 +1,11 @@
 """Comparing the files of a folder with the registered ones: what is gone, what may have changed, what is known."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database.database import Database
 from annotator.store.pictures.files import (
     UNREAD_STATE,
@@ -34,7 +35,7 @@ def find_differences(folder: Path, known: Mapping[str, FileState], paths: Sequen
 
 
 def find_same_contents(
-    db: Database, folder: Path, paths: Sequence[str], progress: Callable[[int, int], None] | None = None
+    db: Database, folder: Path, paths: Sequence[str], progress: ProgressCallback | None = None
 ) -> dict[str, int]:
     """Return path -> the image with the same content, for files that the project can already show from another file.
 

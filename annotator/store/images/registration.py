@@ -6,7 +6,7 @@ its sha256 as a suffix. An image without a file keeps its decisions and is marke
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import ProgressCallback
 from annotator.records import BadFile
 from annotator.store.database import project_identity
 from annotator.store.database.database import DEFAULT_CACHE_KB, Database
@@ -78,7 +79,7 @@ def register_folder(
     db: Database,
     folder: Path,
     paths: Sequence[str],
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
     kept_out: Sequence[BadFile] = (),
     threads: int | None = None,
 ) -> RegistrationResult:

@@ -21,7 +21,8 @@ from annotator.errors import AnnotatorError
 from annotator.records import ABSENT
 from annotator.settings import IMPORT_ANNOTATOR
 from annotator.store.classes import class_changes, class_facts, classes
-from annotator.store.database.database import Database, get_inserted_id
+from annotator.store.database.database import Database, get_inserted_id, get_newest_decision_id
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.database.versions import get_class_version
 from annotator.store.images.attributes import import_attributes
 from annotator.store.images.stages import COMPLETE, EXCLUDED, LABELED
@@ -130,7 +131,7 @@ def _store_changes(
             changes = import_changes.prepare(sql, db, changes.over)
         else:
             import_changes.recompute_touched(sql, changes)
-        first = _get_newest_decision_id(sql)
+        first = get_newest_decision_id(sql)
         import_id = get_inserted_id(
             sql.execute(
                 """INSERT INTO import (uuid, source, sha256, format, annotator, imported_at, counts, class_change)
@@ -148,7 +149,7 @@ def _store_changes(
         sql.conn.executemany(
             "INSERT INTO import_image (import_id, image_id) VALUES (?, ?)", [(import_id, one) for one in new_images]
         )
-        last = _get_newest_decision_id(sql)
+        last = get_newest_decision_id(sql)
         answers = changes.answers, changes.replaced, changes.completed
         done = ImportResult(import_id, len(new_images), added, *answers, attributes, remarks, events)
         counts = {name: value for name, value in done.__dict__.items() if name not in ("id", "classes")}
@@ -208,10 +209,6 @@ def suspend_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
 
 def _count_active(sql: sqlite_utils.Database) -> int:
     return sql.execute(COUNT_ACTIVE_CLASSES_SQL).fetchone()[0]
-
-
-def _get_newest_decision_id(sql: sqlite_utils.Database) -> int:
-    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
 
 
 def _add_classes(
@@ -368,9 +365,9 @@ def _append_remarks(sql: sqlite_utils.Database, name: str, replace: bool) -> int
 
     An image has one flag: without `replace` a flagged image keeps its flag.
     """
-    first = _get_newest_decision_id(sql)
-    flagged = """r.kind = 'flag' AND '' != coalesce((SELECT d.note FROM decision d WHERE d.image_id = i.image_id
-        AND d.action = 'flag' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+    first = get_newest_decision_id(sql)
+    flagged = f"""r.kind = 'flag' AND '' != coalesce((SELECT d.note FROM decision d WHERE d.image_id = i.image_id
+        AND d.action = 'flag' AND {NOT_UNDONE_SQL}
         ORDER BY d.id DESC LIMIT 1), '')"""
     sql.execute(
         f"""INSERT INTO decision (uuid, action, image_id, note, source, annotator, decided_at)
@@ -387,4 +384,4 @@ def _append_remarks(sql: sqlite_utils.Database, name: str, replace: bool) -> int
         WHERE d.id > ? AND (r.annotator != '' OR r.at NOT NULL)""",
         [first],
     )
-    return _get_newest_decision_id(sql) - first
+    return get_newest_decision_id(sql) - first

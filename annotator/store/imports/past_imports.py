@@ -17,7 +17,8 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.store.classes import class_changes
-from annotator.store.database.database import Database
+from annotator.store.database.database import Database, get_newest_decision_id
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.images.attributes import undo_attributes
 from annotator.store.images.stages import COMPLETE, EXCLUDED, LABELED, SKIPPED, UNTOUCHED
 from annotator.store.imports.commit import (
@@ -34,8 +35,6 @@ from annotator.store.labels.event_labels import remove_events
 from annotator.store.pictures.files import escape_path
 
 UNDONE_PROBLEM = "taken back with import"  # the kind of problem of an image that came with an import
-
-_NOT_UNDONE_SQL = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
             raise AnnotatorError(f"Import {import_id} was taken back already, by {undone_by}.")
         low, high = low or 0, high or -1
         _check_not_merged(sql, import_id, low, high)
-        first = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        first = get_newest_decision_id(sql)
         with suspend_triggers(sql, high - low):
             # Before the undos are appended: decisions undone one by one are no longer in the tallies.
             _subtract_from_tallies(sql, low, high)
@@ -189,7 +188,7 @@ def _check_not_merged(sql: sqlite_utils.Database, import_id: int, low: int, high
 
 def _subtract_from_tallies(sql: sqlite_utils.Database, low: int, high: int) -> None:
     add_decisions_to_tallies(sql, low, high, -1)
-    alone = f"SELECT d.id FROM decision d WHERE d.id BETWEEN ? AND ? AND d.action != 'undo' AND NOT ({_NOT_UNDONE_SQL})"
+    alone = f"SELECT d.id FROM decision d WHERE d.id BETWEEN ? AND ? AND d.action != 'undo' AND NOT ({NOT_UNDONE_SQL})"
     for (decision_id,) in sql.execute(alone, [low, high]).fetchall():
         add_decisions_to_tallies(sql, decision_id, decision_id, 1)
 
@@ -198,7 +197,7 @@ def _append_undos(sql: sqlite_utils.Database, by: str, low: int, high: int, name
     sql.execute(
         f"""INSERT INTO decision (uuid, action, image_id, undoes, source, annotator, decided_at)
         SELECT ? || ':' || d.id, 'undo', d.image_id, d.id, 'import', ?, ? FROM decision d
-        WHERE d.id BETWEEN ? AND ? AND d.action != 'undo' AND {_NOT_UNDONE_SQL} ORDER BY d.id""",
+        WHERE d.id BETWEEN ? AND ? AND d.action != 'undo' AND {NOT_UNDONE_SQL} ORDER BY d.id""",
         [name, by, time.time(), low, high],
     )
 
@@ -229,7 +228,7 @@ def _update_derived_tables(sql: sqlite_utils.Database, first: int, low: int, hig
             _derive_labels(sql, low, high)
     add_to_tallies(sql, (("label", class_id, state, cells) for (class_id, state), cells in labels.items()))
     skipped = (
-        f"EXISTS (SELECT 1 FROM decision d WHERE d.image_id = t.image_id AND d.action = 'skip' AND {_NOT_UNDONE_SQL})"
+        f"EXISTS (SELECT 1 FROM decision d WHERE d.image_id = t.image_id AND d.action = 'skip' AND {NOT_UNDONE_SQL})"
     )
     sql.execute(
         f"""CREATE TEMP TABLE staged_stage AS
@@ -257,7 +256,7 @@ def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
     sql.execute(
         f"""INSERT INTO label (image_id, class_id, state, decision_id)
         SELECT d.image_id, d.class_id, d.state, max(d.id) FROM temp.touched t JOIN decision d ON d.image_id = t.image_id
-        WHERE NOT t.is_alone AND d.action = 'label' AND d.id NOT BETWEEN ? AND ? AND {_NOT_UNDONE_SQL}
+        WHERE NOT t.is_alone AND d.action = 'label' AND d.id NOT BETWEEN ? AND ? AND {NOT_UNDONE_SQL}
         AND d.class_id IN (SELECT id FROM class WHERE {IS_ACTIVE_CLASS_SQL})
         GROUP BY d.image_id, d.class_id ON CONFLICT DO NOTHING""",
         [low, high],
@@ -273,13 +272,13 @@ def _withdraw_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, i
     count = sql.execute(f"SELECT count(*) FROM image WHERE {came}", [import_id]).fetchone()[0]
     taken = sql.execute(
         f"""UPDATE image SET problem = ? WHERE {came} AND problem = '' AND NOT EXISTS (
-            SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo' AND {_NOT_UNDONE_SQL})""",
+            SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo' AND {NOT_UNDONE_SQL})""",
         [f"{UNDONE_PROBLEM} {import_id}", import_id],
     ).rowcount
     # Other images are passed to the imports that decided about them, and withdrawn if those are taken back.
     sql.execute(
         f"""INSERT OR IGNORE INTO import_image (import_id, image_id) SELECT DISTINCT i.id, d.image_id
-        FROM import_image c JOIN decision d ON d.image_id = c.image_id AND d.source = 'import' AND {_NOT_UNDONE_SQL}
+        FROM import_image c JOIN decision d ON d.image_id = c.image_id AND d.source = 'import' AND {NOT_UNDONE_SQL}
         JOIN import i ON i.undone_at IS NULL AND i.id != c.import_id
             AND d.id BETWEEN i.first_decision AND i.last_decision
         WHERE c.import_id = ?""",
@@ -299,7 +298,7 @@ def _archive_unused_classes(
         if sql.execute("SELECT 1 FROM label WHERE class_id = ? LIMIT 1", [class_id]).fetchone()
         or sql.execute("SELECT 1 FROM event_label WHERE class_id = ? LIMIT 1", [class_id]).fetchone()
         or sql.execute(
-            f"SELECT 1 FROM decision d WHERE d.class_id = ? AND d.action IN ('label', 'clear') AND {_NOT_UNDONE_SQL} "
+            f"SELECT 1 FROM decision d WHERE d.class_id = ? AND d.action IN ('label', 'clear') AND {NOT_UNDONE_SQL} "
             "LIMIT 1",
             [class_id],
         ).fetchone()
@@ -307,7 +306,7 @@ def _archive_unused_classes(
     unused = [class_id for class_id in added if class_id not in used | archived]
     for class_id in used:  # passed to the imports that use it, and archived if those are taken back
         users = sql.execute(
-            f"""SELECT DISTINCT i.id, i.counts FROM import i JOIN decision d ON d.class_id = ? AND {_NOT_UNDONE_SQL}
+            f"""SELECT DISTINCT i.id, i.counts FROM import i JOIN decision d ON d.class_id = ? AND {NOT_UNDONE_SQL}
             AND d.id BETWEEN i.first_decision AND i.last_decision WHERE i.undone_at IS NULL""",
             [class_id],
         ).fetchall()

@@ -14,6 +14,7 @@ from annotator.humanize import format_count
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.images.name_kinds import MATCH_KINDS
 from annotator.store.images.name_matching import SKIPPED_REASON
 from annotator.store.imports.staged_names import NEW, RESTORED
@@ -346,8 +347,8 @@ def compute_preview(staging: Staging, db: Database) -> ImportPreview:
         )
 
 
-IS_KNOWN_REMARK_SQL = """EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.image_id AND d.action = r.kind
-    AND d.note = r.text AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))"""
+IS_KNOWN_REMARK_SQL = f"""EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.image_id AND d.action = r.kind
+    AND d.note = r.text AND {NOT_UNDONE_SQL})"""
 """Of remarks r of items i: whether the image has one with the same text."""
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from annotator.indexing import find_positions
+from annotator.progress_callbacks import ProgressCallback, ignore_progress
 from annotator.store.database.database import Database
 from annotator.store.imports.staged_cells import MAX_EXAMPLES, Tally, count_names_by_kind
 from annotator.store.imports.staged_names import NEW, UNCLEAR, NameRules, resolve_names
@@ -241,7 +242,7 @@ class StagedScores:
         return f"{self._staging.format_place(place)}: {name!r} on {image!r}"
 
     def store(
-        self, name: str, by: str, *, replace: bool = False, progress: Callable[[int], None] = lambda done: None
+        self, name: str, by: str, *, replace: bool = False, progress: ProgressCallback = ignore_progress
     ) -> PredictionSource:
         """Add the scores of known images and classes to the source `name`. Raises as prediction_sources.add."""
         ids = np.unique(self._image_ids[self._image_ids > 0])

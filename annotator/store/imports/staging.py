@@ -19,6 +19,7 @@ from typing import Protocol
 import sqlite_utils
 from filelock import FileLock, Timeout
 
+from annotator.progress_callbacks import ProgressCallback
 from annotator.records import ABSENT, FILL_SOURCES, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.classes.class_facts import ClassFacts
 from annotator.store.database.database import Database
@@ -246,12 +247,12 @@ class Staging:
         self._file.executemany("INSERT INTO original (name, path) VALUES (?, ?)", known)
         self._file.execute("COMMIT")
 
-    def add(self, items: Iterable[IncomingItem], progress: Callable[[int], None] | None = None) -> None:
+    def add(self, items: Iterable[IncomingItem], progress: ProgressCallback | None = None) -> None:
         """Read all items into the file; items that cannot be stored are noted and left out.
 
         Args:
             items: The items of the source.
-            progress: Called with the number of items read; an exception that it raises ends the reading.
+            progress: Called with (items read, 0); an exception that it raises ends the reading.
         """
         rest = iter(items)
         while batch := list(islice(rest, ITEMS_PER_TRANSACTION)):
@@ -259,7 +260,7 @@ class Staging:
             self._add_batch(batch)
             self._file.execute("COMMIT")
             if progress:
-                progress(self.items)
+                progress(self.items, 0)
 
     def _add_batch(self, batch: Sequence[IncomingItem]) -> None:
         rows: list[tuple[object, ...]] = []

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.imports.past_imports import UNDONE_PROBLEM
 from annotator.store.imports.staging import remove_stale_files
 from annotator.store.pictures.files import escape_path
@@ -20,7 +21,7 @@ _IN_FOLDERS_SQL = """id IN (SELECT image_id FROM file f JOIN folder d ON d.id = 
 _NEW_IMAGES_SQL = f"""problem = '' AND {_IN_FOLDERS_SQL} AND (id > :last OR
     id IN (SELECT CAST(key AS INTEGER) FROM json_each(:problems)))
     AND NOT EXISTS (SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo'
-        AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))"""
+        AND {NOT_UNDONE_SQL})"""
 """Of images that have come with an import, and that nobody has decided anything about."""
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from annotator.records import SOURCES, list_sources
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL
 from annotator.store.labels import blind_visibility
 from annotator.store.labels.sources import format_source_list
 
@@ -89,10 +90,11 @@ def load_newest_answers(
     ]
 
 
-def get_newest_decision_id(db: Database, annotator: str) -> int:
+def get_newest_own_decision_id(db: Database, annotator: str) -> int:
     """Return the id of this person's newest decision (of everybody's for annotator ""), or 0 without decisions."""
-    newest = "SELECT coalesce(max(id), 0) FROM decision"
-    return db.value(f"{newest} WHERE annotator = ?", [annotator]) if annotator else db.value(newest)
+    if not annotator:
+        return db.value(f"SELECT {NEWEST_DECISION_ID_SQL}")
+    return db.value("SELECT coalesce(max(id), 0) FROM decision WHERE annotator = ?", [annotator])
 
 
 def load_whole_image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
@@ -112,7 +114,7 @@ def load_whole_image_answers(db: Database, decisions: int) -> list[tuple[int, bo
     rows = db.tuples(
         f"""SELECT count(*), max(state = 1) FROM (
             SELECT batch, state FROM decision
-            WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ?
+            WHERE id > {NEWEST_DECISION_ID_SQL} - ?
             AND source IN {counted} AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
         GROUP BY batch""",
         [MAX_DECISIONS_SEARCHED, decisions],

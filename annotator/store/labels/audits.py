@@ -17,6 +17,7 @@ from annotator.indexing import CellIndex, find_positions
 from annotator.roles import Right
 from annotator.store.database.arrays import open_array, save_array, save_rows
 from annotator.store.database.database import Database, get_inserted_id, get_newest_decision_id
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.database.invalid_rows import VALID_ACCEPTED_STATES_SQL, VALID_LABEL_STATES_SQL
 from annotator.store.images.stages import EXCLUDED
 from spmll.rows import Rows
@@ -182,10 +183,10 @@ def load_cells(db: Database, audit: Audit) -> AuditCells:
 def load_annotators_by_cell(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
     """Return who answered which cell of an audit in the audit grid: (class id, image id) -> people."""
     rows = db.tuples(
-        """SELECT DISTINCT a.class_id, a.image_id, d.annotator FROM audit_cell a
+        f"""SELECT DISTINCT a.class_id, a.image_id, d.annotator FROM audit_cell a
         JOIN decision d ON d.image_id = a.image_id AND d.class_id = a.class_id
         WHERE a.audit_id = ? AND d.source = 'audit' AND d.action = 'label' AND d.id > ?
-          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)""",
+          AND {NOT_UNDONE_SQL}""",
         [audit.id, audit.last_decision_id],
     )
     people: dict[tuple[int, int], set[str]] = {}

@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL, NOT_UNDONE_SQL
 from annotator.store.labels.sources import format_source_list
 
 MAX_ANSWERS = 20_000  # largest number of answers read
@@ -33,9 +34,9 @@ def load_scored_answers(
     rows = db.tuples(
         f"""SELECT d.run_id, d.class_id, d.score, d.state, d.image_id, r.last_decision_id
         FROM decision d JOIN run r ON r.id = d.run_id
-        WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND d.action = 'label' AND d.score NOT NULL
+        WHERE d.id > {NEWEST_DECISION_ID_SQL} - ? AND d.action = 'label' AND d.score NOT NULL
           AND d.source IN {format_source_list(scored=True)} AND d.state != 0 AND r.method = ? AND r.backbone = ?
-          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+          AND {NOT_UNDONE_SQL}
         ORDER BY d.id DESC LIMIT ?""",
         [MAX_DECISIONS_SEARCHED, method, backbone, MAX_ANSWERS],
     )

@@ -3,9 +3,10 @@
 from typing import Any
 
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.labels import blind_visibility
 
-_VALID_COMMENT_SQL = "action = 'comment' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+_VALID_COMMENT_SQL = f"action = 'comment' AND {NOT_UNDONE_SQL}"
 
 
 def load_comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from annotator.records import CELL_ACTIONS, SOURCES, Batch, Decision, Label, Sav
 from annotator.roles import Right
 from annotator.store.database import authorization, database
 from annotator.store.database.database import Database, get_inserted_id
+from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL, NOT_UNDONE_SQL
 from annotator.store.events import event_answers
 from annotator.store.events.event_answers import EventAnswer, EventBatch
 from annotator.store.labels import answer_exposure, image_overlap, implied_cells, refusals
@@ -34,12 +35,12 @@ from annotator.store.runs import prediction_sources
 
 ANSWERING_ACTIONS = ("label", "clear", "done")  # actions after which a person sees what others have said
 
-_SELECT_ACTIVE_SQL = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator,
+_SELECT_ACTIVE_SQL = f"""SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator,
     d.batch,
     d.run_id, d.score, d.milliseconds, (SELECT f.image_id FROM event_answer e JOIN decision f ON f.id = e.from_id
     WHERE e.decision_id = d.id) AS front_id FROM decision d
     WHERE d.action != 'undo' AND d.source NOT IN ('import', 'merge')
-      AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"""
+      AND {NOT_UNDONE_SQL}"""
 _SELECT_OWN_ACTIVE_SQL = f"{_SELECT_ACTIVE_SQL} AND d.annotator = ? ORDER BY d.id DESC"
 # Decisions stored by a merge of classes are only undone together with the merge (classes/class_history.py).
 _IS_UNDOABLE_SQL = "AND action != 'undo' AND source != 'merge'"
@@ -171,7 +172,7 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
 
 def get_newest_decision_id(db: Database) -> int:
     """Return the id of the newest decision, 0 without decisions; compare it with a run's `last_decision_id`."""
-    return db.value("SELECT coalesce(max(id), 0) FROM decision")
+    return db.value(f"SELECT {NEWEST_DECISION_ID_SQL}")
 
 
 def load_labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
@@ -379,7 +380,7 @@ def _get_annotator(sql: sqlite_utils.Database, decision_id: int) -> str:
 def _find_newest_active(sql: sqlite_utils.Database, annotator: str | None) -> int | None:
     row = sql.execute(
         f"""SELECT id FROM decision d WHERE {"annotator = ? AND" if annotator else ""} action != 'undo'
-          AND source NOT IN ('import', 'merge') AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+          AND source NOT IN ('import', 'merge') AND {NOT_UNDONE_SQL}
         ORDER BY id DESC LIMIT 1""",
         [annotator] if annotator else [],
     ).fetchone()
@@ -398,9 +399,9 @@ def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | N
         _insert_decision(sql, decision, image_id=None)
         return []
     rows = sql.execute(
-        """SELECT d.id, d.image_id, d.action FROM decision d, decision t WHERE t.id = ?
+        f"""SELECT d.id, d.image_id, d.action FROM decision d, decision t WHERE t.id = ?
           AND (d.id = t.id OR (d.batch = t.batch AND d.annotator = t.annotator AND d.action != 'undo'))
-          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) ORDER BY d.id""",
+          AND {NOT_UNDONE_SQL} ORDER BY d.id""",
         [target],
     ).fetchall()
     if not rows:  # taken back already, by another tab perhaps

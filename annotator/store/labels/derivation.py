@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import sqlite_utils
 
 from annotator.records import ABSENT, CELL_ACTIONS, PRESENT, SOURCES, UNSURE
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.images.excluded_images import EXCLUSION_SOURCE
 from annotator.store.images.stages import COMPLETE, EXCLUDED, LABELED, SKIPPED, UNTOUCHED
 from annotator.store.labels import image_overlap, implied_cells
@@ -74,9 +75,9 @@ def is_excluded(sql: sqlite_utils.Database, image_id: int) -> bool:
     """Return whether the image's flag, a person's newest one that holds, sets it aside."""
     # INDEXED BY: an image has few flags and may have many decisions.
     newest = sql.execute(
-        """SELECT source = ? AND note != '' FROM decision d INDEXED BY decision_flag
+        f"""SELECT source = ? AND note != '' FROM decision d INDEXED BY decision_flag
         WHERE action = 'flag' AND source != 'import' AND image_id = ?
-            AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+            AND {NOT_UNDONE_SQL}
         ORDER BY id DESC LIMIT 1""",
         [EXCLUSION_SOURCE, image_id],
     ).fetchone()

@@ -7,6 +7,7 @@ import numpy as np
 
 from annotator.records import SOURCES, UNSURE, AnnotatorAnswer
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import build_not_undone_sql
 from annotator.store.labels import blind_visibility, derivation
 from annotator.store.labels.derivation import compute_disagreements, iterate_answers
 from annotator.store.labels.sources import format_source_list
@@ -43,12 +44,12 @@ def load_unsettled_cells(db: Database, people: int) -> np.ndarray:
         (n, 2) int64: image id and class id.
     """
     return db.integer_rows(
-        """SELECT image_id, class_id FROM contradiction c WHERE image_id IN (
+        f"""SELECT image_id, class_id FROM contradiction c WHERE image_id IN (
             SELECT image_id FROM decision WHERE image_id IN (SELECT image_id FROM contradiction)
             AND action IN ('label', 'done') AND source != 'import'
             GROUP BY image_id HAVING count(DISTINCT annotator) >= ?)
         AND NOT EXISTS (SELECT 1 FROM decision s WHERE s.image_id = c.image_id AND s.class_id = c.class_id
-            AND s.source = 'settlement' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = s.id))""",
+            AND s.source = 'settlement' AND {build_not_undone_sql("s.id")})""",
         [people],
     )
 

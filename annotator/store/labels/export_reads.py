@@ -12,13 +12,13 @@ import numpy as np
 
 from annotator.records import SOURCES
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.database.invalid_rows import VALID_ACCEPTED_STATES_SQL, VALID_LABEL_STATES_SQL
 from annotator.store.images.stages import COMPLETE
 from annotator.store.pictures.files import FileState
 
 _WANTED_IDS_SQL = "json_each(?) w"
 # CROSS JOIN fixes the join order: wanted images first, then their rows by key.
-_NOT_UNDONE_SQL = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,14 +147,14 @@ def load_notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, 
     flags = db.tuples(
         f"""SELECT d.image_id, 'flag', d.note, {who}, d.id FROM {_WANTED_IDS_SQL}
         CROSS JOIN decision d INDEXED BY decision_flag ON d.image_id = w.value AND d.action = 'flag'
-        {origin} WHERE {_NOT_UNDONE_SQL} ORDER BY d.id""",
+        {origin} WHERE {NOT_UNDONE_SQL} ORDER BY d.id""",
         [_to_json(ids)],
     )
     newest = {row[0]: row for row in flags}  # an empty note removes the flag
     comments = db.tuples(
         f"""SELECT d.image_id, 'comment', d.note, {who}, d.id FROM {_WANTED_IDS_SQL}
         CROSS JOIN decision d INDEXED BY decision_comment ON d.image_id = w.value AND d.action = 'comment'
-        {origin} WHERE {_NOT_UNDONE_SQL}""",
+        {origin} WHERE {NOT_UNDONE_SQL}""",
         [_to_json(ids)],
     )
     rows = [*(row for row in newest.values() if row[2]), *comments]

@@ -16,6 +16,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.labels import answer_exposure
 
 OVERLAP_SOURCE = "reading"  # source of overlap decisions
@@ -94,10 +95,10 @@ def set_overlap(db: Database, people: int, share: float) -> None:
                 SELECT 1 FROM revealed WHERE image_id = id AND annotator = ?
             ) THEN 0 ELSE max(0, ? - coalesce(n, 0)) END FROM image LEFT JOIN (
                 SELECT image_id, {_COUNT_PEOPLE_SQL} FROM decision d WHERE source = ? AND action = 'label'
-                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) GROUP BY image_id
+                AND {NOT_UNDONE_SQL} GROUP BY image_id
             ) ON image_id = id WHERE substr(sha256, 9, 8) < ? AND (n > 0 OR NOT EXISTS (
                 SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action IN ('label', 'done')
-                AND d.source != 'import' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)))""",
+                AND d.source != 'import' AND {NOT_UNDONE_SQL}))""",
             [answer_exposure.EVERYBODY, people, OVERLAP_SOURCE, below],
         )
         chosen = "SELECT image_id FROM reading"
@@ -122,7 +123,7 @@ def update_answer_count(sql: sqlite_utils.Database, image_id: int) -> None:
             SELECT 1 FROM revealed v WHERE v.image_id = reading.image_id AND v.annotator = ?
         ) THEN 0 ELSE max(0, people - n) END FROM overlap, (
             SELECT {_COUNT_PEOPLE_SQL} FROM decision d WHERE image_id = ? AND source = ?
-            AND action = 'label' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+            AND action = 'label' AND {NOT_UNDONE_SQL}
         ) WHERE image_id = ?""",
         [answer_exposure.EVERYBODY, image_id, OVERLAP_SOURCE, image_id],
     )
@@ -192,7 +193,7 @@ def iterate_first_answers(db: Database, people: Sequence[str]) -> Iterator[np.nd
                 SELECT image_id, class_id, annotator, state, min(id) FROM decision d
                 WHERE image_id BETWEEN ? AND ? AND source = ? AND action = 'label' AND state != 0
                 AND {answer_exposure.IS_BLIND_DECISION_SQL}
-                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+                AND {NOT_UNDONE_SQL}
                 GROUP BY image_id, class_id, annotator
             ) d JOIN person p ON p.name = d.annotator
             LEFT JOIN label l ON l.image_id = d.image_id AND l.class_id = d.class_id

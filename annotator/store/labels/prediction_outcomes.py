@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL, NOT_UNDONE_SQL
 from annotator.store.labels.sources import format_source_list
 
 MAX_ANSWERS = 20_000  # answers that are read at most
@@ -66,7 +67,7 @@ def load_since(db: Database, newest: int) -> OutcomesSince:
         newest: The last decision that is known already; 0 for none.
     """
     with db.reading():
-        last = db.value("SELECT coalesce(max(id), 0) FROM decision")
+        last = db.value(f"SELECT {NEWEST_DECISION_ID_SQL}")
         if last <= newest:
             return OutcomesSince(last, ScoredAnswers.from_rows([]), {})
         after = max(newest, last - MAX_DECISIONS_SEARCHED)
@@ -74,16 +75,16 @@ def load_since(db: Database, newest: int) -> OutcomesSince:
         rows = db.tuples(
             f"""SELECT class_id, score, state = 1, source IN {format_source_list(timed="grid")} FROM decision d
             WHERE id > ? AND action = 'label' AND source IN {format_source_list(scored=True, chosen_by="model")}
-                AND score BETWEEN 0 AND 1 AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+                AND score BETWEEN 0 AND 1 AND {NOT_UNDONE_SQL}
             ORDER BY id DESC LIMIT ?""",
             [after, MAX_ANSWERS],
         )
         relabels = db.tuples(
-            """SELECT before, count(*), sum(state != before) FROM (
+            f"""SELECT before, count(*), sum(state != before) FROM (
                 SELECT d.state, (SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
                     AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) AS before
                 FROM decision d WHERE d.id > ? AND d.action = 'label' AND d.source = 'relabel'
-                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))
+                AND {NOT_UNDONE_SQL})
             WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY before""",
             [after],
         )

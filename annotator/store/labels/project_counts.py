@@ -8,6 +8,7 @@ from typing import Any
 
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE, list_sources
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL, NOT_UNDONE_SQL, build_not_undone_sql
 from annotator.store.images import excluded_images
 from annotator.store.images.stages import COMPLETE, EXCLUDED, LABELED, SKIPPED, UNTOUCHED
 from annotator.store.labels import blind_visibility
@@ -17,13 +18,12 @@ MAX_CHARTED_DECISIONS = 20_000  # decisions read one by one for a chart by the m
 VOTE_SOURCES = list_sources(is_vote=True)
 MINUTE_CHART_SECONDS = 4 * 3600  # seconds; longer spans are shown by the hour
 
-_NOT_UNDONE_SQL = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 _SOURCE_OR_ACTION_SQL = "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END"
 # INDEXED BY: otherwise SQLite would walk all decisions from the newest on, because of the order.
 _FLAGGED_IMAGES_SQL = f"""FROM decision d INDEXED BY decision_flag
-    WHERE action = 'flag' AND note != '' AND {_NOT_UNDONE_SQL} AND NOT EXISTS (
+    WHERE action = 'flag' AND note != '' AND {NOT_UNDONE_SQL} AND NOT EXISTS (
     SELECT 1 FROM decision later WHERE later.action = 'flag' AND later.image_id = d.image_id AND later.id > d.id
-    AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = later.id))"""
+    AND {build_not_undone_sql("later.id")})"""
 
 
 def count_images_by_stage(db: Database, *, include_blind: bool | None = None) -> dict[str, int]:
@@ -155,7 +155,7 @@ def _count_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
     return db.rows(
         f"""SELECT CAST(decided_at / ? AS INTEGER) * ? AS at, {_SOURCE_OR_ACTION_SQL} AS source, count(*) AS decisions
             FROM decision d
-        WHERE id > (SELECT max(id) FROM decision) - ? AND action != 'undo' AND source != 'import' AND {_NOT_UNDONE_SQL}
+        WHERE id > {NEWEST_DECISION_ID_SQL} - ? AND action != 'undo' AND source != 'import' AND {NOT_UNDONE_SQL}
         GROUP BY 1, 2 ORDER BY 1""",
         [seconds, seconds, MAX_CHARTED_DECISIONS],
     )
@@ -191,7 +191,7 @@ def count_decisions_after(db: Database, decision_id: int) -> int:
         statement = f"SELECT count(*) FROM decision WHERE id > ? AND source NOT IN ({marks})"
         return db.value(statement, [decision_id, *VOTE_SOURCES])
     # Ids have no gaps: decisions are never deleted, and a rolled back decision leaves none.
-    return max(0, db.value("SELECT coalesce(max(id), 0) FROM decision") - decision_id)
+    return max(0, db.value(f"SELECT {NEWEST_DECISION_ID_SQL}") - decision_id)
 
 
 def list_annotators(db: Database) -> list[str]:

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ import sqlite_utils
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, DiskFull
+from annotator.progress_callbacks import ProgressCallback
 from annotator.records import BadFile
 from annotator.store.disk.file_permissions import OTHERS_PERMISSIONS
 from annotator.store.locations.listing import RemoteFile
@@ -107,14 +108,14 @@ class StagedListing:
     def add(
         self,
         remotes: Iterable[RemoteFile],
-        progress: Callable[[int], None] | None = None,
+        progress: ProgressCallback | None = None,
         known: Collection[str] = (),
     ) -> None:
         """Store the names of all files that remain to be listed, NAMES_PER_TRANSACTION in a transaction.
 
         Args:
             remotes: Of a store that lists by name, the files after `after`; else all.
-            progress: Called with the number of names stored so far.
+            progress: Called with (names stored so far, 0).
             known: Registered files, escaped: those are stored though they may be leftovers.
         """
         rest, count, left_out = iter(remotes), self.count(), self.left_out
@@ -129,7 +130,7 @@ class StagedListing:
             self._sql.execute("COMMIT")
             count += len(images)
             if progress:
-                progress(count)
+                progress(count, 0)
         self._set_fact("complete", 1)
 
     @contextmanager

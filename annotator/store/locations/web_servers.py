@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.locations.addresses import check_ip_address, redact_address
 
 CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, LISTING_TIMEOUT_SECONDS = 10, 30, 600
@@ -175,7 +176,7 @@ def download(
     size: int,
     is_version: Callable[[Any], bool],
     stop: threading.Event,
-    on_progress: Callable[[int], None],
+    on_progress: ProgressCallback,
 ) -> None:
     """Download a file; continue an earlier attempt where the server sends the rest of the same version.
 
@@ -186,7 +187,7 @@ def download(
         size: In bytes as stated, -1: not stated.
         is_version: Returns whether the headers of an answer are those of the wanted version for certain.
         stop: When set, the download ends with AnnotatorError.
-        on_progress: Called with the number of bytes received so far; its exceptions end the download.
+        on_progress: Called with (bytes received so far, bytes); its exceptions end the download.
 
     Raises:
         AnnotatorError: The file is not as stated; also what fsspec raises.
@@ -215,7 +216,7 @@ def download(
                     file.truncate(0)
                     stated = "it stated" if size >= 0 else "an image or labels have; its size is not stated"
                     raise AnnotatorError(f"{redact_address(address)} sends more than the {most:,} bytes that {stated}.")
-                on_progress(start)
+                on_progress(start, max(size, 0))
                 file.write(chunk)
     finally:
         if opened:

@@ -10,29 +10,24 @@ only shown, and followed by the worker where somebody has asked for that (settin
 is stored with the number of answers at that moment, so that one that fails is not started again at once.
 """
 
-import json
-import os
-import socket
-import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from annotator.errors import AlreadyRunning
 from annotator.humanize import format_count
 from annotator.store.database.database import Database
-from annotator.store.disk.processes import get_process_name, has_claimant_ended
+from annotator.store.database.process_claims import ProcessClaim
+from annotator.store.disk.processes import Claim
 from annotator.store.labels import project_counts
 from annotator.store.networks import adapted_networks
 
 AUTOMATIC_SETTING, STARTED_AT_SETTING = "adapting_again", "adapting_again_started_at"
 ANSWER_GROWTH_FACTOR = 2  # the answers of the last time
 STATE_SETTING, REQUEST_SETTING, RESULT_SETTING = "adapting", "adapting_wanted", "adapting_result"
-CLAIM_TIMEOUT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
 AdaptationRequest = Literal["run", "estimate", "pause", ""]
 
 
 @dataclass(frozen=True)
-class AdaptationState:
+class AdaptationState(Claim):
     """The state of a process that adapts a project's network.
 
     Attributes:
@@ -40,59 +35,29 @@ class AdaptationState:
         doing: The present step, in words.
         done, of: The progress of that step; 0 where it is not known.
         seconds_left: Until everything is done; None while that is not known.
-        process: The name of the process (processes.py); "": of an older version.
     """
 
     on: str
-    pid: int
-    host: str
-    started_at: float  # unix seconds
-    heartbeat_at: float
     doing: str = "starting"
     done: int = 0
     of: int = 0
     seconds_left: float | None = None
-    process: str = ""
+
+
+_ADAPTATION_CLAIM = ProcessClaim(STATE_SETTING, AdaptationState)
+report, release, get_running = _ADAPTATION_CLAIM.report, _ADAPTATION_CLAIM.release, _ADAPTATION_CLAIM.get_running
 
 
 def claim(db: Database, on: str) -> AdaptationState:
     """Claim the adapting of this project's network. Raises AlreadyRunning when another process has it."""
-    seconds = time.time()
-    mine = AdaptationState(on, os.getpid(), socket.gethostname(), seconds, seconds, process=get_process_name())
-    with db.writing():
-        other = get_running(db)
-        if other is not None:
-            raise AlreadyRunning(
-                f"The network of {db.paths.project} is being adapted already, by process {other.pid} of {other.host} "
-                f"({other.doing}).\n    Wait for it, or end that process: the next one goes on from its last epoch."
-            )
-        db.set_setting(STATE_SETTING, asdict(mine))
-    return mine
 
-
-def report(db: Database, state: AdaptationState) -> None:
-    """Store the state of this process, as a heartbeat."""
-    with db.writing(durable=False) as sql:
-        sql.execute(
-            "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            [STATE_SETTING, json.dumps(asdict(state))],
+    def describe_running(other: AdaptationState) -> str:
+        return (
+            f"The network of {db.paths.project} is being adapted already, by process {other.pid} of {other.host} "
+            f"({other.doing}).\n    Wait for it, or end that process: the next one goes on from its last epoch."
         )
 
-
-def release(db: Database) -> None:
-    """End this process's claim; the claim of another process stays."""
-    with db.writing():
-        state = _read_state(db)
-        if state is not None and (state.pid, state.host) == (os.getpid(), socket.gethostname()):
-            db.set_setting(STATE_SETTING, None)
-
-
-def get_running(db: Database) -> AdaptationState | None:
-    """Return the state of the process that adapts the project's network now; None without one."""
-    state = _read_state(db)
-    if state is None:
-        return None
-    return None if has_claimant_ended(state, CLAIM_TIMEOUT_SECONDS) else state
+    return _ADAPTATION_CLAIM.take(db, describe_running, on=on)
 
 
 def get_request(db: Database) -> AdaptationRequest:
@@ -182,15 +147,3 @@ def request_if_due(db: Database) -> None:
         return
     db.set_setting(STARTED_AT_SETTING, due.answers)
     set_request(db, "run")
-
-
-def _read_state(db: Database) -> AdaptationState | None:
-    value = db.get_setting(STATE_SETTING)
-    if not isinstance(value, dict):
-        return None
-    facts = cast(dict[str, Any], value)
-    try:
-        facts.setdefault("process", "")  # of a version that did not note it
-        return AdaptationState(**{field.name: facts[field.name] for field in fields(AdaptationState)})
-    except (KeyError, TypeError):  # of another version
-        return None

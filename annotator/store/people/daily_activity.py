@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 import sqlite_utils
 
 from annotator.store.database.database import Database, get_newest_decision_id
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.labels.answer_times import MAX_ANSWER_MILLISECONDS
 from annotator.store.labels.sources import format_source_list
 
@@ -105,7 +106,7 @@ class _DayCounter:
             [self._annotator, self._midnight],
         ).fetchone()
         self._first = before[0] if before else 0
-        own = f"{_IS_OWN_DECISION_SQL} AND d.id > ? AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+        own = f"{_IS_OWN_DECISION_SQL} AND d.id > ? AND {NOT_UNDONE_SQL}"
         given = [self._annotator, self._first]
         self._milliseconds = sql.execute(_SUM_TIME_SQL % own, given).fetchone()[0]
         rows = sql.execute(f"SELECT DISTINCT image_id FROM decision d WHERE {own}", given).fetchall()
@@ -139,7 +140,7 @@ class _DayCounter:
                 f"""SELECT DISTINCT d.image_id FROM decision d INDEXED BY decision_image
                 WHERE d.image_id IN ({marks}) AND d.id > ? AND {_IS_OWN_DECISION_SQL} AND d.action IN ('label',
                 'clear', 'done')
-                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)""",
+                AND {NOT_UNDONE_SQL}""",
                 [*some, self._first, self._annotator],
             ).fetchall()
             labels = sql.execute(

@@ -13,6 +13,7 @@ from annotator.errors import AnnotatorError, combine_problems
 from annotator.humanize import format_count
 from annotator.roles import Right
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL
 from annotator.store.labels import implied_cells
 from annotator.store.labels.derivation import rebuild_image
 from annotator.store.relations import relation_edits
@@ -234,8 +235,8 @@ def _write_implications(
 def _find_reopenable_images(sql: sqlite_utils.Database) -> list[tuple[int, int]]:
     """Return images of which somebody said "nothing else here" and a class is open: a relation may have spared it."""
     return sql.execute(
-        """SELECT d.image_id, max(d.id) FROM decision d WHERE d.action = 'done'
-        AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        f"""SELECT d.image_id, max(d.id) FROM decision d WHERE d.action = 'done'
+        AND {NOT_UNDONE_SQL}
         AND (SELECT count(*) FROM label l WHERE l.image_id = d.image_id)
             < (SELECT count(*) FROM class WHERE archived = 0) GROUP BY d.image_id"""
     ).fetchall()

@@ -9,6 +9,8 @@ from typing import Any
 
 import sqlite_utils
 
+from annotator.store.database.decision_sql import build_not_undone_sql
+
 IS_A, AT_MOST_ONE, EXACTLY_ONE, REMOVE, UNDO = "is_a", "at_most_one", "exactly_one", "remove", "undo"
 GROUP_KINDS = (AT_MOST_ONE, EXACTLY_ONE)
 
@@ -46,9 +48,9 @@ class Relation:
 
 
 # Not taken back: neither undone, nor removed by an edit that still holds.
-_IN_FORCE_SQL = """NOT EXISTS (SELECT 1 FROM relation_edit u WHERE u.undoes = e.id)
+_IN_FORCE_SQL = f"""{build_not_undone_sql("e.id", "relation_edit")}
     AND NOT EXISTS (SELECT 1 FROM relation_edit r WHERE r.removes = e.id
-        AND NOT EXISTS (SELECT 1 FROM relation_edit u WHERE u.undoes = r.id))"""
+        AND {build_not_undone_sql("r.id", "relation_edit")})"""
 
 
 def load_active(sql: sqlite_utils.Database) -> list[Relation]:
@@ -77,8 +79,8 @@ def append_removal(sql: sqlite_utils.Database, relation_id: int, by: str, uuid: 
 def load_newest_edits(sql: sqlite_utils.Database) -> list[tuple[int, int | None]]:
     """Return (id, the relation that it removed) of the edits that an undo would undo together; [] without any."""
     return sql.execute(
-        """SELECT id, removes FROM relation_edit WHERE batch = (SELECT batch FROM relation_edit e
-            WHERE action != 'undo' AND NOT EXISTS (SELECT 1 FROM relation_edit u WHERE u.undoes = e.id)
+        f"""SELECT id, removes FROM relation_edit WHERE batch = (SELECT batch FROM relation_edit e
+            WHERE action != 'undo' AND {build_not_undone_sql("e.id", "relation_edit")}
             ORDER BY id DESC LIMIT 1) ORDER BY id"""
     ).fetchall()
 

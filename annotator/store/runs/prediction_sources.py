@@ -24,6 +24,7 @@ from filelock import FileLock
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.indexing import CellIndex, Ids
+from annotator.progress_callbacks import ProgressCallback, ignore_progress
 from annotator.store.database.arrays import open_array, replace_file_atomically
 from annotator.store.database.database import Database, get_inserted_id
 from annotator.store.database.project_identity import make_folder_in_project
@@ -118,7 +119,7 @@ def add(
     *,
     boxes: np.ndarray = NO_BOXES,
     replace: bool = False,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: ProgressCallback = ignore_progress,
 ) -> PredictionSource:
     """Add scores to a source, which is made where there is none of this name; newer scores replace older ones.
 
@@ -134,7 +135,7 @@ def add(
         blocks: Called several times; where the blocks have several scores for a cell, the highest counts.
         boxes: (n,) prediction_boxes.BOX of cells that the blocks have a score for.
         replace: Delete all scores that the source had before.
-        progress: Called with the number of blocks written.
+        progress: Called with (blocks written, 0).
 
     Raises AnnotatorError for a name that cannot be used, another scale than the source has, or too many sources;
     DiskFull.
@@ -395,7 +396,7 @@ def _write_version(db: Database, path: Path, dtype: np.dtype, index: CellIndex, 
 
 
 def _apply_blocks(
-    path: Path, index: CellIndex, blocks: Callable[[], Iterable[ScoreBlock]], had: bool, progress: Callable[[int], None]
+    path: Path, index: CellIndex, blocks: Callable[[], Iterable[ScoreBlock]], had: bool, progress: ProgressCallback
 ) -> None:
     """Write the blocks into the file.
 
@@ -404,7 +405,7 @@ def _apply_blocks(
         index: The rows and columns of the file.
         blocks: Returns (image ids, class ids, scores) of each block; called twice where `had` is set.
         had: Whether the file holds older scores, which are deleted where a block has a score.
-        progress: Called with the number of blocks written.
+        progress: Called with (blocks written, 0).
     """
     scores = np.load(path, mmap_mode="r+")
     largest = float(np.finfo(scores.dtype).max)
@@ -422,7 +423,7 @@ def _apply_blocks(
             else:
                 np.fmax.at(scores, place, clipped)
             number += 1
-            progress(number)
+            progress(number, 0)
             if number % BLOCKS_PER_REMAP == 0:
                 del scores
                 scores = np.load(path, mmap_mode="r+")

@@ -5,16 +5,12 @@ what people ask for on the Settings page: the worker starts the process, again a
 it is no longer wanted.
 """
 
-import json
-import os
-import socket
-import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from annotator.errors import AlreadyRunning
 from annotator.store.database.database import Database
-from annotator.store.disk.processes import get_process_name, has_claimant_ended
+from annotator.store.database.process_claims import ProcessClaim
+from annotator.store.disk.processes import Claim
 
 STATE_SETTING, REQUEST_SETTING, STOP_SETTING, RESULT_SETTING = (
     "tagging",
@@ -22,11 +18,10 @@ STATE_SETTING, REQUEST_SETTING, STOP_SETTING, RESULT_SETTING = (
     "tagging_stop",
     "tagging_result",
 )
-CLAIM_TIMEOUT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
 
 
 @dataclass(frozen=True)
-class TaggingState:
+class TaggingState(Claim):
     """The state of a process that asks a model about images.
 
     Attributes:
@@ -37,17 +32,11 @@ class TaggingState:
         seconds_left: None while that is not known.
         without: Questions that stayed without an answer.
         error: Why the last question stayed without one; "" where it did not.
-        process: The name of the process (processes.py).
     """
 
     url: str
     model: str
     name: str
-    pid: int
-    host: str
-    started_at: float  # unix seconds
-    heartbeat_at: float
-    process: str
     done: int = 0
     of: int = 0
     per_minute: float = 0.0
@@ -72,44 +61,24 @@ class TaggingRequest:
     by: str
 
 
+_TAGGING_CLAIM = ProcessClaim(STATE_SETTING, TaggingState)
+report, release, get_running = _TAGGING_CLAIM.report, _TAGGING_CLAIM.release, _TAGGING_CLAIM.get_running
+
+
 def claim(db: Database, url: str, model: str, name: str) -> TaggingState:
     """Claim the tagging of this project. Raises AlreadyRunning when another process has it."""
-    seconds = time.time()
-    mine = TaggingState(url, model, name, os.getpid(), socket.gethostname(), seconds, seconds, get_process_name())
-    with db.writing():
-        other = get_running(db)
-        if other is not None:
-            raise AlreadyRunning(
-                f"Another tagger is at work on {db.paths.project}: process {other.pid} of {other.host} asks "
-                f"{other.model}.\n"
-                "    Wait for it, or stop it on the Settings page; what it has said stays."
-            )
-        db.set_setting(STATE_SETTING, asdict(mine))
-        db.set_setting(STOP_SETTING, None)
-    return mine
 
-
-def report(db: Database, state: TaggingState) -> None:
-    """Store the state of this process, as a heartbeat."""
-    with db.writing(durable=False) as sql:
-        sql.execute(
-            "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            [STATE_SETTING, json.dumps(asdict(state))],
+    def describe_running(other: TaggingState) -> str:
+        return (
+            f"Another tagger is at work on {db.paths.project}: process {other.pid} of {other.host} asks "
+            f"{other.model}.\n"
+            "    Wait for it, or stop it on the Settings page; what it has said stays."
         )
 
-
-def release(db: Database, mine: TaggingState) -> None:
-    """End this process's claim; the claim of another process stays."""
     with db.writing():
-        state = _read_state(db)
-        if state is not None and (state.pid, state.host) == (mine.pid, mine.host):
-            db.set_setting(STATE_SETTING, None)
-
-
-def get_running(db: Database) -> TaggingState | None:
-    """Return the state of the process that is at work now; None without one."""
-    state = _read_state(db)
-    return None if state is None or has_claimant_ended(state, CLAIM_TIMEOUT_SECONDS) else state
+        mine = _TAGGING_CLAIM.take(db, describe_running, url=url, model=model, name=name)
+        db.set_setting(STOP_SETTING, None)
+    return mine
 
 
 def get_request(db: Database) -> TaggingRequest | None:
@@ -145,14 +114,3 @@ def set_result(db: Database, facts: dict[str, Any]) -> None:
     """Store what a tagger tells at its end, JSON values by name, and that it is no longer wanted."""
     db.set_setting(RESULT_SETTING, facts)
     db.set_setting(REQUEST_SETTING, None)
-
-
-def _read_state(db: Database) -> TaggingState | None:
-    value = db.get_setting(STATE_SETTING)
-    if not isinstance(value, dict):
-        return None
-    facts = cast(dict[str, Any], value)
-    try:
-        return TaggingState(**{field.name: facts[field.name] for field in fields(TaggingState)})
-    except (KeyError, TypeError):  # of another version
-        return None

@@ -15,7 +15,7 @@ import sqlite3
 import stat
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 
 from annotator import __version__
 from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.settings import DATABASE_FILE, IMPORTED_FOLDER, Paths
 from annotator.store.database import database_copies, read_only
 from annotator.store.database.arrays import remove_unfinished_files
@@ -32,7 +33,6 @@ from annotator.store.disk.durable import make_folder, sync_folder
 from annotator.store.disk.processes import is_temporary
 from annotator.store.pictures.files import escape_path
 
-Progress = Callable[[str, int, int], None]
 BACKED_UP_FOLDERS = (IMPORTED_FOLDER, "predictions", "adapted", "adapting", "tags", "selections", "audits")
 """Folders of a project with files that nothing computes again (docs/deploy.md says what each holds)."""
 EXCLUDED_NAMES = {
@@ -82,7 +82,7 @@ class BackupResult:
     left_out: dict[str, str]
 
 
-def create_backup(project: Path, target: Path, progress: Progress | None = None) -> BackupResult:
+def create_backup(project: Path, target: Path, progress: StepCallback | None = None) -> BackupResult:
     """Add a backup of the project to the folder `target`, while others go on working.
 
     Earlier backups in the folder stay unchanged.
@@ -92,7 +92,7 @@ def create_backup(project: Path, target: Path, progress: Progress | None = None)
         AlreadyRunning: Another process backs up to `target`.
         DiskFull: `target` cannot be written.
     """
-    show = progress or ignore_progress
+    show = progress or ignore_steps
     paths, target = Paths(project.resolve()), target.resolve()
     if not read_only.database_exists(paths):
         raise AnnotatorError(f"There is no project in {paths.project} (no {DATABASE_FILE} in it).")
@@ -111,10 +111,6 @@ def create_backup(project: Path, target: Path, progress: Progress | None = None)
             f"{target} could not be written: {error.strerror or error}. The backups that were there are as they were."
             "\n    Is the disk full, or may this folder not be written? The same command goes on where this one ended."
         ) from error
-
-
-def ignore_progress(what: str, done: int, of: int) -> None:
-    """Ignore the progress."""
 
 
 def _check_target(paths: Paths, target: Path) -> None:
@@ -143,7 +139,7 @@ def lock_backup(target: Path) -> Generator[None]:
         lock.release()
 
 
-def _write_backup(paths: Paths, target: Path, show: Progress) -> BackupResult:
+def _write_backup(paths: Paths, target: Path, show: StepCallback) -> BackupResult:
     store = target / PARTS_FOLDER
     make_folder(store, 0o700)
     make_folder(target / MANIFESTS_FOLDER, 0o700)

@@ -6,18 +6,18 @@ take minutes, so no page calls this; `annotator doctor` does, and tests and meas
 """
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 
 import sqlite_utils
 
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database.database import Database
+from annotator.store.database.decision_sql import build_not_undone_sql
 from annotator.store.events import project_events
 from annotator.store.images import near_duplicate_groups
 from annotator.store.labels import blind_visibility, derivation, implied_cells
 
-Progress = Callable[[int, int], None]
 COPY_CACHE_KB = 200_000  # cache of the temporary copy
 MAX_LISTED_DIFFERENCES = 1000  # largest number of differences listed of one kind
 IMAGES_PER_PROGRESS = 500  # between two calls of the progress
@@ -35,7 +35,7 @@ _COUNT_TALLIES_SQL = f"""SELECT kind, one, two, sum(n) FROM (
     UNION ALL SELECT 'accepted', class_id, state, count(*) FROM accepted GROUP BY class_id, state
     UNION ALL {blind_visibility.HIDDEN_TALLIES_SQL}
     UNION ALL SELECT kind, one, two, count(*) FROM counted c
-        WHERE NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = c.decision_id) GROUP BY kind, one, two
+        WHERE {build_not_undone_sql("c.decision_id")} GROUP BY kind, one, two
 ) GROUP BY kind, one, two HAVING sum(n) != 0"""
 _ARCHIVED_REMAINS_SQL = """SELECT 'auto-accepted' AS kind, image_id, class_id FROM accepted
     UNION ALL SELECT 'leased', image_id, class_id FROM lease"""
@@ -64,7 +64,7 @@ def find_problems(db: Database) -> list[str]:
     return [*found.integrity, *found.foreign_keys, *found.derived]
 
 
-def find_differences(db: Database, progress: Progress | None = None) -> Differences:
+def find_differences(db: Database, progress: ProgressCallback | None = None) -> Differences:
     """Compare the derived tables with the decisions, and check the integrity of the database.
 
     The checks are SQLite's integrity check, foreign keys, tallies against counts, remains of archived classes, and
@@ -109,7 +109,7 @@ def find_differences(db: Database, progress: Progress | None = None) -> Differen
     return found
 
 
-def repair(db: Database, image_ids: set[int], progress: Progress | None = None) -> None:
+def repair(db: Database, image_ids: set[int], progress: ProgressCallback | None = None) -> None:
     """Derive the labels, stages and disagreements of these images again, and count all tallies, in one transaction.
 
     Events are stored anew where they differ; groups of twins are forgotten, and the worker makes them again.
@@ -151,7 +151,7 @@ def _copy_database(db: Database) -> sqlite3.Connection:
     return copy
 
 
-def _rebuild_copy(copy: sqlite3.Connection, progress: Progress | None) -> None:
+def _rebuild_copy(copy: sqlite3.Connection, progress: ProgressCallback | None) -> None:
     sql = sqlite_utils.Database(copy)
     copy.execute("BEGIN")
     copy.execute("DELETE FROM label")

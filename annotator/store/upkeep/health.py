@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.settings import IMPORTED_FOLDER, Paths
 from annotator.store.database import database_copies, heartbeat, read_only
 from annotator.store.database.database import Database
@@ -35,7 +36,6 @@ from annotator.store.schema import STEPS
 from annotator.store.upkeep import array_health, consistency
 from annotator.store.upkeep.array_health import ArrayDamage
 
-Progress = Callable[[str, int, int], None]
 MAX_EXAMPLES = 5
 MIN_FREE_BYTES = 500_000_000
 ABANDONED_SECONDS = 86_400.0  # after which a temporary file counts as abandoned
@@ -79,7 +79,7 @@ class HealthReport:
     kept: Path | None = None
 
 
-def examine(project: Path, *, repair: bool = False, progress: Progress | None = None) -> HealthReport:
+def examine(project: Path, *, repair: bool = False, progress: StepCallback | None = None) -> HealthReport:
     """Check everything in a project, and repair what can be derived again.
 
     Args:
@@ -91,7 +91,7 @@ def examine(project: Path, *, repair: bool = False, progress: Progress | None = 
     Raises:
         AnnotatorError: The project does not exist, or the disk has no room for the copy kept before a repair.
     """
-    show = progress or _ignore_progress
+    show = progress or ignore_steps
     paths = Paths(project.resolve())
     health = HealthReport(_load_versions())
     health.findings += _check_secret(paths)  # before the project is opened, because opening corrects the permissions
@@ -130,7 +130,11 @@ def examine(project: Path, *, repair: bool = False, progress: Progress | None = 
 
 
 def _repair(
-    db: Database, health: HealthReport, findings: consistency.Differences, damages: list[ArrayDamage], show: Progress
+    db: Database,
+    health: HealthReport,
+    findings: consistency.Differences,
+    damages: list[ArrayDamage],
+    show: StepCallback,
 ) -> None:
     """Derive again what follows from decisions, and delete damaged arrays that are made again."""
     repaired = {damage.what for damage in array_health.remove_damaged(db, damages)}
@@ -145,10 +149,6 @@ def _repair(
 def _record_repaired(health: HealthReport, findings: list[HealthFinding]) -> None:
     health.repaired += findings
     health.findings = [finding for finding in health.findings if finding not in findings]
-
-
-def _ignore_progress(what: str, done: int, of: int) -> None:
-    pass
 
 
 def _load_versions() -> dict[str, str]:
@@ -191,7 +191,7 @@ def _check_database(found: consistency.Differences) -> Iterator[HealthFinding]:
         )
 
 
-def _check_files(db: Database, show: Progress) -> Iterator[HealthFinding]:
+def _check_files(db: Database, show: StepCallback) -> Iterator[HealthFinding]:
     """Yield findings about images without a local file; files at addresses are not requested."""
     of = db.value("SELECT count(*) FROM file WHERE image_id IS NOT NULL")
     there: set[int] = set()
@@ -223,7 +223,7 @@ def _check_files(db: Database, show: Progress) -> Iterator[HealthFinding]:
         )
 
 
-def _check_shards(paths: Paths, show: Progress) -> Iterator[HealthFinding]:
+def _check_shards(paths: Paths, show: StepCallback) -> Iterator[HealthFinding]:
     """Yield a finding about feature shards whose content is not what was written."""
     found = [path for folder in (paths.project / "features").glob("*/") for path in list_shards(folder)]
     damaged: list[str] = []

@@ -19,6 +19,7 @@ from typing import Any, cast
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull, combine_problems
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.settings import DATABASE_FILE
 from annotator.store.database import database_copies
 from annotator.store.disk.durable import make_folder, sync_folder
@@ -29,9 +30,7 @@ from annotator.store.upkeep.backup import (
     MANIFESTS_FOLDER,
     PARTS_FOLDER,
     BackupPart,
-    Progress,
     compute_digest,
-    ignore_progress,
 )
 
 MAX_MANIFEST_BYTES = 2 << 30
@@ -49,7 +48,7 @@ class RestoreResult:
     files: int
 
 
-def restore(source: Path, project: Path, name: str = "", progress: Progress | None = None) -> RestoreResult:
+def restore(source: Path, project: Path, name: str = "", progress: StepCallback | None = None) -> RestoreResult:
     """Restore a backup into a new folder, which appears complete or not at all.
 
     Args:
@@ -62,7 +61,7 @@ def restore(source: Path, project: Path, name: str = "", progress: Progress | No
         AnnotatorError: `project` exists and is not empty, or the backup is incomplete, damaged or hostile.
         DiskFull: The folder cannot be written.
     """
-    show = progress or ignore_progress
+    show = progress or ignore_steps
     source, project = source.resolve(), project.resolve()
     if project.is_symlink() or (project.exists() and (not project.is_dir() or any(project.iterdir()))):
         raise AnnotatorError(
@@ -170,7 +169,7 @@ def _open_unfinished(project: Path) -> Generator[Path]:
         lock.release()
 
 
-def _copy_parts(source: Path, folder: Path, parts: list[BackupPart], show: Progress) -> None:
+def _copy_parts(source: Path, folder: Path, parts: list[BackupPart], show: StepCallback) -> None:
     """Copy all parts and check their hashes meanwhile. Raises AnnotatorError naming all wrong parts."""
     problems: list[str] = []
     for done, part in enumerate(parts):
@@ -197,7 +196,7 @@ def _copy_parts(source: Path, folder: Path, parts: list[BackupPart], show: Progr
         sync_folder(Path(path))
 
 
-def _check_database(database: Path, show: Progress) -> None:
+def _check_database(database: Path, show: StepCallback) -> None:
     show("Checking the database", 0, 0)
     try:
         with closing(sqlite3.connect(database)) as sql:

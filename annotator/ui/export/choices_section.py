@@ -27,8 +27,8 @@ from annotator.store.images import excluded_images
 from annotator.store.labels import disagreed_cells, export_reads
 from annotator.store.runs import runs
 from annotator.ui.export import columns_section
-from annotator.ui.export.widget_memory import restore_widget
 from annotator.ui.parts import frame
+from annotator.ui.parts.widget_values import restore_widget
 
 UNKNOWN_CHOICES = {
     "keep": "Leave empty",

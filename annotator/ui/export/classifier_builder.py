@@ -15,6 +15,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.archive import zip_folder
 from annotator.exchange.files.safe_names import safe_name
+from annotator.progress_callbacks import ignore_progress
 from annotator.roles import Right
 from annotator.store.database.database import Database
 from annotator.store.disk.durable import make_folder
@@ -101,7 +102,7 @@ class ClassifierBuilder:
             make_folder(files, 0o700)
             said = self._run_command(files / f"{name}.onnx", expected_error)
             zipped = folder / f"{name}.zip"
-            zip_folder(files, zipped, lambda done, of: None)
+            zip_folder(files, zipped, ignore_progress)
             made = ClassifierResult(name, 0.0, get_downloads(self._db).offer(zipped, "application/zip"), said)
         except (AnnotatorError, OSError, ValueError) as error:
             made = ClassifierResult(name, 0.0, error="" if self._is_cancelled else str(error))

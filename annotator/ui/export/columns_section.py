@@ -9,7 +9,7 @@ import streamlit as st
 from annotator.exchange.formats.csv_table import available_columns, default_columns
 from annotator.exchange.formats.export_view import TableColumns
 from annotator.exchange.formats.format import Format
-from annotator.ui.export.widget_memory import restore_widget
+from annotator.ui.parts.widget_values import restore_widget
 
 TABLE_COLUMNS = {
     "write": st.column_config.CheckboxColumn("Write", width="small"),

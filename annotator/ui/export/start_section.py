@@ -26,8 +26,8 @@ from annotator.ui.export.export_runner import (
     get_export_folder,
     get_export_runner,
 )
-from annotator.ui.export.widget_memory import restore_widget
 from annotator.ui.parts import frame, note_list
+from annotator.ui.parts.widget_values import restore_widget
 from annotator.ui.work.downloads import get_downloads
 
 REFRESH_SECONDS = 0.7  # seconds, while an export is written

@@ -17,13 +17,14 @@ from annotator.exchange.exports.tagged_cells import open_current_cells, open_tag
 from annotator.exchange.files.csv_cells import CsvWriter
 from annotator.exchange.files.safe_names import safe_name
 from annotator.humanize import format_count
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database.database import Database
 from annotator.store.labels import tagged_exports
 from annotator.ui.access import served_project
 from annotator.ui.export.preview_section import compute_stamp, draw_progress
 from annotator.ui.export.start_section import draw_download_link, format_size
 from annotator.ui.parts import frame, html_tables, note_list
-from annotator.ui.work.computations import ProgressCallback, get_computations
+from annotator.ui.work.computations import get_computations
 from annotator.ui.work.downloads import OfferedFile, get_downloads
 
 CURRENT_LABELS = "the current labels"

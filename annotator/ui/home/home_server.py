@@ -15,6 +15,7 @@ import uvicorn
 
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.humanize import format_count
+from annotator.process_stop import STOP_SIGNALS
 from annotator.settings import SAMPLE_DATA_FOLDER
 from annotator.store.database.new_folders import remove_unfinished_folders
 from annotator.store.disk.processes import build_temporary_path
@@ -173,7 +174,7 @@ def _stop_on_signals(server: uvicorn.Server):
         server.should_exit = True
 
     server.capture_signals = _capture_no_signals  # type: ignore[method-assign]
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, end) for number in STOP_SIGNALS}
     try:
         yield
     finally:

@@ -1,15 +1,13 @@
 """One project's server, started by project_servers.py. It ends with its input, so it never outlives the start page."""
 
 import json
-import os
-import signal
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from annotator.errors import AnnotatorError
+from annotator.process_stop import send_stop_signal, watch_parent
 from annotator.store.disk.file_permissions import set_private_umask
 from annotator.ui.access.serving_modes import parse_access
 from annotator.ui.server import serve
@@ -19,7 +17,7 @@ def main() -> None:
     """Serve the project that the first line of the input names: a JSON object as project_servers.py writes it."""
     set_private_umask()
     said: dict[str, Any] = json.loads(sys.stdin.readline())
-    threading.Thread(target=_stop_with_input, daemon=True).start()
+    watch_parent(send_stop_signal)  # the server ends by itself, and long before that exit
     provider = said["oidc"] and Path(said["oidc"])
     reached = parse_access(
         said["auth"], said["port"], url=said["url"], trusted_proxies=said["behind"], provider=provider
@@ -28,11 +26,6 @@ def main() -> None:
         serve(Path(said["project"]), replace(reached, home_url=said["home"]), browser=False, json_log=said["json_log"])
     except AnnotatorError as error:
         sys.exit(f"Error: {error}")
-
-
-def _stop_with_input() -> None:
-    sys.stdin.read()
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

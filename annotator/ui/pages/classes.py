@@ -17,7 +17,7 @@ from annotator.store.classes import change_descriptions, class_changes, class_hi
 from annotator.store.database.database import Database
 from annotator.ui.access import served_project
 from annotator.ui.components import mount_class_tree
-from annotator.ui.parts import class_editor, class_relations, drafts, frame, page_classes
+from annotator.ui.parts import class_editor, class_relations, drafts, frame, page_classes, widget_values
 from annotator.ui.parts.class_form import FORM_HELP, SEPARATOR, draw_class_form
 
 TABLE_COLUMNS = {
@@ -196,7 +196,7 @@ def _draw_adding_switch(db: Database) -> None:
     st.toggle(
         "Allow adding classes while labeling",
         help="On the Annotate page, press / and type: the last line adds a class of that name.",
-        **frame.bind_setting(
+        **widget_values.bind_setting(
             "classes_allowed", page_classes.is_adding_allowed(db), lambda on: page_classes.set_adding_allowed(db, on)
         ),
     )

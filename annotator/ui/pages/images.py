@@ -19,7 +19,7 @@ from annotator.store.images.band_setting import describe_bands, get_shown_bands
 from annotator.store.locations.remote_files import is_remote, parse_stored_folder
 from annotator.store.pictures.bands import parse_bands
 from annotator.ui.access import served_project
-from annotator.ui.parts import frame, html_tables
+from annotator.ui.parts import frame, html_tables, widget_values
 from annotator.ui.work.image_adder import AddProgress, ImageAdder, get_image_adder
 from annotator.ui.work.readable_paths import parse_absolute_path
 
@@ -96,7 +96,7 @@ def _draw_cache(db: Database, known: Sequence[images.Folder]) -> None:
         address_cache.MIN_CACHE_GB,
         step=1.0,
         help="Beyond it, what was looked at longest ago is deleted first.",
-        **frame.bind_setting(
+        **widget_values.bind_setting(
             "cache_gb", address_cache.get_cache_gb(db), lambda gigabytes: address_cache.set_cache_gb(db, gigabytes)
         ),
     )

@@ -20,7 +20,7 @@ from annotator.store.locations.addresses import Address
 from annotator.store.runs.prediction_sources import MAX_NAME_CHARACTERS, PROBABILITY, SCORE
 from annotator.ui.access import served_project
 from annotator.ui.components import mount_upload
-from annotator.ui.parts import frame, html_tables, import_history, import_preview
+from annotator.ui.parts import frame, html_tables, import_history, import_preview, widget_values
 from annotator.ui.work import readable_paths
 from annotator.ui.work.import_runner import (
     ONE_FILE_MESSAGE,
@@ -93,7 +93,7 @@ def _restore_fields(by: str, state: ImportState) -> None:
         if not order.upload:
             fields["import_place"], fields["import_path"] = PATH_PLACE, order.name
     for key, first in DEFAULT_FIELDS.items():
-        fields[key] = fields.get(key, first)
+        widget_values.restore_widget(key, first)
 
 
 def _draw_source_form(db: Database, by: str, work: ImportRunner) -> None:

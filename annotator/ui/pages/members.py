@@ -1,13 +1,10 @@
 """Members: who may do what here, invitation links, newcomers, and the log of what changed. For owners."""
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from annotator.errors import AnnotatorError
 from annotator.exchange.files.csv_cells import format_csv
 from annotator.roles import HIDEABLE_PARTS, ROLE_DESCRIPTIONS, Role
 from annotator.store.database.database import Database
@@ -16,7 +13,7 @@ from annotator.store.people.members import Member
 from annotator.ui.access import served_project
 from annotator.ui.access.access_keys import build_invitation_url
 from annotator.ui.access.serving_modes import OIDC
-from annotator.ui.parts import frame
+from annotator.ui.parts import frame, widget_values
 
 HIDEABLE_PART_NAMES = {
     "gallery": "Gallery",
@@ -37,8 +34,6 @@ def page() -> None:
             _draw_local_notice()
             return
         st.subheader("Members")
-        if problem := st.session_state.pop("member_error", ""):
-            frame.show_error(problem)
         known = members.load_members(db)
         _draw_new_links(known)
         for member in known:
@@ -81,18 +76,15 @@ def _draw_new_links(known: list[Member]) -> None:
 def _draw_member(db: Database, member: Member, by: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{frame.escape_markdown(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
-        # With the role in its key the box shows what another owner has chosen meanwhile.
-        key = f"role_{member.id}_{member.role}"
         st.selectbox(
             f"Role of {frame.escape_for_screen_reader(member.name)}",
             list(Role),
-            index=list(Role).index(member.role),
             format_func=lambda role: f"{role.value}: {ROLE_DESCRIPTIONS[role]}",
             label_visibility="collapsed",
-            key=key,
             width=300,
-            on_change=_store_choice,
-            args=[key, member.role, lambda role: _set_role(db, member, role, by)],
+            **widget_values.bind_setting(
+                f"role_{member.id}", member.role, lambda role: _set_role(db, member, role, by)
+            ),
         )
         if member.role != Role.NONE and st.button(
             "New link" if member.has_link else "Invitation link",
@@ -123,24 +115,15 @@ def _draw_rename(db: Database, member: Member, by: str) -> None:
                 _finish_change(f"{member.name} is called {renamed.name} now.")
 
 
-def _store_choice(key: str, shown_value: Any, store: Callable[[Any], str]) -> None:
-    """Store what was chosen in a box that showed `seen`, and show the sentence that `store` returns.
-
-    It runs before the page is drawn again, which then shows an error, and what another owner has chosen meanwhile.
-    """
-    try:
-        words = store(st.session_state[key])
-    except AnnotatorError as problem:
-        st.session_state["member_error"] = str(problem)
-        st.session_state[key] = shown_value
-        return
-    st.toast(frame.escape_markdown(words))
-    _refresh_roles()
-
-
-def _set_role(db: Database, member: Member, role: Role, by: str) -> str:
+def _set_role(db: Database, member: Member, role: Role, by: str) -> None:
     members.set_role(db, member.name, role, by, expected=member.role)
-    return f"{member.name} is {role.value} now: {ROLE_DESCRIPTIONS[role]}."
+    _report_stored(f"{member.name} is {role.value} now: {ROLE_DESCRIPTIONS[role]}.")
+
+
+def _report_stored(message: str) -> None:
+    """Show the sentence, and let the change of roles take effect."""
+    st.toast(frame.escape_markdown(message))
+    _refresh_roles()
 
 
 def _format_sign_in(member: Member) -> str:
@@ -183,41 +166,32 @@ def _create_link(db: Database, member: Member, by: str) -> None:
 def _draw_newcomer_role(db: Database, by: str) -> None:
     current = members.get_newcomer_role(db)
     roles = [role for role in Role if role != Role.OWNER]
-    key = f"newcomers_{current}"
 
-    def store(role: Role) -> str:
+    def store(role: Role) -> None:
         members.set_newcomer_role(db, role, by, expected=current)
-        return f"Newcomers have the role {role.value} now."
+        _report_stored(f"Newcomers have the role {role.value} now.")
 
     st.selectbox(
         "Role of whoever signs in and is not listed",
         roles,
-        index=roles.index(current),
         format_func=lambda role: f"{role.value}: {ROLE_DESCRIPTIONS[role]}",
-        key=key,
-        on_change=_store_choice,
-        args=[key, current, store],
+        **widget_values.bind_setting("newcomers", current, store),
     )
 
 
 def _draw_hidden_parts(db: Database, by: str) -> None:
     current = list(members.get_hidden_views(db))
-    key = f"hidden_{'_'.join(current)}"
 
-    def store(parts: list[str]) -> str:
+    def store(parts: list[str]) -> None:
         members.set_hidden_views(db, parts, by, expected=current)
-        return (
-            f"Kept from guests and annotators: {', '.join(HIDEABLE_PART_NAMES[part] for part in parts) or 'nothing'}."
-        )
+        names = ", ".join(HIDEABLE_PART_NAMES[part] for part in parts) or "nothing"
+        _report_stored(f"Kept from guests and annotators: {names}.")
 
     st.multiselect(
         "Guests and annotators do not see",
         HIDEABLE_PARTS,
-        default=current,
         format_func=HIDEABLE_PART_NAMES.__getitem__,
-        key=key,
-        on_change=_store_choice,
-        args=[key, current, store],
+        **widget_values.bind_setting("hidden_parts", current, store),
         help="So that nobody is led by what others answered.",
     )
 

@@ -9,7 +9,14 @@ from annotator.store.database import jobs
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
 from annotator.ui.access import served_project
-from annotator.ui.parts import adaptation_section, class_names_section, frame, networks_section, tagger_section
+from annotator.ui.parts import (
+    adaptation_section,
+    class_names_section,
+    frame,
+    networks_section,
+    tagger_section,
+    widget_values,
+)
 from spmll import catalog
 
 PROVIDER_EXAMPLE = {  # serving_modes.NEEDED, with what a provider gives for each
@@ -98,7 +105,9 @@ def _draw_order(db: Database) -> None:
         "Default order of images on the Annotate page",
         list(query_order.QUERY_ORDERS),
         format_func=lambda name: query_order.QUERY_ORDERS[name].title,
-        **frame.bind_setting("order", current if current in query_order.QUERY_ORDERS else DEFAULT_ORDER, choose),
+        **widget_values.bind_setting(
+            "order", current if current in query_order.QUERY_ORDERS else DEFAULT_ORDER, choose
+        ),
     )
     order = query_order.QUERY_ORDERS[chosen]
     st.caption(f"{order.about} [{order.paper}]({order.url})" if order.url else order.about)
@@ -115,7 +124,7 @@ def _draw_method(db: Database) -> None:
         "Training method",
         names,
         format_func=lambda name: f"{name} - {known[name].title} ({known[name].year})",
-        **frame.bind_setting(
+        **widget_values.bind_setting(
             "method", current if current in known else names[0], lambda name: _choose_method(db, name)
         ),
     )

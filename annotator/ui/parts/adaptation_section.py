@@ -6,7 +6,7 @@ from annotator.humanize import format_count, format_duration
 from annotator.store.database.database import Database
 from annotator.store.networks import adaptation, adapted_networks, configuration
 from annotator.store.networks.adapted_networks import AdaptedNetwork
-from annotator.ui.parts import frame, html_tables
+from annotator.ui.parts import frame, html_tables, widget_values
 
 REFRESH_SECONDS = 2.0  # between two looks at what is under way
 
@@ -86,7 +86,7 @@ def _draw_networks(db: Database) -> None:
     if not networks:
         return
     automatic = adaptation.is_automatic(db)
-    follows = frame.bind_setting("adapt_again", automatic, lambda wanted: adaptation.set_automatic(db, wanted))
+    follows = widget_values.bind_setting("adapt_again", automatic, lambda wanted: adaptation.set_automatic(db, wanted))
     st.toggle("Adapt again by itself whenever the answers have doubled", **follows)
     current = configuration.get_backbone(db)
     html_tables.show(

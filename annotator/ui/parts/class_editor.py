@@ -13,7 +13,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import label_cells, project_counts
 from annotator.ui.access import served_project
-from annotator.ui.parts import class_form, frame
+from annotator.ui.parts import class_form, frame, widget_values
 
 MAX_EXAMPLE_CANDIDATES = 24  # images to choose examples from
 EXAMPLE_PIXELS = 150  # pixels: two beside each other on a phone
@@ -25,7 +25,7 @@ def draw(db: Database, by: str) -> None:
     """Draw the choice of a class, and what can be done with it."""
     known = {class_.id: class_ for class_ in classes.load_ordered_classes(db)}
     names = {class_id: class_.name for class_id, class_ in known.items()}
-    key = frame.prepare_select_key("one_class", names, next(iter(names)))
+    key = widget_values.restore_widget("one_class", next(iter(names)), labels=names)
     class_id = st.selectbox("Class", list(names), format_func=names.__getitem__, key=key)
     class_ = known[class_id]
     present, absent, unsure = project_counts.count_labels_by_class(db).get(class_id, (0, 0, 0))
@@ -113,7 +113,7 @@ def _draw_merge(db: Database, by: str, class_: Class, others: Sequence[Class]) -
         index=None,
         format_func=names.__getitem__,
         placeholder="Choose a class",
-        key=frame.prepare_select_key(key, names),
+        key=widget_values.restore_widget(key, None, labels=names),
     )
     if into_id is None:
         st.caption("Its labels go to the other class. Its name becomes a synonym.")

@@ -11,7 +11,7 @@ from annotator.records import Class
 from annotator.store.classes import classes, name_texts
 from annotator.store.database.database import Database
 from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE
-from annotator.ui.parts import drafts, frame
+from annotator.ui.parts import drafts, frame, widget_values
 from spmll.zero_shot.prompts import build_prompts
 
 SEPARATOR = "|"  # in no name of a class
@@ -22,7 +22,7 @@ def draw(db: Database) -> None:
     """Draw this part of the page."""
     st.subheader("Class names")
     st.caption("Suggestions before the first training, guessed from the names alone. Your answers soon count more.")
-    follows = frame.bind_setting("names_on", name_texts.is_on(db), lambda on: name_texts.set_enabled(db, on))
+    follows = widget_values.bind_setting("names_on", name_texts.is_on(db), lambda on: name_texts.set_enabled(db, on))
     wanted = st.toggle("Guess classes from their names", **follows)
     st.caption(frame.escape_markdown(name_texts.describe_state(db)))
     if message := st.session_state.pop("names_told", ""):
@@ -100,7 +100,7 @@ def _draw_templates(db: Database) -> None:
 def _draw_prompts(db: Database, known: Sequence[Class]) -> None:
     with st.expander("What the network reads"):
         names = {one.id: one.name for one in known}
-        key = frame.prepare_select_key("names_class", names, next(iter(names)))
+        key = widget_values.restore_widget("names_class", next(iter(names)), labels=names)
         class_id = st.selectbox("Class", list(names), format_func=names.__getitem__, key=key)
         [class_] = [one for one in known if one.id == class_id]
         texts = name_texts.load_texts(db).get(class_id) or name_texts.get_default_texts(class_)

@@ -3,16 +3,16 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
-from typing import Any, ParamSpec
+from typing import ParamSpec
 from urllib.parse import unquote
 from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from annotator.errors import AnnotatorError, Forbidden
+from annotator.errors import Forbidden
 from annotator.roles import Right, Role
 from annotator.store.database import authorization
 from annotator.store.disk import system_errors
@@ -20,6 +20,7 @@ from annotator.store.labels import project_counts
 from annotator.store.people.members import Member
 from annotator.ui.access import served_project
 from annotator.ui.access.sessions import Sessions, get_script_member
+from annotator.ui.parts import widget_values
 from annotator.ui.parts.navigation import PAGES, PageEntry
 
 P = ParamSpec("P")
@@ -27,7 +28,6 @@ NAME_COOKIE = "annotator_name"
 MAX_NAME_CHARACTERS = 60
 ROLE_CHECK_SECONDS = 5.0  # between two looks at the role of whoever has a page with a download open
 _OPEN_PAGE_KEY = "opened_page"  # its name, in the session state
-_PROBLEM_KEY = "change_refused"  # why, in the session state, until it is shown
 FOCUS_SCRIPT = """<script>
   // Streamlit has no option for it, and may build the field anew while the page comes: whatever is focused stays so.
   for (let time = 0; time < 3000; time += 100) {
@@ -88,7 +88,7 @@ def show_errors() -> Iterator[None]:
 
     An error of a change that `follows` made is shown, too.
     """
-    if problem := st.session_state.pop(_PROBLEM_KEY, ""):
+    if problem := widget_values.pop_problem():
         show_error(problem)
     try:
         yield
@@ -135,46 +135,6 @@ def has_right(right: Right) -> bool:
         return True
     signed_in = get_member()
     return signed_in is not None and signed_in.highest_right >= right
-
-
-def bind_setting(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
-    """Return the options of a widget that shows a stored setting.
-
-    `change` stores it when the person at this page chooses. A widget keeps what it showed first. Without this, a page
-    that another owner's page has overtaken would store the earlier value again the next time anything on it is
-    touched.
-    """
-    st.session_state[key] = stored
-    return {"key": key, "on_change": _store_change, "args": [key, change]}
-
-
-def _store_change(key: str, change: Callable[[Any], None]) -> None:
-    try:
-        change(st.session_state[key])
-    except AnnotatorError as problem:  # nothing can be drawn before the script runs
-        st.session_state[_PROBLEM_KEY] = str(problem)
-
-
-def prepare_select_key(key: str, labels: Mapping[Any, str], default: Any = None) -> str:
-    """Return the key of a select box whose options may get other labels, or go; a renamed option gets its new label.
-
-    The browser keeps the label that it showed first; it takes another one only with a value that is set here.
-
-    Args:
-        key: The key of the select box.
-        labels: Option -> its label.
-        default: The option that is chosen at first, None for none.
-    """
-    state = st.session_state
-    known, label = state.get(f"{key}_shown", (None, ""))
-    value = state.get(key, known)  # Streamlit forgets a widget that a run of the page did not come to
-    if value not in labels:
-        state.pop(key, None)
-        value = default
-    elif key not in state or (value == known and labels[value] != label):
-        state[key] = value
-    state[f"{key}_shown"] = (value, labels.get(value, ""))
-    return key
 
 
 def show_refusal(entry: PageEntry) -> None:

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from annotator.process_stop import STOP_SIGNALS
+
 GRACE_SECONDS = 1.5  # for requests in progress
 FORCED_EXIT_SECONDS = 4.5  # from the signal to the forced exit
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 log = logging.getLogger("annotator.ending")
 

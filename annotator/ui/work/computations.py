@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database.database import Database
 
 # seconds that a page waits when it has begun one, and when it asks again
@@ -22,7 +23,6 @@ CHEAP_SECONDS = 2.0  # seconds: a computation that took less is made again whene
 
 log = logging.getLogger("annotator.background")
 
-ProgressCallback = Callable[[int, int], None]
 """Called with (done, of)."""
 
 

@@ -254,8 +254,8 @@ class ImportRunner:
             raise _CancelledError
         self.state = replace(self.state, what=step, done=done, of=total)
 
-    def _report_count(self, done: int) -> None:
-        self._report_progress("Reading" if self.state.stage == READING else "Storing", done, 0)
+    def _report_count(self, done: int, total: int) -> None:
+        self._report_progress("Reading" if self.state.stage == READING else "Storing", done, total)
 
     def _set_state(self, state: ImportState) -> None:
         with self._lock:

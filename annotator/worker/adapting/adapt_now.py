@@ -4,17 +4,16 @@ Everything that a training needs to go on after a kill lies in PROJECT/adapting:
 stages, a checkpoint of the last epoch. The new network is published by one rename into PROJECT/adapted.
 """
 
-import contextlib
 import shutil
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.cluster.connection import check_cluster_option
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.process_stop import stop_on_signals
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.store.database.database import Database
 from annotator.store.networks import adaptation, adapted_networks, configuration
 from annotator.store.networks.adapted_networks import AdaptedNetwork
@@ -23,7 +22,6 @@ from annotator.worker.adapting.adaptation_progress import (
     AdaptationEstimate,
     AdaptationProgress,
     Paused,
-    ProgressCallback,
 )
 
 
@@ -52,7 +50,7 @@ def adapt_now(
     estimate_only: bool = False,
     anew: bool = False,
     storage: str | None = None,
-    on_progress: ProgressCallback = lambda done, of, what: None,
+    on_step: StepCallback = ignore_steps,
     notify: Callable[[str], None] = lambda sentence: None,
 ) -> AdaptationResult:
     """Adapt the network of a project to its answers; go on with a training that was begun.
@@ -64,7 +62,7 @@ def adapt_now(
         estimate_only: Only estimate how long it would take, and train nothing.
         anew: Delete a training that was begun, and begin a new one.
         storage: For a cluster: a folder or address that all of its machines reach, for checkpoints.
-        on_progress: Called with (done, of, the present step in words).
+        on_step: Called with (the present step in words, done, of).
         notify: Called with sentences that deserve a line on the terminal.
 
     SIGINT and SIGTERM stop it, as a pause from the Settings page does: the same command goes on from the last epoch.
@@ -74,11 +72,11 @@ def adapt_now(
     db = Database(project)
     db.check_writable()
     claim = adaptation.claim(db, on)
-    work = AdaptationProgress(db, claim, on_progress)
+    work = AdaptationProgress(db, claim, on_step)
     if adaptation.get_request(db) == "pause":  # of an earlier one
         adaptation.set_request(db, "")
     try:
-        with _stop_on_signals(work.stop):
+        with stop_on_signals(work.stop):
             work.report("starting")
             outcome = _adapt(db, work, on, epochs, estimate_only, anew, storage, notify)
         if (
@@ -221,24 +219,3 @@ def _to_estimate_fields(estimate: AdaptationEstimate) -> dict[str, float | int |
 
 def _count_images(db: Database) -> int:
     return int(db.value("SELECT count(*) FROM image") or 0)
-
-
-@contextlib.contextmanager
-def _stop_on_signals(stop: threading.Event) -> Iterator[None]:
-    """Let SIGINT and SIGTERM set `stop` during the block; a second one ends the process as usual."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def ask(number: int, _frame: object) -> None:
-        stop.set()
-        signal.signal(number, before[signal.Signals(number)] or signal.SIG_DFL)
-
-    for number in before:
-        signal.signal(number, ask)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)

@@ -4,14 +4,12 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from annotator.progress_callbacks import StepCallback
 from annotator.settings import HEARTBEAT_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.networks import adaptation
-
-ProgressCallback = Callable[[int, int, str], None]
 
 
 class Paused(Exception):
@@ -46,8 +44,8 @@ class AdaptationEstimate:
 class AdaptationProgress:
     """The heartbeats and progress of one adapting, and its requests to stop."""
 
-    def __init__(self, db: Database, claim: adaptation.AdaptationState, show: ProgressCallback):
-        self.db, self._state, self._show = db, claim, show
+    def __init__(self, db: Database, claim: adaptation.AdaptationState, on_step: StepCallback):
+        self.db, self._state, self._show = db, claim, on_step
         self.stop = threading.Event()
         self._reported_at = self._looked_at = 0.0
         self._ends_at: float | None = None
@@ -64,7 +62,7 @@ class AdaptationProgress:
         self._state = replace(
             self._state, doing=doing, done=done, of=total, heartbeat_at=time.time(), seconds_left=left
         )
-        self._show(done, total, doing[:1].upper() + doing[1:])
+        self._show(doing[:1].upper() + doing[1:], done, total)
         if is_new or immediately or seconds - self._reported_at >= HEARTBEAT_SECONDS:
             self._reported_at = seconds
             adaptation.report(self.db, self._state)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import StepCallback
 from annotator.store.database import heartbeat
 from annotator.store.networks import adaptation, adapted_networks, configuration
 from annotator.worker.features.backbone import fetch_weights
@@ -53,7 +54,7 @@ class NextBackboneContext(WorkerContext):
 class BackbonePreparer:
     """The duty of preparing the next network; each worker has one instance."""
 
-    def __init__(self, context: WorkerContext, on_step: Callable[[str, int, int], None]):
+    def __init__(self, context: WorkerContext, on_step: StepCallback):
         """Make the duty.
 
         Args:

@@ -18,6 +18,7 @@ from annotator.cluster.connection import (
     build_missing_program_error,
     connect_to_cluster,
 )
+from annotator.cluster.machines import build_no_cores_error
 from annotator.cluster.package_versions import get_package_versions
 from annotator.errors import AnnotatorError
 from annotator.store.images.band_setting import get_shown_bands
@@ -79,7 +80,7 @@ def _run_on_cluster(ray: Any, on: str, training: Training, storage: str | None, 
         for node in nodes
     )
     if not workers:
-        raise AnnotatorError(f"The cluster ({on}) offers no cores to work with. Machines join it with: ray start")
+        raise build_no_cores_error(on)
     place = storage or _get_project_storage(training, on, nodes)
     board = ray.remote(ProgressBoard).options(num_cpus=0).remote()
     task = AdaptationTask(

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError, NothingToLearn
+from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.locations.location import ImageSource
@@ -47,7 +48,7 @@ def make_inputs(
     db: Database,
     plan: AdaptationPlan,
     files: MapFiles,
-    on_progress: Callable[[int, int], None],
+    on_progress: ProgressCallback,
     should_stop: Callable[[], bool],
 ) -> AdaptationPlan:
     """Make the missing inputs, and return the plan without images whose file cannot be read.

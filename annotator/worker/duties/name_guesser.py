@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import StepCallback
 from annotator.store.classes import name_texts
 from annotator.store.classes.name_texts import NameGuess, Wording
 from annotator.store.classes.stored_patch_scores import PatchScores, delete_other_wordings
@@ -69,7 +70,7 @@ class _EncodedWording:
 class NameGuesser:
     """The duty of guessing classes from their names; each worker has one instance."""
 
-    def __init__(self, context: WorkerContext, on_step: Callable[[str, int, int], None]):
+    def __init__(self, context: WorkerContext, on_step: StepCallback):
         """Make the duty.
 
         Args:

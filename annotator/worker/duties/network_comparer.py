@@ -12,6 +12,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.indexing import find_positions
+from annotator.progress_callbacks import StepCallback
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 from annotator.store.events import membership
@@ -45,7 +46,7 @@ class CandidateContext(NextBackboneContext):
 class NetworkComparer:
     """The duty of preparing and comparing networks; each worker has one instance."""
 
-    def __init__(self, context: WorkerContext, on_step: Callable[[str, int, int], None]):
+    def __init__(self, context: WorkerContext, on_step: StepCallback):
         """Make the duty.
 
         Args:

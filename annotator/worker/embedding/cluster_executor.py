@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from annotator.cluster.connection import ClusterUse, build_cluster_lost_error, build_missing_program_error
+from annotator.cluster.machines import build_no_cores_error, choose_machine_name, describe_excluded_machines
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import FeatureCache
@@ -36,7 +37,7 @@ from annotator.worker.embedding.chunks import MAX_LOSSES, Chunk, ChunkQueue
 from annotator.worker.embedding.cluster_workers import (
     CHUNKS_PER_WORKER,
     ClusterWorker,
-    Machine,
+    WorkerMachine,
     WorkerShare,
     split_machine,
 )
@@ -77,7 +78,7 @@ class ClusterExecutor:
         reference = ray.put(network)
         self._work = replace(work, network=_NetworkReference(reference))
         self._actor = ray.remote(NodeWorker)
-        self._machines: dict[str, Machine] = {}
+        self._machines: dict[str, WorkerMachine] = {}
         self._members: list[ClusterWorker] = []
         self._looked_at = 0.0
         self._began = time.monotonic()
@@ -90,11 +91,7 @@ class ClusterExecutor:
     @property
     def note(self) -> str:
         """Return the reason for a delay and the machines left out, in words; "" for none."""
-        left_out = [
-            f"{machine.name} is left out: {machine.exclusion_reason}"
-            for machine in self._machines.values()
-            if machine.exclusion_reason
-        ]
+        left_out = describe_excluded_machines(self._machines.values())
         if not self._machines and time.monotonic() - self._began > 10:
             return "Waiting for the cluster: no machine offers cores yet"
         if not self.workers and not left_out and time.monotonic() - self._began > 10:
@@ -138,7 +135,8 @@ class ClusterExecutor:
         self._machines = {node_id: machine for node_id, machine in self._machines.items() if node_id in alive}
         for node_id, node in alive.items():
             if node_id not in self._machines and (of_node := split_machine(node["Resources"])):
-                self._machines[node_id] = Machine(node_id, self._choose_machine_name(node), of_node)
+                name = choose_machine_name(node, self._machines.values())
+                self._machines[node_id] = WorkerMachine(node_id, name, of_node)
         for machine in self._machines.values():
             if time.monotonic() > machine.retry_at:
                 machine.exclusion_reason, machine.retry_at = "", math.inf
@@ -150,17 +148,9 @@ class ClusterExecutor:
             problems = [f"{machine.name} {machine.exclusion_reason}" for machine in self._machines.values()]
             raise combine_problems(f"No machine of the cluster ({self._use.cluster}) can embed:", problems)
         if not self._machines and time.monotonic() - self._began > NO_CORES_SECONDS:
-            raise AnnotatorError(
-                f"The cluster ({self._use.cluster}) offers no cores to work with. Machines join it with: ray start "
-                "--address=HEAD:6379 --num-cpus=8"
-            )
+            raise build_no_cores_error(self._use.cluster)
 
-    def _choose_machine_name(self, node: dict[str, Any]) -> str:
-        name = node.get("NodeManagerHostname") or node.get("NodeName") or node["NodeID"][:8]
-        taken = {machine.name for machine in self._machines.values()}
-        return name if name not in taken else f"{name} ({node['NodeID'][:6]})"
-
-    def _start_worker(self, machine: Machine, share: WorkerShare) -> None:
+    def _start_worker(self, machine: WorkerMachine, share: WorkerShare) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         handle = self._actor.options(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from annotator.cluster.machines import Machine
 from annotator.worker.embedding.chunks import Chunk
 from annotator.worker.embedding.node_worker import StartReply
 
@@ -56,20 +57,16 @@ def split_machine(resources: Mapping[str, float]) -> list[WorkerShare]:
 
 
 @dataclass
-class Machine:
-    """A machine of the cluster.
+class WorkerMachine(Machine):
+    """A machine of the cluster, with its workers.
 
     Attributes:
         failed_starts: The number of workers in a row that failed to start.
-        exclusion_reason: Why the machine is left out, "" where it is not.
         retry_at: When it is tried again (time.monotonic).
     """
 
-    node_id: str
-    name: str
     shares: list[WorkerShare]
     failed_starts: int = 0
-    exclusion_reason: str = ""
     retry_at: float = math.inf
 
 
@@ -96,7 +93,7 @@ class ClusterWorker:
         speed: Recent images a second; 0 while it is not known.
     """
 
-    machine: Machine
+    machine: WorkerMachine
     share: WorkerShare
     handle: Any
     pending_start: Any = None  # a reference, until it is ready

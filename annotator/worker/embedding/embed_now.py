@@ -1,7 +1,6 @@
 """`annotator embed`: find images without features, claim the project, embed here or on a cluster, report the result."""
 
 import contextlib
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,8 @@ from annotator.cluster.connection import (
 )
 from annotator.cluster.package_versions import get_package_versions, list_extra_packages
 from annotator.humanize import format_count
+from annotator.process_stop import stop_on_signals
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.images import images
@@ -84,7 +85,7 @@ class EmbeddingSummary:
 def embed_now(
     project: Path,
     on: str = "local",
-    on_progress: Callable[[int, int, str], None] = lambda done, of, title: None,
+    on_step: StepCallback = ignore_steps,
     backbone: str | None = None,
 ) -> EmbeddingSummary:
     """Embed the images of a project that have no features.
@@ -92,7 +93,7 @@ def embed_now(
     Args:
         project: The project folder.
         on: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
-        on_progress: Called with (images that have features, images, title).
+        on_step: Called with (title, images that have features, images).
         backbone: The network; None: the one that the project uses.
 
     SIGINT and SIGTERM stop it: finished features are kept. Raises AnnotatorError: unknown `on`, no Ray, a head that
@@ -110,12 +111,12 @@ def embed_now(
         cache = open_features(db, backbone)
         images.recheck_addresses(db)
         missing, before = _find_missing(db, cache)
-        progress = EmbeddingProgress(db, claim, before, len(missing), on_progress)
+        progress = EmbeddingProgress(db, claim, before, len(missing), on_step)
         progress.report(0, immediately=True)
         results = ResultWriter(db, cache)
         if len(missing):
             progress.report(0, "Loading the network", immediately=True)
-            with _open_executor(db, on, backbone, cache, missing) as executor, _stop_on_signals(stop):
+            with _open_executor(db, on, backbone, cache, missing) as executor, stop_on_signals(stop):
                 _embed_with_retries(executor, missing, results, progress, stop)
         remaining = len(missing) - results.embedded - results.failed
         seconds, unanswered = time.monotonic() - began, len(results.unanswered)
@@ -198,23 +199,3 @@ def _choose_probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFil
             if len(probes.setdefault(place.folder, [])) < PROBES_PER_FOLDER:
                 probes[place.folder].append(ImageFiles(files.image_id, (place,)))
     return probes
-
-
-@contextlib.contextmanager
-def _stop_on_signals(stop: threading.Event) -> Iterator[None]:
-    """Let SIGINT and SIGTERM set `stop` during the block; a second SIGINT raises KeyboardInterrupt."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def ask(number: int, frame: object) -> None:
-        if stop.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

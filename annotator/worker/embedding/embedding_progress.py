@@ -2,10 +2,10 @@
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
 from dataclasses import replace
 
 from annotator.humanize import format_count
+from annotator.progress_callbacks import StepCallback
 from annotator.settings import HEARTBEAT_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.networks import embedding_claim
@@ -20,7 +20,7 @@ class EmbeddingProgress:
         claim: This process's claim.
         before: The number of images that had features at the beginning.
         missing: The number of images without features then.
-        show: Called with (done, of, title), for a bar on the terminal.
+        on_step: Called with (title, done, of), for a bar on the terminal.
     """
 
     def __init__(
@@ -29,9 +29,9 @@ class EmbeddingProgress:
         claim: embedding_claim.EmbeddingState,
         before: int,
         missing: int,
-        on_progress: Callable[[int, int, str], None],
+        on_step: StepCallback,
     ):
-        self._db, self._show = db, on_progress
+        self._db, self._show = db, on_step
         self._state = replace(claim, done=before, of=before + missing)
         self._began = time.monotonic()
         self._recent: dict[str, deque[tuple[float, int]]] = defaultdict(deque)
@@ -70,7 +70,7 @@ class EmbeddingProgress:
         )
         embedding_claim.report(self._db, self._state)
         title = note or f"Embedding ({format_count(workers, 'worker')}, {rate:,.0f} images/s)"
-        self._show(self._state.done, self._state.of, title)
+        self._show(title, self._state.done, self._state.of)
 
     def compute_rates(self) -> dict[str, float]:
         """Return the images a second of each machine, over the whole run."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import ProgressCallback, StepCallback, ignore_steps
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
@@ -22,20 +23,19 @@ if TYPE_CHECKING:
     from spmll.backbones.published_weights import PublishedWeights
 
 DEFAULT_MEASURE_SECONDS = 5.0
-ProgressCallback = Callable[[int, int, str], None]
 
 
 def prepare_backbone(
     name: str,
     ask_acceptance: Callable[[licenses.License], bool] = lambda licence: False,
-    on_progress: ProgressCallback = lambda done, of, what: None,
+    on_step: StepCallback = ignore_steps,
 ) -> None:
     """Make sure that a network can be used: its licence accepted, its weights here, whole, and of finite output.
 
     Args:
         name: The name of the network.
         ask_acceptance: Asks a person whether a licence is accepted; an accepted one is recorded.
-        on_progress: Called with (bytes done, of, the present step).
+        on_step: Called with (the present step, bytes done, of).
 
     Raises:
         AnnotatorError: There is no such network, its licence is not accepted, its weights cannot be had.
@@ -51,7 +51,7 @@ def prepare_backbone(
             facts = _find_published_weights(part)
             if _needs_acceptance(facts.licence) and ask_acceptance(licenses.get_license(facts.licence)):
                 machine_settings.accept_license(facts.licence)
-            fetch_weights(part, lambda done, of, part=part: on_progress(done, of, f"Downloading {part}"))
+            fetch_weights(part, lambda done, of, part=part: on_step(f"Downloading {part}", done, of))
             if facts.file and (path := hub.find_cached(facts.repository, facts.file)):
                 hub.check_sha256(path)
         network = load_pretrained(name)
@@ -105,7 +105,7 @@ def check_license_accepted(name: str) -> None:
         )
 
 
-def fetch_weights(name: str, on_progress: Callable[[int, int], None]) -> None:
+def fetch_weights(name: str, on_progress: ProgressCallback) -> None:
     """Download and check the weights of a network, where they are on the hub and not on this machine.
 
     Args:

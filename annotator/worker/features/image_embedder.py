@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import StepCallback
 from annotator.store.images import address_cache, appearances, images
 from annotator.store.images.band_setting import get_shown_bands
 from annotator.store.locations.location import ImageSource
@@ -28,7 +29,7 @@ ShardParts = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # image ids (n,), 
 class ImageEmbedder:
     """The duty of embedding images without features; each worker has one instance."""
 
-    def __init__(self, context: WorkerContext, on_step: Callable[[str, int, int], None]):
+    def __init__(self, context: WorkerContext, on_step: StepCallback):
         """Make the duty.
 
         Args:

@@ -20,9 +20,10 @@ from annotator.exchange.classifier.description import METADATA_KEY, Description
 from annotator.exchange.classifier.model_card import format_model_card
 from annotator.exchange.classifier.onnx_classifier import INPUT_NAME, INSTALL_COMMAND, OUTPUT_NAME
 from annotator.exchange.exports.thresholds import Limits
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.store.database.arrays import replace_file_atomically
 from annotator.store.database.database import Database
-from annotator.worker.taking_home.portable_classifier import PortableClassifier, ProgressCallback, build_classifier
+from annotator.worker.taking_home.portable_classifier import PortableClassifier, build_classifier
 
 MAX_PROBABILITY_DIFFERENCE = 1e-3  # by which probabilities of the file may differ from torch's
 ONNX_OPSET = 18
@@ -35,7 +36,7 @@ def write_classifier(
     limits: Limits,
     *,
     overwrite: bool = False,
-    on_progress: ProgressCallback = lambda what, done, of: None,
+    on_step: StepCallback = ignore_steps,
 ) -> tuple[Description, list[Path]]:
     """Make the classifier of a project's current run, and write it with its card.
 
@@ -44,7 +45,7 @@ def write_classifier(
         target: An .onnx file, or a .safetensors file, which gets a .json file beside it.
         limits: The error that thresholds allow.
         overwrite: Replace files that are there.
-        on_progress: Told what is being done.
+        on_step: Told what is being done.
 
     Returns:
         The description, and the files: the classifier first, its card last.
@@ -64,8 +65,8 @@ def write_classifier(
     is_onnx = target.suffix.lower() == ".onnx"
     if is_onnx:
         _check_onnx_installed()
-    made = build_classifier(Database(project), limits, on_progress)
-    on_progress("Writing", 0, 0)
+    made = build_classifier(Database(project), limits, on_step)
+    on_step("Writing", 0, 0)
     texts = [format_model_card(made.description, target.name)]
     if not is_onnx:
         texts.insert(0, made.description.as_text())

@@ -18,6 +18,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.classifier.description import Description, KnownClass
 from annotator.exchange.exports.thresholds import Limits, OpenCells, compute_thresholds
 from annotator.humanize import format_count, format_percent
+from annotator.progress_callbacks import StepCallback
 from annotator.quality.classifier_evaluation import MIN_ANSWERS, ClassifierEvaluation, evaluate_classifier
 from annotator.snapshot.run_predictions import Predictions, read_predictions
 from annotator.store.classes import classes
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 IMAGES_PER_BLOCK = 1024  # images whose features and regions are read at once
 MAX_CALIBRATION_PAIRS = 500_000  # pairs that the calibration is fitted to, at most
 
-ProgressCallback = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and of how much (0: not known)."""
 
 
@@ -72,13 +72,13 @@ class PortableClassifier:
     description: Description
 
 
-def build_classifier(db: Database, limits: Limits, on_progress: ProgressCallback) -> PortableClassifier:
+def build_classifier(db: Database, limits: Limits, on_step: StepCallback) -> PortableClassifier:
     """Return the classifier of the current run.
 
     Args:
         db: The project's database.
         limits: The error that thresholds allow.
-        on_progress: Told what is being done.
+        on_step: Told what is being done.
 
     Raises:
         AnnotatorError: There is no run yet, its files are damaged, or the network's weights cannot be had.
@@ -91,7 +91,7 @@ def build_classifier(db: Database, limits: Limits, on_progress: ProgressCallback
         )
     run, features = predictions.run, _StoredFeatures(db, predictions.run.backbone)
     model, is_whole = _load_model(db, predictions)
-    logits = features.score_images(model, on_progress)
+    logits = features.score_images(model, on_step)
     stored = np.arange(logits.shape[1]) if predictions.stored_columns is None else predictions.stored_columns
     known = ~np.isnan(logits[:, stored]).all(0)
     if not known.any():
@@ -99,7 +99,7 @@ def build_classifier(db: Database, limits: Limits, on_progress: ProgressCallback
             "No class has a model yet, so there is nothing to take home. Label some images of each class first."
         )
     columns, class_ids = stored[known], predictions.class_ids[known]
-    on_progress("Calibrating", 0, 0)
+    on_step("Calibrating", 0, 0)
     slopes, shifts = _fit_calibration(logits[:, columns], features.cache.image_ids, predictions, class_ids)
     chances = _sigmoid(logits[:, columns] * slopes + shifts)
     mean_distance = _compute_mean_distance(chances, features.cache.image_ids, predictions, class_ids)
@@ -109,7 +109,7 @@ def build_classifier(db: Database, limits: Limits, on_progress: ProgressCallback
     check = evaluate_classifier(
         db, class_ids, _make_probability_lookup(chances, features.cache), present_from, run.trained_decision_id
     )
-    on_progress("Loading the network", 0, 0)
+    on_step("Loading the network", 0, 0)
     backbone, state = _load_network(db, run.backbone)
     named = {class_.id: class_ for class_ in classes.load_active_classes(db)}
     described = tuple(
@@ -160,12 +160,12 @@ class _StoredFeatures:
             )
         self._regions = _load_region_codes(self.cache)
 
-    def score_images(self, model: PortableModel, on_progress: ProgressCallback) -> np.ndarray:
+    def score_images(self, model: PortableModel, on_step: StepCallback) -> np.ndarray:
         """Return the logits (N, C) float32 of all images."""
         parts, images = [], len(self.cache)
         with torch.inference_mode():
             for start in range(0, images, IMAGES_PER_BLOCK):
-                on_progress("Scoring all images", start, images)
+                on_step("Scoring all images", start, images)
                 rows = slice(start, min(start + IMAGES_PER_BLOCK, images))
                 parts.append(model.forward_codes(np.asarray(self.cache.features[rows]), self._regions[rows]).numpy())
         return np.concatenate(parts)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from annotator.cluster.connection import ClusterUse
-from annotator.cluster.task_runner import Machine, TaskRunner
+from annotator.cluster.task_runner import TaskMachine, TaskRunner
 from annotator.errors import AnnotatorError
 from annotator.store.database.arrays import create_scratch_array
 from annotator.store.features.sharded_rows import ShardedRows
@@ -104,7 +104,7 @@ class ClusterScoring:
         try:
             tasks = TaskRunner(self._ray, self._use, score_chunk, shared, images.choose_probe_files())
 
-            def argument(start: int, machine: Machine) -> Chunk:
+            def argument(start: int, machine: TaskMachine) -> Chunk:
                 return images.make_chunk(start, include_features=not machine.sees_files)
 
             with closing(tasks.iterate_results(sorted(missing), argument)) as results:

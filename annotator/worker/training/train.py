@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from annotator.errors import NothingToLearn
+from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.records import Run
 from annotator.store.database.arrays import create_scratch_array
 from annotator.store.database.database import Database
@@ -34,7 +35,7 @@ def train(
     method_name: str,
     parameters: dict,
     backbone: str,
-    on_step: Callable[[str, int, int], None] = lambda state, done, of: None,
+    on_step: StepCallback = ignore_steps,
     load: Callable[[], "Backbone"] | None = None,
     regions: RegionCache | None = None,
     scoring: ScoringFunction | None = None,

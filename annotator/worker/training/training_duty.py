@@ -3,10 +3,11 @@
 import logging
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
+from annotator.progress_callbacks import StepCallback
 from annotator.records import Run
 from annotator.store.database import heartbeat, jobs
 from annotator.store.database.jobs import Job
@@ -23,9 +24,7 @@ log = logging.getLogger("annotator.worker")
 class TrainingDuty:
     """The duty of training, which also finishes the requests for it; each worker has one instance."""
 
-    def __init__(
-        self, context: WorkerContext, on_step: Callable[[str, int, int], None], scoring: "ScoringFunction | None" = None
-    ):
+    def __init__(self, context: WorkerContext, on_step: StepCallback, scoring: "ScoringFunction | None" = None):
         """Make the duty.
 
         Args:

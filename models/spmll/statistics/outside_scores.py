@@ -66,11 +66,6 @@ class OutsideScores:
         return self._compute_logits(slice(column, column + 1))[:, 0]
 
 
-def can_guess(outside: Sequence[OutsideScores]) -> bool:
-    """Return whether any source has probabilities."""
-    return any(source.is_probability and not np.isnan(source.scores).all() for source in outside)
-
-
 def add_first_guesses(
     probabilities: np.ndarray, labels: np.ndarray, unbiased: np.ndarray, outside: Sequence[OutsideScores], stacked: bool
 ) -> np.ndarray:

@@ -201,13 +201,11 @@ class Trainer(ABC):
     Attributes:
         comparison_batch: In comparisons, None as in projects.
         has_long_epochs: Whether comparisons keep every epoch and stop as papers do.
-        uses_outside: Whether it weighs outside models.
         history: Finished epochs.
     """
 
     comparison_batch: ClassVar[int | None] = None
     has_long_epochs: ClassVar[bool] = False
-    uses_outside: ClassVar[bool] = False
     history: list[Epoch]
 
     def __init__(
@@ -233,7 +231,7 @@ class Trainer(ABC):
             seed: Decides start and order.
             progress: Called with (state, done, of). Exceptions end the training.
             resume: Used if `has_long_epochs`.
-            outside: Used if `uses_outside`.
+            outside: Scores of outside models, which only RegionTrainer uses.
             scoring: Scores all images.
 
         Raises:

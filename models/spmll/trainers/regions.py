@@ -25,8 +25,6 @@ SURROGATE_IMAGES = 3000  # from which the head for heat maps is fitted
 class RegionTrainer(Trainer):
     """Training by `spmll.ensemble.stacking.fit_stacked`."""
 
-    uses_outside = True
-
     @override
     def prepare(self) -> None:
         labels, settings = self.labels, self.settings

@@ -39,7 +39,6 @@ IDENTIFYING_COLUMNS: Mapping[str, Sequence[str]] = {
 MISSING_VALUES = frozenset({"", "NA", "NaN", "nan"})
 PLACE_FACTS = ("locationID", "locationName", "latitude", "longitude", "cameraID", "cameraModel")
 DEPLOYMENT_FACTS = (*PLACE_FACTS, "deploymentStart", "deploymentEnd")
-OF_MEDIA = ("mediaID", "deploymentID", "timestamp", "captureMethod")
 OWN_SOURCE_TITLE = "multilabel-annotator"
 """The source that our own packages name."""
 CLASS_TAG_PREFIX = "class:"

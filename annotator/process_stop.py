@@ -1,0 +1,64 @@
+"""What ends a process of ours from outside: the end of the process that started it, and the signals to stop."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOP_SECONDS = 10.0  # that a process may take to stop after the one that started it has ended
+
+
+def watch_parent(stop: Callable[[], object], exit_seconds: float = STOP_SECONDS, exit_status: int = 1) -> None:
+    """Start a thread that ends this process with the one that started it.
+
+    The parent holds the other end of standard input. The system closes it however the parent ends, kill -9 included. No
+    signal does that on every platform.
+
+    Args:
+        stop: Called at the end of standard input, to ask the rest of the process to stop.
+        exit_seconds: Seconds after which the process exits if it has not stopped.
+        exit_status: The status of that exit.
+    """
+
+    def wait_for_end() -> None:
+        while os.read(0, 4096):  # sys.stdin would be locked by this thread when the process ends, which aborts it
+            pass
+        stop()
+        time.sleep(exit_seconds)
+        os._exit(exit_status)
+
+    threading.Thread(target=wait_for_end, name="parent watch", daemon=True).start()
+
+
+def send_stop_signal() -> None:
+    """Send this process the signal to stop."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def stop_on_signals(stop: threading.Event) -> Iterator[None]:
+    """Let SIGINT and SIGTERM set `stop` during the block; a SIGINT after the first signal raises KeyboardInterrupt.
+
+    Does nothing outside the main thread, where no handler can be set.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    is_asked = False
+
+    def ask(number: int, _frame: object) -> None:
+        nonlocal is_asked
+        if is_asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        is_asked = True
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)  # None: set by code that is not Python

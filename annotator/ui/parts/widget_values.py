@@ -1,0 +1,65 @@
+"""The values of widgets: kept while a person visits another page, or stored as settings of the project.
+
+Streamlit forgets a widget that a run of the script does not draw.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import streamlit as st
+
+from annotator.errors import AnnotatorError
+
+_KEPT_VALUES_KEY, _PROBLEM_KEY = "kept_values", "change_refused"
+
+
+def restore_widget(
+    key: str, default: Any, options: Collection[Any] | None = None, *, labels: Mapping[Any, str] | None = None
+) -> str:
+    """Return the key of a widget, which shows its last value, or `default`.
+
+    The browser keeps the label that an option had first. It takes another one only with a value that is set here.
+
+    Args:
+        key: The key of the widget.
+        default: The value that it has at first.
+        options: Its options; a value that is not among them is dropped.
+        labels: Option -> label, instead of `options`, where the labels of options may change.
+    """
+    state = st.session_state
+    kept: dict[str, tuple[Any, str]] = state.setdefault(_KEPT_VALUES_KEY, {})
+    known, label = kept.get(key, (default, ""))
+    value = state.get(key, known)
+    options = options if labels is None else labels
+    if options is not None and isinstance(default, list):
+        value = [one for one in value if one in options]
+    elif options is not None and value not in options:
+        value = default
+    new_label = "" if labels is None else labels.get(value, "")
+    if key not in state or state[key] != value or (value == known and new_label != label):
+        state[key] = value
+    kept[key] = value, new_label
+    return key
+
+
+def bind_setting(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
+    """Return the options of a widget that shows a stored setting.
+
+    `change` stores it when the person at this page chooses. A widget keeps what it showed first. Without this, a page
+    that another owner's page has overtaken would store the earlier value again the next time anything on it is
+    touched.
+    """
+    st.session_state[key] = stored
+    return {"key": key, "on_change": _store_change, "args": [key, change]}
+
+
+def pop_problem() -> str:
+    """Return the error of the last change of a bound setting, once; "" without one."""
+    return st.session_state.pop(_PROBLEM_KEY, "")
+
+
+def _store_change(key: str, change: Callable[[Any], None]) -> None:
+    try:
+        change(st.session_state[key])
+    except AnnotatorError as problem:  # nothing can be drawn before the script runs
+        st.session_state[_PROBLEM_KEY] = str(problem)

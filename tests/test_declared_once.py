@@ -1,0 +1,90 @@
+"""What several modules need is declared in one of them, and the others import it."""
+
+import ast
+import re
+from collections import Counter
+
+import pytest
+from code_measures import ROOT, CodeBase
+
+STEPS = "annotator/store/schema/"  # schema steps stay as they were released
+
+
+@pytest.fixture(scope="module")
+def code() -> CodeBase:
+    return CodeBase()
+
+
+def list_modules_with(code: CodeBase, pattern: str) -> list[str]:
+    """Return the modules, without schema steps, that have a match; \\s+ in the pattern stands for any line break."""
+    found = re.compile(pattern)
+    return [path for path, text in code.texts.items() if found.search(text) and not path.startswith(STEPS)]
+
+
+def test_one_module_decides_whether_the_process_of_a_claim_has_ended(code):
+    assert list_modules_with(code, r"(?<!def )has_claimant_ended\(") == ["annotator/store/database/process_claims.py"]
+
+
+def test_one_module_has_the_condition_that_a_decision_was_not_undone(code):
+    condition = r"EXISTS\s*\(\s*SELECT\s+1\s+FROM\s+\S+\s+\w+\s+WHERE\s+\w+\.undoes\b"
+    assert list_modules_with(code, condition) == ["annotator/store/database/decision_sql.py"]
+
+
+def test_one_module_has_the_query_of_the_newest_decision(code):
+    query = r"max\(id\)[^()]*\)?\s*FROM\s+decision\b(?!\s+(?:d\b|WHERE))"
+    assert list_modules_with(code, query) == ["annotator/store/database/decision_sql.py"]
+
+
+def test_one_module_declares_the_callbacks_of_progress(code):
+    shape = r"Callable\[\[(str, )?int(, int)?(, str)?\], None\]"
+    drops = {"annotator/ui/components/__init__.py", "annotator/ui/parts/class_relations.py"}  # of a class in a tree
+    found = [path for path in list_modules_with(code, shape) if path.startswith("annotator/")]
+    found = {path for path in found if not path.startswith("annotator/benchmark/")}
+    assert found - drops == {"annotator/progress_callbacks.py"}
+
+
+def test_one_module_watches_the_process_that_started_this_one(code):
+    reads = r"stdin(\.buffer)?\.read\(\)|os\.read\(0,"
+    scripts = {
+        "annotator/cluster/exit_watcher.py",
+        "tests/harness/child_runner.py",
+    }  # load nothing of ours
+    assert {*list_modules_with(code, reads)} - scripts == {"annotator/process_stop.py"}
+
+
+def test_one_module_lets_signals_set_an_event(code):
+    assert list_modules_with(code, r"def _?stop_on_signals\(stop: threading\.Event") == ["annotator/process_stop.py"]
+
+
+def test_one_module_declares_the_machine_of_a_cluster(code):
+    assert list_modules_with(code, r"(?m)^class Machine\b") == ["annotator/cluster/machines.py"]
+    assert list_modules_with(code, "offers no cores to work with") == ["annotator/cluster/machines.py"]
+
+
+def test_one_module_sets_the_values_of_widgets_that_streamlit_forgets(code):
+    mirrors = r"(?:state|session_state|fields)\[key\] = "
+    assert list_modules_with(code, mirrors) == ["annotator/ui/parts/widget_values.py"]
+    assert list_modules_with(code, r"change_refused") == ["annotator/ui/parts/widget_values.py"]
+
+
+def test_every_name_of_a_module_is_used_somewhere(code):
+    folders = ("annotator", "models", "tests", "docs")
+    paths = [ROOT / "pyproject.toml", *(path for folder in folders for path in (ROOT / folder).rglob("*.*"))]
+    texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".py", ".md", ".toml")]
+    uses = Counter(word for text in texts for word in re.findall(r"\w+", text))
+    names = {
+        (path, name)
+        for path, tree in code.trees.items()
+        if not path.startswith((STEPS, "annotator/benchmark/"))
+        for node in tree.body
+        for name in list_assigned_names(node)
+    }
+    assert [f"{path}: {name}" for path, name in sorted(names) if uses[name] == 1] == []
+
+
+def list_assigned_names(node: ast.stmt) -> list[str]:
+    """Return the names that a statement of a module defines, without functions that a decorator registers."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [] if node.decorator_list and not isinstance(node, ast.ClassDef) else [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
