@@ -1,8 +1,7 @@
-"""Agreement: how often people who answered the same cells gave the same answers, by class and by pair of people.
+"""Agreement between annotators who labeled the same cells, by class, pair and week.
 
-Only the first answer of each person to a cell counts, given blind or while no other person's answer was there
-(store/labels/disagreed_cells.py). A person who sees an answer and agrees stores nothing, and a person who changes it
-does: counting the changes alone would make people seem to differ.
+Only independent first answers count. Agreeing with a visible answer stores nothing, so counting changes
+would overstate disagreement.
 """
 
 import math
@@ -35,13 +34,12 @@ MIN_CELLS_FOR_KAPPA = 10  # cells of two people in one class, below which kappa 
 
 @dataclass(frozen=True)
 class ClassAgreement:
-    """The agreement of people on one class, or on all classes together.
+    """The agreement of annotators on one class, or on all classes together.
 
     Attributes:
-        cells: Cells that two people or more answered without seeing each other's answers.
-        differ: Those of `cells` on which the answers are not all the same.
-        raw: How often two people give the same answer to a cell.
-        alpha: Krippendorff's alpha, which is 0 for agreement by chance; nan for all classes together.
+        cells: Cells with several independent answers.
+        raw: Probability of equal answers.
+        alpha: Krippendorff's, nan for all classes.
     """
 
     name: str
@@ -53,9 +51,9 @@ class ClassAgreement:
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """The agreement of two people, over all classes or in the class `name`.
+    """The agreement of two annotators over all classes, or in the class `name`.
 
-    kappa is Cohen's; in one class it is nan below MIN_CELLS_FOR_KAPPA cells.
+    Cohen's `kappa` of one class needs MIN_CELLS_FOR_KAPPA cells.
     """
 
     first: str
@@ -69,13 +67,9 @@ class PairAgreement:
 
 @dataclass(frozen=True)
 class WeekAgreement:
-    """The agreement in one week, which begins on `monday` (YYYY-MM-DD, UTC).
+    """The agreement in the week that starts on `monday` (YYYY-MM-DD, UTC).
 
     A cell counts in the week of its second answer.
-
-    Attributes:
-        alpha: Krippendorff's within classes (spmll/statistics/agreement_coefficients.py), which is 0 for agreement by
-            chance.
     """
 
     monday: str
@@ -87,13 +81,9 @@ class WeekAgreement:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The agreement of all people: overall, by class, by pair of people and by week.
+    """The agreement of all annotators: overall, by class, by pair and by week.
 
-    Attributes:
-        classes: The classes with a cell that several people answered, in the order of the project.
-        pairs: The pair of people with most cells in common first.
-        pairs_by_class: Class by class, ordered like `pairs` within each.
-        weeks: The earliest first.
+    Pairs are sorted by common cells, descending.
     """
 
     overall: ClassAgreement
@@ -103,7 +93,7 @@ class Agreement:
     weeks: list[WeekAgreement]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures as plain values for JSON; None where a figure is not measured."""
+        """Return the figures as plain JSON values, with None for unmeasured figures."""
         return {
             "overall": nan_to_none(asdict(self.overall)),
             "classes": [nan_to_none(asdict(row)) for row in self.classes],
@@ -114,12 +104,7 @@ class Agreement:
 
 
 def compute_agreement(db: Database, on_progress: ProgressCallback = ignore_progress) -> Agreement:
-    """Compute the agreement of everybody who answered.
-
-    Args:
-        db: The project's database.
-        on_progress: Called from time to time as note(done, of), in images.
-    """
+    """Compute the agreement of all annotators, reporting progress in images."""
     image_ids = disagreed_cells.find_multi_annotator_images(db)
     by_class: dict[int, Counter[tuple[int, int]]] = {}
     by_pair: dict[int, dict[tuple[str, str], Counter[tuple[int, int]]]] = {}
@@ -164,7 +149,7 @@ def compute_agreement(db: Database, on_progress: ProgressCallback = ignore_progr
 
 
 def get_monday(at: float) -> str:
-    """Return the Monday (YYYY-MM-DD, UTC) of the week of a time in unix seconds."""
+    """Return the Monday (YYYY-MM-DD, UTC) before a unix time."""
     day = datetime.fromtimestamp(at, UTC).date()
     return (day - timedelta(days=day.weekday())).isoformat()
 
@@ -194,10 +179,7 @@ def _build_pair(first: str, second: str, found: Counter[tuple[int, int]], name: 
 
 
 def as_rows(measured: Agreement) -> Iterator[list[object]]:
-    """Yield all figures as rows of a table, the headings first.
-
-    A field is "" where its figure is not measured or the row has none.
-    """
+    """Yield the table rows, headings first, with "" for unmeasured figures."""
     ends = [f"{figure}{end}" for figure in ("same", "alpha", "kappa") for end in ("", "_low", "_high")]
     yield ["by", "class", "person", "other", "week", "answered_twice", "differ", *ends]
     for row in (*measured.classes, measured.overall):
@@ -234,7 +216,7 @@ def _format_estimates(*figures: Estimate) -> list[object]:
 
 
 def nan_to_none(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with None in place of nan, which JSON does not have; nested dicts included."""
+    """Replace nan by None, also in nested dicts."""
     return {
         key: nan_to_none(value) if isinstance(value, dict) else None if value != value else value  # nan
         for key, value in values.items()

@@ -1,8 +1,4 @@
-"""Annotator disagreement: cells to which people gave opposite answers, shown in Review with each of the answers.
-
-No model is needed. With a model, the cells that it is surest of come first, whether present or absent: there the
-mistake is plain.
-"""
+"""The Review queue of cells with opposite answers, optionally ordered by model confidence."""
 
 from collections.abc import Iterator
 
@@ -17,12 +13,7 @@ MAX_RANKED_CELLS = 10_000  # cells that are ranked; older ones come when these h
 
 
 class AnnotatorDisagreements:
-    """The cells on which people still disagree, ordered by how sure the model is of them, then the newest first.
-
-    Attributes:
-        filter: The filter of the page: which of these cells are wanted.
-        min_probability: The lowest probability, as the filter or the page says.
-    """
+    """A queue of unresolved disagreements, ordered by model confidence, then newest first."""
 
     def __init__(
         self, db: Database, predictions: Predictions | None, filter_: SuggestionFilter, min_probability: float
@@ -30,7 +21,7 @@ class AnnotatorDisagreements:
         self.db, self.predictions, self.filter, self.min_probability = db, predictions, filter_, min_probability
 
     def iterate_images(self) -> Iterator[np.ndarray]:
-        """Yield one array of ids of images with a disagreement that the filter wants; an image may be repeated."""
+        """Yield one array of image ids with a disagreement in the filter, possibly repeated."""
         cells = disagreed_cells.load_newest_cells(self.db, MAX_RANKED_CELLS)
         probabilities = self._get_probabilities(cells)
         keep = np.ones(len(cells), bool)
@@ -42,12 +33,12 @@ class AnnotatorDisagreements:
         yield cells[keep, 0][np.argsort(-sureness, kind="stable")]
 
     def filter_relevant(self, image_ids: list[int]) -> list[int]:
-        """Return those of the given images that still have an open disagreement to show."""
+        """Return the given images that still have an unresolved disagreement."""
         chips = self.load_suggestions(image_ids)
         return [image_id for image_id in image_ids if chips[image_id]]
 
     def load_suggestions(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """Return the suggestions to show of each image, by image id, from the decisions as they are now."""
+        """Return the current suggestions per image id."""
         chips: dict[int, list[Suggestion]] = {}
         for image_id, answers_of in disagreed_cells.load_answers_by_cell(self.db, image_ids).items():
             cells = np.array([(image_id, class_id) for class_id in answers_of], np.int64).reshape(-1, 2)
@@ -78,7 +69,7 @@ class AnnotatorDisagreements:
         return Suggestion(image_id, class_id, round(probability, 4), self.predictions.run.id, newest, voices)
 
     def _get_probabilities(self, cells: np.ndarray) -> np.ndarray:
-        """Return the probabilities of cells (n, 2), image id and class id: (n,) float64, nan where there is none."""
+        """Return the probabilities of cells (n, 2) as (n,) float64, nan where unknown."""
         probabilities = np.full(len(cells), np.nan)
         if self.predictions is not None:
             rows, columns, known = self.predictions.find_cells(*cells.T)

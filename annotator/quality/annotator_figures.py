@@ -1,11 +1,7 @@
-"""People: how each person answers, compared with the answers of others to the same cells.
+"""Answer figures of each annotator, compared with independent answers to the same cells.
 
-Only each person's first answer to a cell counts, given without seeing another's (store/labels/disagreed_cells.py).
-Shares have Wilson's interval, which takes the answers of others as fixed. Where several people answered a cell, its
-pairs are not independent, and the interval is a little too short. Sensitivity and specificity are estimates of
-spmll/statistics/error_rates.py; with fewer than MIN_EXPECTED_CELLS cells they are not given. Times are those of a
-person's newest
-answers (answer_times.LOOKED_AT).
+Shares have Wilson intervals that treat other answers as fixed, slightly too narrow for cells with more
+answers.
 """
 
 from collections import Counter, defaultdict
@@ -32,19 +28,16 @@ NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True)
 class AnswerFigures:
-    """The figures of one person's first answers: in all, in one class or in one week.
+    """The figures of one annotator's first answers: overall, in one class or in one week.
 
     Attributes:
-        compared: Pairs of a first answer of theirs and one of somebody else to the same cell.
-        same: The share of `compared` in which both answers are the same.
-        shared: Cells that somebody else answered, too, without seeing their answer.
-        changed: Cells that somebody later answered the opposite way, knowing the earlier answer, and whose label is now
-            this later answer.
-        changed_shared: Cells that are both `changed` and `shared`.
-        changed_share: The share of `changed_shared` in `shared`. Other cells have no share: who sees an answer and
-            leaves it stores nothing.
-        timed: How many times `seconds` is the median of; its ends are nan with fewer than six.
-        seconds: Of a click; in a class: of a cell of a grid of this class.
+        compared: Pairs of own and other first answers.
+        same: Share of identical pairs.
+        shared: Cells that others answered independently.
+        changed: Cells relabeled to the opposite by others who saw this answer.
+        changed_share: `changed_shared` / `shared`. Other cells have no share, because agreeing stores nothing.
+        timed: Number of measured times.
+        seconds: Median per click, in a class per grid cell.
     """
 
     compared: int
@@ -58,7 +51,7 @@ class AnswerFigures:
 
     @property
     def changes_description(self) -> str:
-        """Return in words how many answers others changed: among the shared cells, and in addition among the others."""
+        """Describe how many answers others changed, within and outside the shared cells."""
         if not self.shared:
             return f"{self.changed:,}" if self.changed else "-"
         more = self.changed - self.changed_shared
@@ -67,10 +60,9 @@ class AnswerFigures:
 
 @dataclass(frozen=True)
 class ClassFigures(AnswerFigures):
-    """The figures of one person in one class.
+    """The figures of one annotator in one class.
 
-    sensitivity is the share of present cells that the person calls present, specificity the share of absent cells
-    called absent; nan with fewer than MIN_EXPECTED_CELLS expected present (absent) cells that others answered, too.
+    Sensitivity and specificity are nan below MIN_EXPECTED_CELLS expected cells.
     """
 
     name: str
@@ -82,18 +74,16 @@ class ClassFigures(AnswerFigures):
 
 @dataclass(frozen=True)
 class WeekFigures(AnswerFigures):
-    """The figures of one person in the week that begins on `monday` (YYYY-MM-DD, UTC)."""
+    """The figures of one annotator in the week starting on `monday` (YYYY-MM-DD, UTC)."""
 
     monday: str
 
 
 @dataclass(frozen=True)
 class AnnotatorFigures(AnswerFigures):
-    """The figures of one person, in all, by class and by week.
+    """The figures of one annotator, overall, by class and by week.
 
-    Attributes:
-        answers: Decisions with an answer, also those taken back.
-        classes: Classes in which others answered, too, or in which this person answered a grid.
+    `answers` includes undone decisions.
     """
 
     name: str
@@ -102,7 +92,7 @@ class AnnotatorFigures(AnswerFigures):
     weeks: list[WeekFigures]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures as plain values for JSON; None where a figure is not measured."""
+        """Return the figures as plain JSON values, with None for unmeasured figures."""
         rows = {
             "classes": [nan_to_none(asdict(row)) for row in self.classes],
             "weeks": [nan_to_none(asdict(w)) for w in self.weeks],
@@ -112,12 +102,7 @@ class AnnotatorFigures(AnswerFigures):
 
 @dataclass
 class AnswerSums:
-    """The counts and times that `Figures` are computed from; the counts have the meaning that they have there.
-
-    Attributes:
-        same: The number, not the share, of compared pairs in which both answers are the same.
-        seconds: Each measured time of an answer.
-    """
+    """The counts (also `same`) and times behind `AnswerFigures`."""
 
     same: int = 0
     compared: int = 0
@@ -127,7 +112,7 @@ class AnswerSums:
     seconds: list[float] = field(default_factory=list)
 
     def to_figures(self) -> dict[str, Any]:
-        """Return the arguments of `Figures`."""
+        """Return the arguments of `AnswerFigures`."""
         return {
             "compared": self.compared,
             "same": intervals.estimate_share(self.same, self.compared),
@@ -141,12 +126,7 @@ class AnswerSums:
 
 
 class AnswerTally:
-    """The sums over the first answers of all images.
-
-    Attributes:
-        weeks: Name -> Monday -> sums.
-        classes: Name -> class id -> sums.
-    """
+    """The sums over all first answers, as name -> Monday or class id -> sums."""
 
     def __init__(self, names: list[str], class_ids: list[int]):
         self.number = {name: index for index, name in enumerate(names)}
@@ -164,10 +144,7 @@ class AnswerTally:
         """Count one cell.
 
         Args:
-            class_id: The id of the class.
-            answers: Name -> this person's first answer.
-            label: The cell's label: the state, who gave it, and when (unix seconds; 0 for a blind answer, which
-                corrects nobody).
+            label: State, annotator, unix time (0 for a blind answer, not a correction).
         """
         state, holder, at = label
         said = Counter(answer.state for answer in answers.values())
@@ -186,7 +163,7 @@ class AnswerTally:
             self.patterns[pattern] += 1
 
     def add_time(self, name: str, answer: answer_times.TimedAnswer) -> None:
-        """Count the time of one answer: clicks count by week, grids of one class by class."""
+        """Count one answer time: clicks by week, one-class grids by class."""
         if answer.kind == "click":
             self.weeks[name][get_monday(answer.at)].seconds.append(answer.seconds)
         elif answer.kind == "grid" and answer.class_id is not None:
@@ -194,12 +171,7 @@ class AnswerTally:
 
 
 def tally_answers(db: Database, on_progress: ProgressCallback = ignore_progress) -> AnswerTally:
-    """Compare the first answers of everybody.
-
-    Args:
-        db: The project's database.
-        on_progress: Called from time to time as note(done, of), in images.
-    """
+    """Compare the first answers of all annotators, reporting progress in images."""
     names = list(disagreed_cells.count_answers_by_annotator(db))
     found = AnswerTally(names, [class_.id for class_ in classes.load_active_classes(db)])
     image_ids = disagreed_cells.find_multi_annotator_images(db)
@@ -214,12 +186,7 @@ def tally_answers(db: Database, on_progress: ProgressCallback = ignore_progress)
 
 
 def compute_annotator_figures(db: Database, on_progress: ProgressCallback = ignore_progress) -> list[AnnotatorFigures]:
-    """Return the figures of everybody who answered, sorted by name.
-
-    Args:
-        db: The project's database.
-        on_progress: Called from time to time as note(done, of), in images.
-    """
+    """Return the figures of all annotators, sorted by name."""
     counts, known = disagreed_cells.count_answers_by_annotator(db), classes.load_active_classes(db)
     compared = tally_answers(db, on_progress)
     rates = estimate_error_rates(compared.patterns, len(compared.number), len(known))
@@ -271,10 +238,7 @@ def _build_class_figures(name: str, sums: AnswerSums, rates: ErrorRates, person:
 
 
 def as_rows(measured: list[AnnotatorFigures]) -> Iterator[list[object]]:
-    """Yield all figures as rows of a table, the headings first; "" where a figure is not measured.
-
-    Each person has a row in all, then one by class and one by week.
-    """
+    """Yield the table rows, headings first: per annotator overall, by class and by week."""
     shares = ("same", "changed_share", "sensitivity", "specificity")
     of_shares = [f"{name}{end}" for name in shares for end in ("", "_low", "_high")]
     counts = ("compared", "shared", "changed", "changed_shared", "present", "absent", "timed")

@@ -1,7 +1,4 @@
-"""Audits: cells drawn at random, whose answers say how complete and how correct all labels are.
-
-The people who answer them see neither the model's predictions nor previous answers.
-"""
+"""Audits: blind random samples of cells that measure recall and precision of all labels."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -40,12 +37,7 @@ MAX_PEOPLE_PER_CELL = 9  # people who may answer the same cell
 
 @dataclass(frozen=True)
 class OpenAuditCell:
-    """An audit cell without an answer.
-
-    Attributes:
-        score: The model's probability when the cell was drawn, None without a model. It is logged with the answer,
-            never shown.
-    """
+    """An unanswered audit cell with the probability at drawing time, which is never shown."""
 
     audit_id: int
     class_id: int
@@ -56,12 +48,12 @@ class OpenAuditCell:
 
 @dataclass(frozen=True, eq=False)
 class ClassSample:
-    """The audit sample of one class, as far as it has been answered.
+    """The answered part of the audit sample of one class.
 
     Attributes:
-        image_ids, strata, scores: (N,) of all cells of the class when the sample was drawn (Population).
-        rows: (n,) int64, the sampled cells whose answers count; within each stratum in their random order.
-        states: (n,) int64, the answers: 1, -1, or 0 for unsure.
+        image_ids, strata, scores: (N,), all cells at drawing time.
+        rows: (n,) int64, sampled cells that count, in random order per stratum.
+        states: (n,) int64, 1, -1, or 0 for unsure.
     """
 
     audit: Audit
@@ -74,12 +66,12 @@ class ClassSample:
 
 
 def get_default_size(db: Database) -> int:
-    """Return the number of cells of an audit for which no size was given."""
+    """Return the default number of audit cells."""
     return max(MIN_CELLS, CELLS_PER_CLASS * len(classes.load_active_classes(db)))
 
 
 def estimate_size(db: Database, present: int, absent: int, undecided: int) -> int:
-    """Return the number of cells of an audit of the default size, where so many cells have each state."""
+    """Return the size of a default audit."""
     each = _count_relabels_per_state(get_default_size(db), undecided)
     relabels = min(each, present) + min(each, absent)
     return relabels + min(get_default_size(db) - relabels, undecided)
@@ -94,23 +86,20 @@ def draw_audit(
     *,
     by_event: bool = False,
 ) -> Audit:
-    """Draw an audit from the labels as they stand.
+    """Draw an audit from the current labels.
 
-    Undecided cells are sampled by strata of the current run's probabilities; auto-accepted cells are strata of their
-    own (spmll/statistics/stratified_sampling.py). Relabels are a simple random sample of the cells that people have
-    decided, of either state; where all are decided, the audit consists of relabels.
+    Unanswered cells are stratified by the current model's probabilities, with separate strata for auto-accepted
+    cells. Relabels are a simple random sample of decided cells.
 
     Args:
-        db: The project's database.
-        size: Cells in all, relabels included; fewer where there are not as many. None: `get_default_size`.
-        seed: None: a different audit every time.
-        class_ids: Only these classes; None: all. Each class gets the same number of cells.
-        people: How many people answer each cell, blind to each other: 1 to MAX_PEOPLE_PER_CELL.
-        by_event: Draw `size` events instead, whose images are all asked (event_audit.py); without relabels.
+        size: Maximum of cells, relabels included.
+        class_ids: Classes with equally many cells each. None selects all.
+        people: Annotators per cell, blind to each other.
+        by_event: Draw `size` events with all their images, without relabels.
 
     Raises:
-        AnnotatorError: When there is nothing to draw from, for a size below 1, and for another number of people.
-        DiskFull: When the audit cannot be written.
+        AnnotatorError: For nothing to draw, or an invalid `size` or `people`.
+        DiskFull: If the audit cannot be written.
     """
     size = get_default_size(db) if size is None else size
     if size < 1:
@@ -130,11 +119,6 @@ def draw_audit(
 def _draw_cells(
     db: Database, size: int, rng: np.random.Generator, chosen_ids: Sequence[int] | None
 ) -> tuple[CellIndex, np.ndarray, Rows, list[tuple[int, int, int, int]], int | None, int]:
-    """Draw the cells and return the arguments of `audits.publish`.
-
-    These are the population, strata (N, C), scores, cells (class id, image id, stratum, place), the run's id (None
-    without a run), and the newest decision.
-    """
     newest = get_newest_decision_id(db.sql)
     all_ids = np.array([class_.id for class_ in classes.load_active_classes(db)], np.int64)
     chosen = np.ones(len(all_ids), bool) if chosen_ids is None else np.isin(all_ids, list(chosen_ids))
@@ -177,10 +161,9 @@ def _draw_cells(
 
 
 def load_open_cells(db: Database, class_id: int | None = None) -> list[OpenAuditCell]:
-    """Return the audit cells without an answer, the newest audit first, by class, in the order to ask them in.
+    """Return the unanswered audit cells, newest audit first, by class, in random asking order.
 
-    This order is random. An answer counts once all cells before it in its class and stratum are answered. Images that
-    cannot be shown any more are left out; a cell that several audits ask about appears once.
+    An answer counts once all earlier cells in its class and stratum are answered.
     """
     open_: dict[tuple[int, int], OpenAuditCell] = {}
     for audit in audits.load_audits(db):
@@ -200,10 +183,7 @@ def load_open_cells(db: Database, class_id: int | None = None) -> list[OpenAudit
 
 
 def load_open_cells_for(db: Database, annotator: str) -> list[OpenAuditCell]:
-    """Return the audit cells to ask this person; none that they have answered in an audit.
-
-    First come the cells without an answer, then those that fewer people have answered than their audit wants.
-    """
+    """Return the audit cells for one annotator, unanswered cells before cells to repeat."""
     unanswered = load_open_cells(db)
     return unanswered + load_cells_to_repeat(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
 
@@ -211,12 +191,11 @@ def load_open_cells_for(db: Database, annotator: str) -> list[OpenAuditCell]:
 def load_cells_to_repeat(
     db: Database, annotator: str | None, excluded: Collection[tuple[int, int]] = ()
 ) -> list[OpenAuditCell]:
-    """Return the answered audit cells that more people are to answer, in the order to ask them in.
+    """Return the answered audit cells that need more annotators, in asking order.
 
     Args:
-        db: The project's database.
-        annotator: Only cells that this person has not answered; None: all.
-        excluded: Cells (class id, image id) to leave out.
+        annotator: Omit cells answered by this annotator.
+        excluded: Omit these (class id, image id).
     """
     wanted: dict[tuple[int, int], OpenAuditCell] = {}
     for audit in audits.load_audits(db):
@@ -235,10 +214,9 @@ def load_cells_to_repeat(
 
 
 def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSample]:
-    """Return the samples of an audit, class by class; [] when its arrays are gone.
+    """Return the samples of an audit by class, or [] if its arrays are missing.
 
-    In each stratum only the answers count that `spmll.statistics.stratified_sampling.usable` allows. Images that
-    cannot be shown any more are taken out, sampled or not: the rest of the sample is a random sample of the rest.
+    Unreadable images are dropped, sampled or not, so the rest stays a random sample.
     """
     try:
         population = audits.load_population(db, audit.id)
@@ -260,17 +238,13 @@ def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSam
 
 
 def get_probabilities(predictions: Predictions | None, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
-    """Return the current run's probabilities of these images and classes: (N, C) float16, nan without a model."""
+    """Return the current model's probabilities, (N, C) float16, nan without a model."""
     if predictions is None:
         return np.full((len(image_ids), len(class_ids)), np.nan, np.float16)
     return predictions.align(predictions.probabilities, image_ids, class_ids)
 
 
 def _load_cell_kinds(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """Return each cell's kind for `draw_sample`, (N,) int8: ACCEPTED_PRESENT, ACCEPTED_ABSENT or UNKNOWN.
-
-    Cells that people have decided are not looked at here; the caller marks them.
-    """
     accepted = audits.load_class_accepted(db, class_id, image_ids)
     kinds = np.full(len(accepted), UNKNOWN_CELL, np.int8)
     kinds[accepted == PRESENT], kinds[accepted == ABSENT] = ACCEPTED_PRESENT, ACCEPTED_ABSENT
@@ -278,19 +252,11 @@ def _load_cell_kinds(db: Database, class_id: int, image_ids: np.ndarray) -> np.n
 
 
 def _count_relabels_per_state(size: int, undecided: int) -> int:
-    """Return how many relabels of either state an audit has: all of it where people have decided every cell."""
     return round((RELABEL_SHARE if undecided else 1.0) * size / 2)
 
 
 def _draw_relabels(strata: np.ndarray, counts: np.ndarray, per_state: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw relabels from the cells that people have decided: (n, 2) rows and columns.
-
-    Args:
-        strata: (N, C) with LOOK_PRESENT and LOOK_ABSENT where decided cells are.
-        counts: (2, C) how many cells of each class are decided present, and absent.
-        per_state: How many cells of either state are drawn; fewer where there are not as many.
-        rng: Decides which cells are drawn.
-    """
+    """Draw relabels of each state: (n, 2) rows and columns."""
     drawn = [np.zeros((0, 2), np.int64)]
     for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):
         cells, ends = int(of_classes.sum()), np.cumsum(of_classes)

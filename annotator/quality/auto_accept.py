@@ -1,11 +1,8 @@
-"""Auto-accept: the model labels cells where an audit sample guarantees its precision; off until turned on.
+"""Auto-accept: model labels where an audit sample guarantees their precision.
 
-The guarantee is about the share of right cells among those accepted. An audit keeps the scores it was drawn by:
-neither its answers nor later trainings change them, so no cell is judged by a model that has learned from its answer.
-The sample bounds how many of *all* cells above a threshold are wrong, also of those answered since. Mistakes that
-people found are subtracted, and the rest must be few enough for the open cells
-(spmll/statistics/sequential_bound.py). Answers to grids never count: they show the likeliest cells first and are no
-random sample. Cells of which the newest run predicts the opposite are not accepted.
+Audits keep their drawing scores, so no model judges a cell whose answer it has learned. The sample bounds
+the errors of *all* cells above a threshold. Known mistakes are subtracted, and the rest must be few enough
+for the unanswered cells. Grid answers never count, because grids are not random samples.
 """
 
 import uuid
@@ -32,11 +29,9 @@ from spmll.statistics.sequential_bound import CANDIDATE_THRESHOLDS, CONFIDENCE, 
 
 @dataclass(frozen=True)
 class AcceptanceOutcome:
-    """The result of checking the guarantee for one state of one class; class_id None: of all classes together.
+    """The result of checking the guarantee for one state of one class.
 
-    Attributes:
-        cells: How many cells are accepted now.
-        reason: Why no cell is accepted; "" when some are.
+    `class_id` is None for all classes together. `reason` explains why no cell is accepted.
     """
 
     class_id: int | None
@@ -49,10 +44,10 @@ class AcceptanceOutcome:
 
 
 def set_guarantee(db: Database, wanted: Guarantee | None) -> list[AcceptanceOutcome]:
-    """Auto-accept under this guarantee from now on, and again after every run; None: give all cells back and stop.
+    """Auto-accept under a guarantee after every training, or stop and release all cells for None.
 
     Raises:
-        AnnotatorError: For a precision outside [0.5, 1), or when neither present nor absent is wanted.
+        AnnotatorError: For a precision outside [0.5, 1), or without a state.
     """
     if wanted is not None and not 0.5 <= wanted.precision < 1:
         raise AnnotatorError(
@@ -68,15 +63,13 @@ def set_guarantee(db: Database, wanted: Guarantee | None) -> list[AcceptanceOutc
 
 
 def undo(db: Database, batch: str) -> int:
-    """Give back the cells of a batch and turn auto-accept off, or the next run would accept them again.
+    """Release a batch's cells and return its number of (class, state) pairs.
 
-    A class that a person has ruled out is given back as well (rule_out.py), and auto-accept stays as it is.
-
-    Returns:
-        How many pairs of class and state the batch had.
+    Also turns auto-accept off, or the next training would accept them again. A class marked absent everywhere is
+    released without this.
 
     Raises:
-        AnnotatorError: For a batch that no longer holds; the message lists those that do.
+        AnnotatorError: For an inactive batch.
     """
     if batch in {ruling.batch for ruling in rule_out.load_rulings(db)}:
         rule_out.undo(db, batch)
@@ -90,16 +83,13 @@ def undo(db: Database, batch: str) -> int:
 
 
 def recheck(db: Database, newest: Probabilities | None = None) -> list[AcceptanceOutcome]:
-    """Check the guarantee: accept more cells where it holds, and give cells back where it no longer does.
-
-    Classes that a person has ruled out are left as they are.
+    """Accept more cells where the guarantee holds, and release cells where it fails.
 
     Args:
-        db: The project's database.
-        newest: The newest run's probabilities before they are published; None: those of the current run.
+        newest: Unpublished probabilities. None selects the current model's.
 
     Returns:
-        One outcome for each class and state that is wanted; [] while auto-accept is off.
+        One outcome per class and guaranteed state.
     """
     wanted, batch = guarantee.get_guarantee(db), f"a{uuid.uuid4().hex[:8]}"
     outcomes: list[AcceptanceOutcome] = []
@@ -131,19 +121,17 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Acceptanc
 
 
 def _load_current_acceptances(db: Database) -> list[auto_accepted.Acceptance]:
-    """Return what the model answers now, without what people have ruled out."""
     return [made for made in auto_accepted.load_acceptances(db) if not (made.withdrawn or made.annotator)]
 
 
 def _close_ruled_out(ruled: set[int], pool: AcceptancePool) -> AcceptancePool:
-    """Return the population with the cells of classes that people have ruled out closed."""
     return replace(pool, open=pool.open & ~np.isin(pool.class_ids, list(ruled))) if ruled else pool
 
 
 def _accept_cells(
     db: Database, wanted: Guarantee, state: int, class_id: int | None, pools: list[AcceptancePool], batch: str
 ) -> tuple[AcceptanceOutcome, set[tuple[int, int]]]:
-    """Accept cells by the newest audit that is large enough; also return each accepted (class id, state)."""
+    """Accept cells by the newest sufficient audit, also returning the accepted (class id, state)."""
     nothing = AcceptanceOutcome(class_id, state, 0, 0, 0, None, "no audit answers yet")
     best: tuple[AcceptancePool, Verdict] | None = None
     for pool in pools:

@@ -1,8 +1,4 @@
-"""Audit samples for auto-accept: cells that the current run would accept, and what their answers say later.
-
-Any audit can show a guarantee. An audit drawn here asks only about cells that would be accepted, so it needs fewer
-answers.
-"""
+"""Audit samples of cells that the current model would auto-accept, so guarantees need fewer answers."""
 
 from dataclasses import dataclass
 
@@ -30,10 +26,10 @@ FALLBACK_PRECISIONS = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6)
 
 
 def draw_audit(db: Database, wanted: Guarantee) -> Audit:
-    """Draw an audit whose answers can show this guarantee, from the cells that the current run would accept.
+    """Draw an audit that can prove a guarantee, from the cells that the current model would accept.
 
     Raises:
-        AnnotatorError: Without a run, and where no class has so many likely cells that a sample of them saves work.
+        AnnotatorError: Without a model or enough likely cells.
     """
     run = read_predictions(db)
     if run is None:
@@ -50,11 +46,9 @@ def draw_audit(db: Database, wanted: Guarantee) -> Audit:
 
 
 class _RunCells:
-    """The cells of a run, read class by class: N cells at a time instead of N x C.
+    """The cells of a model, read class by class to save memory.
 
-    Attributes:
-        shape: Images, classes.
-        counts: (C, K) int64: how often each probability (`merging.keys_of`) occurs among the open cells of each class.
+    `counts` (C, K) int64 has open cells by class and probability key.
     """
 
     def __init__(self, db: Database, run: Predictions):
@@ -67,7 +61,7 @@ class _RunCells:
             self.counts[column] = merged_ranking.count_keys(merged_ranking.to_keys(probabilities[is_open]))
 
     def read_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the probabilities of a class, (N,) float16, and whether each of its cells is open, (N,) bool."""
+        """Return a class's probabilities, (N,) float16, and open cells, (N,) bool."""
         place = column - self._first
         if not 0 <= place < self._some.shape[1]:
             place, self._first = 0, column
@@ -78,7 +72,7 @@ class _RunCells:
 
 
 def _draw_cells(cells: _RunCells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
-    """Return the strata (N, C) of a sample, and its cells in their random order: row, column, stratum."""
+    """Return the strata (N, C) of a sample, and its (row, column, stratum) in random order."""
     strata = np.full(cells.shape, NO_STRATUM, np.uint8, order="F")  # written, and read, class by class
     rng = np.random.default_rng()
     drawn: list[tuple[int, int, int]] = []
@@ -112,14 +106,12 @@ def _draw_cells(cells: _RunCells, wanted: Guarantee) -> tuple[np.ndarray, list[t
 
 @dataclass(frozen=True, eq=False)
 class AcceptancePool:
-    """The population of N cells that one guarantee is about, with its audit sample.
+    """The N cells of one guarantee, with their audit sample.
 
     Attributes:
-        run_id: The run whose probabilities the audit was drawn by.
-        sample: Its scores are the model's confidence in the state when the sample was drawn.
-        image_ids, class_ids: (N,) of the cells.
-        open: (N,) bool: nobody has decided the cell, and the newest run does not predict the opposite.
-        known_wrong: (N,) bool: people have decided the opposite.
+        sample: Scores are confidences at drawing time.
+        open: (N,) bool, undecided cells that the newest model does not contradict.
+        known_wrong: (N,) bool, cells decided the opposite.
     """
 
     audit: Audit
@@ -132,12 +124,9 @@ class AcceptancePool:
 
 
 class AnsweredAudit:
-    """One audit with its answers, the labels as they are now, and the newest run's probabilities (None: no run).
+    """One audit with its answers, current labels and newest probabilities.
 
-    Labels and probabilities are looked up for the cells of one pool at a time, never kept for all cells.
-
-    Attributes:
-        run_id: The run whose probabilities the audit was drawn by.
+    Labels and probabilities are looked up per pool to save memory.
     """
 
     def __init__(self, db: Database, drawn: Audit, run_id: int, newest: Probabilities | None):
@@ -152,7 +141,7 @@ class AnsweredAudit:
         self._db, self._newest = db, newest
 
     def build_pool(self, state: int, class_id: int | None) -> AcceptancePool | None:
-        """Return the pool of one class, or of all classes (class_id None); None where nothing was sampled for it."""
+        """Return the pool of one class, or of all for None. The result is None without a sample."""
         if class_id is None:
             return self._build_all_classes_pool(state)
         if class_id not in self.samples or np.isnan(self.samples[class_id].scores).all():
@@ -191,16 +180,6 @@ class AnsweredAudit:
         sampled: np.ndarray,
         states: np.ndarray,
     ) -> AcceptancePool:
-        """Return the cells (rows, columns) (N,) as a population.
-
-        Args:
-            state: PRESENT or ABSENT, the state that would be accepted.
-            rows: (N,) the image of each cell.
-            columns: (N,) the class of each cell.
-            strata: (N,) the stratum of each cell.
-            sampled: (n,) the places of the answered cells among them.
-            states: (n,) the answers to those.
-        """
         labels, newest = self._load_labels(rows, columns), self._get_probabilities(rows, columns)
         opposite = newest < 0.5 if state == PRESENT else newest >= 0.5  # False where the newest run has no model
         confidence = _compute_confidence(np.asarray(self.population.scores)[rows, columns], state)
@@ -215,7 +194,6 @@ class AnsweredAudit:
         )
 
     def _load_labels(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the labels of the cells at these rows and columns, (N,) int8."""
         labels = np.full(len(rows), OPEN, np.int8)
         for column in np.unique(columns).tolist():
             of_class = audits.load_class_labels(
@@ -226,10 +204,6 @@ class AnsweredAudit:
         return labels
 
     def _get_probabilities(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the newest run's probabilities of the cells at these rows and columns, (N,) float16.
-
-        nan where the run has none.
-        """
         values = np.full(len(rows), np.nan, np.float16)
         if self._newest is not None:
             image_ids, class_ids = self.population.image_ids[rows], self.population.class_ids[columns]
@@ -239,12 +213,6 @@ class AnsweredAudit:
 
 
 def _describe_alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
-    """Return a sentence on what could be guaranteed of the cells that the current run would accept.
-
-    Args:
-        counts: As of _Cells.
-        wanted: The guarantee that was asked for.
-    """
     columns = np.arange(len(counts))
     possible: dict[bool, float] = {}  # together -> highest precision
     for precision in [fallback for fallback in FALLBACK_PRECISIONS if fallback <= wanted.precision]:
@@ -269,23 +237,12 @@ def _describe_alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
 
 
 def _compute_confidence(probabilities: np.ndarray, state: int) -> np.ndarray:
-    """Return the model's confidence in a state, float32 of the shape of its probabilities."""
     wide = np.asarray(probabilities, np.float32)
     return wide if state == PRESENT else np.where(wide < 0.5, 1 - wide, 0)
 
 
 def _find_acceptance_threshold(counts: np.ndarray, state: int, precision: float) -> tuple[float, np.ndarray]:
-    """Return the lowest threshold that open cells could be accepted at, and (c,) how many of each class reach it.
-
-    It is the lowest confidence at which the model itself expects the precision, within PRECISION_SLACK; inf and zeros
-    where it
-    expects it at none of the CANDIDATES.
-
-    Args:
-        counts: (c, K) of some classes, as of _Cells.
-        state: PRESENT or ABSENT.
-        precision: The share of accepted cells that must be right, in (0, 1).
-    """
+    """Return the lowest threshold with the expected precision (inf if none), and (c,) cells above it."""
     confidence = _compute_confidence(
         merged_ranking.to_probabilities(np.arange(merged_ranking.KEY_COUNT, dtype=np.uint16)), state
     )

@@ -1,7 +1,6 @@
-"""The certificate by a fact: recall and precision of the images of each place, camera, band of hours and so on.
+"""The quality report by field: recall and precision per place, camera, hour and so on.
 
-It rests on the audits of images that the certificate uses, which were drawn of all images: what their samples say of a
-part of them is computed by spmll/statistics/domain_totals.py. Audits of events say nothing here.
+Audits of events do not count here.
 """
 
 from dataclasses import asdict, dataclass
@@ -43,19 +42,15 @@ UNKNOWN_GROUP_NAME = "not known"
 
 @dataclass(frozen=True)
 class CertifiedGroup:
-    """The certified figures of the images with one value of a fact, of all classes together.
+    """The certified figures of the images with one field value, over all classes.
 
     Attributes:
-        name: What pages call it.
-        given: The value of the fact's filter that shows its images; "" where none does.
-        place: Its place among the groups, by name, or from the lowest number or earliest time on.
-        images: Images of the group.
-        audited_images: Those of them of which an audit answer counts.
-        audited: Audit answers that count, as image-class pairs.
-        people, accepted: Cells labeled present by people, and auto-accepted as present.
-        unknown: Cells that people have not decided.
-        recall, precision: Of the labels as they stand; recall holds if people's answers are right.
-        missing: Positives that are not labeled, in cells.
+        given: Filter value that shows its images, or "".
+        place: Position by name, number or time.
+        people, accepted: Cells labeled present by annotators, and auto-accepted as present.
+        unknown: Undecided cells.
+        recall: Assumes correct answers.
+        missing: Unlabeled positive cells.
     """
 
     name: str
@@ -73,11 +68,11 @@ class CertifiedGroup:
 
     @property
     def is_measured(self) -> bool:
-        """Return whether the group has an interval of recall that a sample or complete answers allow."""
+        """Return whether recall has an interval."""
         return not self.recall.reason
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields as plain values; a figure that was not measured is None, with the reason."""
+        """Return all fields as plain values, with None and a reason for unmeasured figures."""
         figures = {name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)}
         for name in ("recall", "missing"):
             if "reason" not in figures[name]:
@@ -87,13 +82,9 @@ class CertifiedGroup:
 
 @dataclass(frozen=True)
 class FactCertificate:
-    """The certificate by one fact.
+    """The quality report by one field.
 
-    Attributes:
-        fact: Its name in requests.
-        label: What pages call it.
-        groups: Those whose recall is measured, the lowest lower end first; then the others, the largest first.
-        last_decision_id: The newest decision that was counted.
+    Groups are sorted by lower end of recall, unmeasured ones last by descending size.
     """
 
     fact: str
@@ -103,11 +94,11 @@ class FactCertificate:
 
     @property
     def measured_groups(self) -> list[CertifiedGroup]:
-        """Return the groups whose recall is measured."""
+        """Return the groups with measured recall."""
         return [group for group in self.groups if group.is_measured]
 
     def format_sentences(self) -> list[str]:
-        """Return sentences on how many groups are measured, and on what chance does among many."""
+        """Describe how many groups are measured, and the effect of chance."""
         many, measured = len(self.groups), len(self.measured_groups)
         sampled = sum(group.unknown > 0 for group in self.measured_groups)
         sentences: list[str] = []
@@ -139,15 +130,13 @@ class FactCertificate:
 
 
 def compute_certificate_by(db: Database, fact_name: str, max_groups: int = MAX_GROUPS) -> FactCertificate:
-    """Compute recall and precision of the images of each group of a fact.
+    """Compute recall and precision per group of a field.
 
     Args:
-        db: The project's database.
-        fact_name: Of the fact, or of an imported column.
-        max_groups: The largest number of groups of choices and times; which ones are named depends on sizes alone.
+        max_groups: Limit for choices and times, chosen by size alone.
 
     Raises:
-        AnnotatorError: There is no such fact, or it is known of no image.
+        AnnotatorError: If the field does not exist or has no value.
     """
     with gallery_listing.open_columns(db) as columns:
         fact = image_facts.find(db, columns, fact_name)
@@ -169,12 +158,12 @@ def compute_certificate_by(db: Database, fact_name: str, max_groups: int = MAX_G
 
 
 def get_change_key(db: Database) -> tuple[object, ...]:
-    """Return all that `compute_certificate_by` depends on beside the fact."""
+    """Return everything that the report depends on besides the field."""
     return (*certification.get_change_key(db), attributes.get_change_key(db), image_columns.load_stamp(db))
 
 
 class _GroupedCells:
-    """All cells of the project by group, counted class by class."""
+    """All cells by group, counted class by class."""
 
     def __init__(self, db: Database, image_ids: np.ndarray, groups: FactGroups, by_name: bool):
         self._db, self._names = db, [*groups.labels, UNKNOWN_GROUP_NAME]
@@ -205,7 +194,6 @@ class _GroupedCells:
         self._expected = self._load_expected_precision(class_ids)
 
     def build_groups(self) -> list[CertifiedGroup]:
-        """Return the figures of all groups that have an image."""
         images = np.bincount(self._group_of, minlength=self._many)
         sampled = np.bincount(self._group_of[self._sampled], minlength=self._many)
         return [
@@ -278,7 +266,7 @@ class _GroupedCells:
         return Strata(**{name: np.concatenate([none, *(row[name] for row in rows)]) for name in names})
 
     def _count_disagreed(self, class_ids: np.ndarray) -> np.ndarray:
-        """Return the cells on which people differ, by their label: (present and absent, C, G) int64."""
+        """Return the disputed cells by label, (2, C, G) int64."""
         result = np.zeros((2, len(class_ids), self._many), np.int64)
         cells = audits.load_disagreed_cells(self._db)
         columns, is_class = find_positions(cells[:, 0], class_ids)

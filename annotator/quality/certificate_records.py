@@ -1,4 +1,4 @@
-"""The figures that a certificate states, of each class and of all."""
+"""The figures of a quality report, per class and overall."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,13 +14,11 @@ DEFAULT_TARGET_RECALL = 0.98
 
 @dataclass(frozen=True)
 class EventFigures:
-    """What is certified of a class, or of all, when each event counts once, whatever its number of images.
+    """The certified figures of a class, or of all, with each event counted once.
 
     Attributes:
-        found: Events of which a person labeled an image present.
-        audited: Events of audits of events whose answers count.
-        recall: The share of the events showing the class that are found.
-        missing: Events that show the class and are not found.
+        found: Events with an image labeled present by an annotator.
+        recall: Share of events showing the class that are found.
     """
 
     found: int
@@ -31,18 +29,15 @@ class EventFigures:
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """The certified figures of one class, or of all classes together (class_id None).
+    """The certified figures of one class, or of all together (`class_id` None).
 
     Attributes:
-        people, accepted: Cells labeled present by people, and auto-accepted as present.
-        unknown: Cells that people have not decided.
-        audited, waiting: Audit cells whose answers count here, and audit cells without an answer.
-        recall, precision: Of the labels as they stand, in [0, 1]; recall holds if people's answers are right.
-        recall_allowing: Recall that allows for people's mistakes, measured where several people answered.
-        missing: Positives that are not labeled, in cells.
-        seconds: Of grid work until 95 % of the missing positives are found, likeliest cells first; None where it is not
-            measured.
-        events: The same counted in events; None in a project without events.
+        people, accepted: Cells labeled present by annotators, and auto-accepted as present.
+        unknown: Undecided cells.
+        recall: In [0, 1], assumes correct answers.
+        recall_allowing: Allows for mistakes, if several annotators answered.
+        missing: Unlabeled positive cells.
+        seconds: Grid time until 95% of `missing` are found.
     """
 
     class_id: int | None
@@ -61,7 +56,7 @@ class CertificateRow:
 
     @property
     def says(self) -> str:
-        """Return a sentence on what recall and the number of missing labels assume."""
+        """Return the assumption behind recall and missing labels as a sentence."""
         if not self.unknown and not self.audited:
             return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
         return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}."
@@ -69,7 +64,7 @@ class CertificateRow:
     def as_json(self) -> dict[str, Any]:
         """Return all fields as plain values.
 
-        A figure that was not measured is None, with the reason; `assuming` says under which condition a figure holds.
+        Unmeasured figures are None with a reason. `assuming` gives a figure's condition.
         """
         figures = {name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)}
         for name in ("recall", "missing"):
@@ -85,12 +80,7 @@ class CertificateRow:
 
 @dataclass(frozen=True)
 class RelabelCounts:
-    """Counts of the audit answers to cells that people had decided.
-
-    Attributes:
-        present, mistaken: Cells decided present, and those of them answered absent.
-        absent, missed: Cells decided absent, and those of them answered present.
-    """
+    """Audit answers to decided cells: present ones found mistaken, absent ones found missed."""
 
     present: int = 0
     mistaken: int = 0
@@ -100,21 +90,18 @@ class RelabelCounts:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The certified figures of the project: of each class and of all, and what they rest on.
+    """The certified figures of the project, per class and overall, with their basis.
 
     Attributes:
-        images: How many images can be shown.
-        audits: The audits whose answers were used, newest first.
-        seconds_a_tile: Seconds for one tile of a grid, by the time model.
-        last_decision_id: The newest decision that was counted.
-        uncovered: Images that were added after the audits in use.
-        people: How many people have answered.
-        compared: Answers of people to positives that others, too, had found: the measure of mistakes.
-        unsettled: Cells on which people differ.
-        ruled_out: Class id -> a sentence on who takes it as absent, and after which sample (rule_out.py).
-        lacks: Sentences that say what would improve the certificate.
-        events: How many events the images are of; None in a project without events.
-        set_aside: Images that people set aside, which are in no figure.
+        images: Readable images.
+        audits: Used audits, newest first.
+        uncovered: Images added after these audits.
+        people: Number of annotators.
+        compared: Answers to positives that others also found, the measure of mistakes.
+        unsettled: Disputed cells.
+        ruled_out: Class id -> a sentence on its ruling.
+        lacks: Sentences on possible improvements.
+        events: None without events.
     """
 
     classes: list[CertificateRow]
@@ -134,31 +121,28 @@ class Certificate:
     set_aside: int = 0
 
     def find_reached_classes(self, target: float = DEFAULT_TARGET_RECALL, allowing: bool = False) -> list[int]:
-        """Return the ids of the classes whose recall is at least `target` with 95 % confidence.
-
-        That is the low end of recall's interval.
+        """Return the ids of classes whose recall reaches `target` with 95% confidence.
 
         Args:
-            target: The recall to reach, in [0, 1].
-            allowing: Allow for people's mistakes; False: take their answers as right.
+            allowing: Allow for mistakes instead of assuming correct answers.
         """
         recalls = [(row.class_id, row.recall_allowing if allowing else row.recall) for row in self.classes]
         return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]
 
     @property
     def unmeasured_class_count(self) -> int:
-        """Return the number of classes whose recall was not measured."""
+        """Return the number of classes without measured recall."""
         return sum(bool(row.recall.reason) for row in self.classes)
 
     def headline(self, target: float = DEFAULT_TARGET_RECALL) -> str:
-        """Return how many classes reach the target, or what would tell, without a full stop at the end."""
+        """Describe how many classes reach the target, without a final period."""
         if self.unmeasured_class_count == len(self.classes):
             return "Not measured yet. An audit tells how many labels are missing"
         share = f"{len(self.find_reached_classes(target))} of {format_count(len(self.classes), 'class', 'classes')}"
         return f"{100 * target:g} % recall reached for {share}"
 
     def conditions(self, target: float = DEFAULT_TARGET_RECALL) -> str:
-        """Return what the headline rests on, without a full stop at the end; "" where nothing was measured."""
+        """Return the headline's assumptions, without a final period, or "" if unmeasured."""
         if self.unmeasured_class_count == len(self.classes):
             return ""
         rest = f"; {self.unmeasured_class_count:,} not measured" if self.unmeasured_class_count else ""
@@ -169,7 +153,7 @@ class Certificate:
         return f"With 95 % confidence, {IF_ANSWERS_ARE_RIGHT}{rest}{allowing}"
 
     def sentence(self, target: float = DEFAULT_TARGET_RECALL) -> str:
-        """Return the stopping rule and the state of precision in words, without a full stop at the end."""
+        """Describe the stopping rule and precision, without a final period."""
         precision = self.overall.precision
         parts = [self.headline(target), self.conditions(target)]
         if self.unmeasured_class_count < len(self.classes) or not precision.reason:
@@ -177,7 +161,7 @@ class Certificate:
         return ". ".join(filter(None, parts))
 
     def in_events(self) -> str:
-        """Return how many events there are and which of them are found, in words; "" in a project without events."""
+        """Describe the number and recall of events, or return "" without events."""
         of_all = self.overall.events
         if of_all is None:
             return ""
@@ -189,11 +173,11 @@ class Certificate:
 
     @property
     def time_is_assumed(self) -> bool:
-        """Return whether the times are those of the default time model, as no grid has been timed in this project."""
+        """Return whether times come from the default time model."""
         return self.seconds_a_tile == DEFAULT_TIMES.estimate_grid_seconds(GRID_TILES, CHANGED_TILES) / GRID_TILES
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields as plain values; a figure that was not measured is None, with the reason."""
+        """Return all fields as plain values, with None and a reason for unmeasured figures."""
         rows = {"classes": [row.as_json() for row in self.classes], "overall": self.overall.as_json()}
         fields = asdict(self) | rows | {"audits": [audit.as_json() for audit in self.audits]}
         absent = {"events"} if self.events is None else set()
@@ -202,10 +186,7 @@ class Certificate:
 
 
 def describe_mistake_allowance(certificate: Certificate) -> str:
-    """Return what "allowing for mistakes" is measured on and what it cannot see, in words.
-
-    Only for certificates with compared answers.
-    """
+    """Describe what the allowance for mistakes measures and misses."""
     return (
         f"Allowing for mistakes: from {format_count(certificate.compared, 'answer')} that others gave, too, blind. "
         "What everybody overlooks is not seen."

@@ -1,8 +1,4 @@
-"""The strata that a certificate is computed from: all cells of the project, aligned with the samples of its audits.
-
-This module reads the store class by class, inside one `Database.reading()`; certification.py and certificate_groups.py
-hand what it returns to spmll/statistics/.
-"""
+"""The strata of a quality report: all cells, aligned with the audit samples."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,12 +23,9 @@ UNCOVERED_SLACK = 0.02
 
 @dataclass(frozen=True, eq=False)
 class CellPopulation:
-    """All cells of the project, whose labels are read class by class: N bytes at a time instead of N x C.
+    """All cells of the project, read class by class to save memory.
 
-    Attributes:
-        image_ids: (N,) int64, ascending.
-        class_ids: (C,) int64.
-        events: (N,) int64 from 0, the event of each image; None in a project without events.
+    `image_ids` ascend. `events` (N,) int64 has event numbers.
     """
 
     db: Database
@@ -41,7 +34,7 @@ class CellPopulation:
     events: np.ndarray | None
 
     def read_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the labels of one class, (N,) int8, and which cells are auto-accepted as present, (N,) bool."""
+        """Return a class's labels, (N,) int8, and cells auto-accepted as present, (N,) bool."""
         class_id = int(self.class_ids[column])
         accepted = audits.load_class_accepted(self.db, class_id, self.image_ids) == PRESENT
         return audits.load_class_labels(self.db, class_id, self.image_ids), accepted
@@ -51,11 +44,7 @@ class CellPopulation:
 class AlignedSample:
     """A sample of one class in rows of the current images.
 
-    Attributes:
-        sample: None without an audit.
-        strata: (N,) uint8.
-        rows: (n,) sampled rows, without relabels.
-        uncovered: Images that were added after the sample was drawn.
+    `rows` (n,) omits relabels. `uncovered` counts images added after sampling.
     """
 
     sample: ClassSample | None
@@ -66,7 +55,7 @@ class AlignedSample:
 
 @dataclass(frozen=True, eq=False)
 class AuditPart:
-    """The strata that one audit contributes to one class; rows (h,) are places in `Strata`."""
+    """The strata of one audit for one class, at `rows` (h,) of `Strata`."""
 
     column: int
     sample: ClassSample | None
@@ -90,17 +79,10 @@ def _make_unaudited_sample(images: int) -> AlignedSample:
 def select_best_audits(
     samples: list[ClassSample], population: CellPopulation, column: int, states: np.ndarray, accepted: np.ndarray
 ) -> list[tuple[AlignedSample, dict[str, np.ndarray]]]:
-    """Return the audits of one class that leave the fewest open cells without a sample, within UNCOVERED_SLACK.
-
-    Args:
-        samples: Of all classes.
-        population: All cells.
-        column: The class.
-        states: Its labels, (N,), as `Population.of_class` returns them.
-        accepted: Its auto-accepted cells, (N,) bool.
+    """Return the audits of a class that leave the fewest open cells without a sample.
 
     Returns:
-        Each with its rows of `Strata`, as `count` returns them. A class without answers has one without a sample.
+        Samples with their `Strata` rows, or one without a sample.
     """
     class_id, images = int(population.class_ids[column]), len(population.image_ids)
     of_class = [align_sample(sample, population.image_ids) for sample in samples if sample.class_id == class_id]
@@ -117,18 +99,14 @@ def select_best_audits(
 
 
 class EventCounts(NamedTuple):
-    """The events of one class: the rows of `Strata` of its sample, and how many events are found."""
+    """The `Strata` rows and number of found events of one class."""
 
     strata: dict[str, np.ndarray]
     found: int
 
 
 class CellCounts(NamedTuple):
-    """Counts of cells by class, (C,) each.
-
-    present: labeled present; open: without a present or absent label; accepted: those of `open` that are auto-accepted
-    as present.
-    """
+    """Cells by class, (C,) each, where `accepted` is the auto-accepted part of `open`."""
 
     present: np.ndarray
     accepted: np.ndarray
@@ -138,10 +116,7 @@ class CellCounts(NamedTuple):
 def build_strata(
     samples: list[ClassSample], population: CellPopulation, event_audits: list[tuple[Audit, AuditCells]]
 ) -> tuple[Strata, list[AuditPart], CellCounts, list[EventCounts]]:
-    """Return all strata of all classes, the part of each audit in them, and the counts of cells by label.
-
-    And what is known of the events of each class, from audits of events; [] in a project without events.
-    """
+    """Return all strata, each audit's part, cell counts and event counts ([] without events)."""
     strata: list[dict[str, np.ndarray]] = []
     counts_of_events: list[EventCounts] = []
     parts: list[AuditPart] = []
@@ -167,7 +142,7 @@ def build_strata(
 
 
 def count_relabels(samples: list[ClassSample], image_ids: np.ndarray | None = None) -> RelabelCounts:
-    """Return the counts of relabels, of all images or of some, (n,) int64."""
+    """Count the relabels of all or some images, (n,) int64."""
     none = np.zeros(0, np.int64)
     strata = np.concatenate([none, *(sample.strata[sample.rows] for sample in samples)])
     states = np.concatenate([none, *(sample.states for sample in samples)])

@@ -1,7 +1,4 @@
-"""The certificate: how complete and how correct the labels are, estimated from audit samples (audit_sampling.py).
-
-This module reads the store and builds the records; the statistics are those of spmll/statistics/certified_recall.py.
-"""
+"""The quality report: recall and precision of the labels, estimated from audit samples."""
 
 from collections import Counter
 from dataclasses import replace
@@ -62,17 +59,14 @@ UNKNOWN_INTERVAL = Interval(None, 0.0, 1.0)
 
 
 def compute_certificate(db: Database, target: float = DEFAULT_TARGET_RECALL) -> Certificate:
-    """Compute the certificate of the labels as they stand.
+    """Compute the quality report of the current labels.
 
-    People's decisions are taken as true; relabels estimate how many are not, and lower precision. Where several people
-    answered the same images, recall is also given allowing for their mistakes (double_reading_counts.py). Cells on
-    which annotators disagree count either way. Audits that leave out newer images or classes are used only where there
-    is no other. Without any answer the interval of recall is what is certain: from "all unknown cells are present" to
-    "none is".
+    Decisions count as true. Relabels estimate their errors and lower precision. Images with several annotators
+    also give recall that allows for mistakes. Without answers recall ranges from all unknown cells present to
+    none.
 
     Args:
-        db: The project's database.
-        target: The recall that `lacks` refers to.
+        target: Recall that `lacks` refers to.
     """
     with db.reading():  # labels are read class by class, as of one moment
         result = _compute_certificate(db, target)
@@ -139,7 +133,7 @@ def _compute_certificate(db: Database, target: float) -> Certificate:
 
 
 def get_change_key(db: Database) -> tuple[object, ...]:
-    """Return all that the certificate depends on: while two stamps are equal, so are the certificates."""
+    """Return a key that is equal only for equal reports."""
     run, acceptances, newest_audit = (
         runs.load_current_run(db),
         auto_accepted.load_acceptances(db),
@@ -156,7 +150,7 @@ def get_change_key(db: Database) -> tuple[object, ...]:
 
 
 def estimate_seconds_per_tile(db: Database) -> float:
-    """Return the seconds for one tile of a grid, by the time model of everybody's newest answers."""
+    """Return the seconds per grid tile, by the time model of all newest answers."""
     return load_time_model(db, "").estimate_grid_seconds(GRID_TILES, CHANGED_TILES) / GRID_TILES
 
 
@@ -190,14 +184,13 @@ def _build_label_totals(
 
 
 def _describe_ruled_out(db: Database, all_classes: list[Class]) -> dict[int, str]:
-    """Return class id -> a sentence on each class that a person has ruled out, which names nobody."""
+    """Return an anonymous sentence per class marked absent everywhere."""
     names = {class_.id: class_.name for class_ in all_classes}
     rulings = [ruling for ruling in rule_out.load_rulings(db) if ruling.class_id in names]
     return {ruling.class_id: f"{rule_out.describe_ruling(ruling, names[ruling.class_id])}." for ruling in rulings}
 
 
 def _find_waiting_cells(cells: AuditCells) -> set[tuple[int, int]]:
-    """Return the audit cells that wait for an answer, as (class id, image id)."""
     waits = (cells.state == OPEN) & cells.shown
     return set(zip(cells.class_id[waits].tolist(), cells.image_id[waits].tolist(), strict=True))
 
@@ -205,11 +198,7 @@ def _find_waiting_cells(cells: AuditCells) -> set[tuple[int, int]]:
 def _count_tiles(
     population: CellPopulation, strata: Strata, parts: list[AuditPart], certified: CertifiedFigures
 ) -> np.ndarray:
-    """Return (C,) how many tiles grids show until FOUND_SHARE of the missing positives are found.
-
-    nan for an unaudited class. The missing positives of a stratum are distributed over its open cells in proportion to
-    the current run's probabilities; grids show the likeliest cells first.
-    """
+    """Return (C,) tiles until FOUND_SHARE of missing positives are found."""
     image_ids, class_ids = population.image_ids, population.class_ids
     tiles = np.full(len(class_ids), np.nan)
     predictions, probabilities, first = read_predictions(population.db), np.zeros((0, 0), np.float16), -COLUMNS_PER_READ
@@ -244,7 +233,6 @@ def _build_rows(
     waiting: Counter[int],
     seconds: np.ndarray,
 ) -> list[CertificateRow]:
-    """Return the row of each class, and at the end the row of all of them together."""
     size = len(all_classes)
     audited = np.bincount(strata.of_class, strata.drawn, minlength=size) if size else np.zeros(0)
     waits = np.array([waiting[class_.id] for class_ in all_classes], np.int64)
@@ -275,7 +263,6 @@ def _build_rows(
 
 
 def _add_event_figures(rows: list[CertificateRow], counts: list[EventCounts]) -> list[CertificateRow]:
-    """Return the rows with their figures counted in events."""
     found = np.array([of_class.found for of_class in counts], np.int64)
     totals = certify_events([of_class.strata for of_class in counts], found)
     return [

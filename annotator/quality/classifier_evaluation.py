@@ -1,11 +1,9 @@
-"""How good a classifier is, by the answers of audits: what its thresholds find, and how far it can be off.
+"""Recall, precision and calibration of a classifier, measured on audit answers.
 
-An audit draws pairs of images and classes at random from strata (stratified_sampling.py). The thresholds cut each
-stratum in two: pairs that are called present, and others. In each part x of n answered pairs are present, and how many
-of all N are is bounded as in the certificate: the exact limits of a share are quantiles of Beta(x, n - x + 1) and
-Beta(x + 1, n - x) (Clopper & Pearson, Biometrika 1934), and limits of sums and ratios are quantiles of draws from these
-(Fay, Proschan & Brittain, Biometrics 2015). Of the calibration error only an upper end is given: few answers make it
-look larger than it is.
+Thresholds cut each stratum in two parts, with x present of n answered cells. Exact share limits are
+quantiles of Beta(x, n - x + 1) and Beta(x + 1, n - x) (Clopper & Pearson, Biometrika 1934). Sums and ratios
+use draws from these (Fay, Proschan & Brittain, Biometrics 2015). Few answers inflate calibration error, so
+it only has an upper end.
 """
 
 from collections.abc import Callable
@@ -27,15 +25,12 @@ NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True)
 class ClassifierEvaluation:
-    """A classifier, held against the newest audit that has answers.
+    """The figures of a classifier on the newest answered audit.
 
     Attributes:
-        answers: The number of answers; below MIN_ANSWERS all figures are nan.
-        learned_from: The training may have included these answers, so the figures flatter.
-        recall: Share of the present pairs that the thresholds call present.
-        precision: Share of the pairs called present that are.
-        calibration_error: Upper end, with 95 % confidence, of the expected calibration error in [0, 1] (Guo et al.,
-            ICML 2017, eq. 3).
+        answers: Below MIN_ANSWERS all figures are nan.
+        learned_from: Training may have included these answers.
+        calibration_error: 95% upper end of the expected calibration error (Guo et al., ICML 2017, eq. 3).
     """
 
     answers: int
@@ -47,14 +42,14 @@ class ClassifierEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class AuditedPairs:
-    """The pairs that an audit was drawn from, (N,) each, and the answers among them.
+    """The cells that an audit was drawn from, (N,) each, with their answers.
 
     Attributes:
-        chances: float, the classifier's probabilities.
-        parts: int64, the part of a stratum that each belongs to.
-        called: bool, the threshold of its class calls it present.
-        answered: (n,) int64, places of the pairs that were answered.
-        present: (n,) bool, the answers.
+        chances: Probabilities.
+        parts: int64, parts of strata.
+        called: bool, present by threshold.
+        answered: (n,) int64 places.
+        present: (n,) bool.
     """
 
     chances: np.ndarray
@@ -71,14 +66,12 @@ def evaluate_classifier(
     present_from: np.ndarray,
     trained_decision: int,
 ) -> ClassifierEvaluation:
-    """Return what the newest audit with answers says of a classifier.
+    """Evaluate a classifier on the newest answered audit.
 
     Args:
-        db: The project's database.
-        class_ids: (C,) int64.
-        probabilities: Image ids (n,) -> (n, C) of the classifier, nan for an image of which it cannot say any.
-        present_from: (C,) thresholds, nan where a class has none.
-        trained_decision: The newest decision that the training included.
+        probabilities: Image ids (n,) -> (n, C), nan if unknown.
+        present_from: (C,) thresholds or nan.
+        trained_decision: Newest decision in training.
     """
     for audit in audits.load_audits(db):
         found: list[AuditedPairs] = []
@@ -99,7 +92,7 @@ def evaluate_classifier(
 
 
 def evaluate_pairs(pairs: AuditedPairs, *, learned_from: bool) -> ClassifierEvaluation:
-    """Return the figures of the pairs that an audit was drawn from."""
+    """Return the figures of audited cells."""
     if len(pairs.answered) < MIN_ANSWERS:
         return ClassifierEvaluation(len(pairs.answered), learned_from)
     rng = np.random.default_rng(0)
@@ -127,7 +120,6 @@ def evaluate_pairs(pairs: AuditedPairs, *, learned_from: bool) -> ClassifierEval
 
 
 def _select_pairs(column, chances, strata, threshold, is_drawn_from, rows, present) -> AuditedPairs:
-    """Return the pairs of one class in the strata that have answers."""
     chosen = np.flatnonzero(is_drawn_from)
     place = np.full(len(chances), -1)
     place[chosen] = np.arange(len(chosen))
@@ -151,7 +143,7 @@ def _concatenate_pairs(found: list[AuditedPairs]) -> AuditedPairs:
 
 
 def _draw_shares(rng: np.random.Generator, n: np.ndarray, x: np.ndarray, end: str) -> np.ndarray:
-    """Return (parts, DRAW_COUNT) draws of the present share; their quantiles are the exact limits at one end."""
+    """Return (parts, DRAW_COUNT) draws whose quantiles are exact limits."""
     first, second = (x, n - x + 1) if end == "low" else (x + 1, n - x)
     draws = np.full((len(n), DRAW_COUNT), 0.0 if end == "low" else 1.0)
     for part in np.flatnonzero((first > 0) & (second > 0)):
@@ -167,7 +159,6 @@ def _make_estimate(value: float, lows: np.ndarray, highs: np.ndarray) -> Estimat
 
 
 def _bound_calibration_error(pairs: AuditedPairs, places: np.ndarray, n: np.ndarray, rng: np.random.Generator) -> float:
-    """Return the upper end of the expected calibration error, by a bootstrap within the parts that have answers."""
     sizes = np.bincount(places, minlength=len(n))
     of_answered = places[pairs.answered]
     weights = (sizes / np.maximum(n, 1))[of_answered]

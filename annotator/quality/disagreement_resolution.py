@@ -1,4 +1,4 @@
-"""The state of cells on which people differ and which nobody has settled: the majority's, or an estimate."""
+"""The state of unresolved disputed cells, by majority or estimate."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,16 +23,14 @@ MIN_PEOPLE = 3  # people who must have answered a cell before a training uses it
 
 
 def resolve_cells(db: Database, resolution: str) -> dict[tuple[int, int], int | None]:
-    """Return the state of each cell (image id, class id) on which people differ; None: leave it out. {} for KEEP_LABEL.
+    """Return the state of each disputed cell (image id, class id), or None to leave it out.
 
     Args:
-        db: The project's database.
-        resolution: One of RESOLUTIONS. BY_ESTIMATE: the probability of presence given everybody's first answer (Dawid
-            and Skene 1979, spmll/statistics/error_rates.py), where it is MIN_SURE_PROBABILITY one way or the other. Of
-            two people alone it is only known that they differ, so little of what they differ on is sure.
+        resolution: KEEP_LABEL returns {}. BY_ESTIMATE needs MIN_SURE_PROBABILITY given all first answers (Dawid
+            and Skene 1979), which two annotators rarely reach.
 
     Raises:
-        AnnotatorError: For an unknown way.
+        AnnotatorError: For an unknown resolution.
     """
     if resolution not in RESOLUTIONS:
         raise AnnotatorError(
@@ -64,16 +62,10 @@ def _resolve_by_estimate(db: Database, cells: Sequence[tuple[int, int]]) -> dict
 
 
 def estimate_consensus_states(db: Database) -> dict[tuple[int, int], int]:
-    """Return the states of disputed cells (image id, class id), used as training labels.
+    """Return the sure states of disputed cells (image id, class id), used as training labels.
 
-    These are the cells on which MIN_PEOPLE people or more differ and for which the estimate is MIN_SURE_PROBABILITY
-    one way or the other.
-    A cell that somebody has settled and others contradict again is left out: who settles is not among the people whose
-    errors are estimated.
-
-    In simulations this teaches better than leaving disputed cells out (docs/team.md). With fewer people little would
-    be sure, and where no cell has so many answers, nothing is computed. First answers are kept in memory: for one
-    thread.
+    Needs MIN_PEOPLE annotators. In simulations this trains better than leaving cells out (docs/team.md). Cells
+    contradicted after resolution are omitted, because resolvers' errors are not estimated. For one thread.
     """
     with db.reading():
         cells = disagreed_cells.load_unsettled_cells(db, MIN_PEOPLE).tolist()

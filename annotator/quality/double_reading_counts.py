@@ -1,4 +1,4 @@
-"""Counts of blind answers of several people to the same images, for spmll/statistics/double_reading.py."""
+"""Counts of blind answers to shared images, for spmll/statistics/double_reading.py."""
 
 import numpy as np
 
@@ -16,16 +16,9 @@ from spmll.statistics.double_reading import (
 
 
 def count_double_readings(db: Database, class_ids: np.ndarray) -> DoubleReadings | None:
-    """Count the answers to images that several people answer (store/labels/image_overlap.py).
+    """Count the answers to images shared between annotators, or return None without any.
 
-    Audits that several people answer are left out: they ask about as many cells of each class, of those open then.
-
-    Args:
-        db: The project's database.
-        class_ids: (C,) int64.
-
-    Returns:
-        The counts; None where no two people answered the same image.
+    Audits are omitted, because they balance classes. `class_ids` is (C,) int64.
     """
     if image_overlap.OVERLAP_SOURCE not in project_counts.count_decisions_by_source(db):
         return None  # avoids reading every decision
@@ -38,19 +31,14 @@ def count_double_readings(db: Database, class_ids: np.ndarray) -> DoubleReadings
 
 
 class DoubleReadingCounter:
-    """The counts of DoubleReadings, added up block by block; it needs no database and serves simulations as well."""
+    """The block-by-block sums of `DoubleReadings`, also for simulations."""
 
     def __init__(self, people: int, classes: int):
         self.present, self.absent = np.zeros((2, COUNTING_WAYS, 2, people, classes), np.int64)
         self.found, self.rejected = np.zeros((2, classes, image_overlap.MAX_PEOPLE_PER_IMAGE + 1), np.int64)
 
     def add(self, rows: np.ndarray, columns: np.ndarray) -> None:
-        """Count a block of answers.
-
-        Args:
-            rows: Answers as readings.answers has them.
-            columns: The column of each answer's class.
-        """
+        """Count answers from `iterate_first_answers`, with the class column of each."""
         cells = rows[:, 0] * self.found.shape[0] + columns
         _, first, cell = np.unique(cells, return_index=True, return_inverse=True)
         people = np.bincount(cell)
@@ -74,10 +62,10 @@ class DoubleReadingCounter:
             np.add.at(counts, (columns[first][chosen], many[chosen]), 1)
 
     def to_double_readings(self, volume: np.ndarray) -> DoubleReadings | None:
-        """Return the counts so far; None where no two people answered the same cell.
+        """Return the counts, or None if no cell was shared.
 
         Args:
-            volume: (P,) how many answers each person gave, of the same cells or not.
+            volume: (P,) total answers per annotator.
         """
         by_people = np.flatnonzero((self.found + self.rejected).any(0))
         if not len(by_people):

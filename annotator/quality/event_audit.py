@@ -1,8 +1,4 @@
-"""Audits of events: whole events drawn at random, whose answers say how many events of a class are found.
-
-Only events count here, each once; images of such an audit are not counted for images (spmll/statistics/
-event_totals.py).
-"""
+"""Audits of events: random whole events that measure recall in events, not images."""
 
 import numpy as np
 
@@ -24,16 +20,10 @@ MAX_EVENT_IMAGES = 200  # images of an event that is drawn: each asks for an ans
 def draw_cells(
     db: Database, event_count: int, rng: np.random.Generator, class_ids: list[int] | None
 ) -> tuple[CellIndex, np.ndarray, Rows, list[tuple[int, int, int, int]], int | None, int]:
-    """Draw events and return the arguments of `audits.publish`; called inside `Database.reading`.
-
-    Args:
-        db: The project's database.
-        event_count: How many in all, the same number of each class.
-        rng: Decides which are drawn.
-        class_ids: Only these classes; None: all.
+    """Draw events within `Database.reading` and return the arguments of `audits.publish`.
 
     Raises:
-        AnnotatorError: The project has no events, or none is left to ask about.
+        AnnotatorError: Without events left to draw.
     """
     all_ids = np.array([class_.id for class_ in classes.load_active_classes(db)], np.int64)
     chosen = np.flatnonzero(np.ones(len(all_ids), bool) if class_ids is None else np.isin(all_ids, class_ids))
@@ -70,15 +60,12 @@ def draw_cells(
 def find_largest_sample(
     db: Database, drawn: list[tuple[Audit, AuditCells]], class_id: int, image_ids: np.ndarray
 ) -> EventSample:
-    """Return the largest sample of the events of a class among these audits, the newest one of equal size.
+    """Return the largest, then newest sample of a class's events among these audits.
 
-    Samples are not joined: each speaks of the events that were not found when it was drawn.
+    Samples are not joined, because each covers the events not found before.
 
     Args:
-        db: The project's database.
-        drawn: Audits of events with their cells, newest first.
-        class_id: The class.
-        image_ids: (N,) int64, ascending: the images of the sample's rows.
+        image_ids: (N,) int64, ascending, of the sample's rows.
     """
     best = EventSample.empty(len(image_ids))
     for audit, cells in drawn:

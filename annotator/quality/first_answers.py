@@ -1,8 +1,6 @@
-"""The probability that a class is present, by the first answers of several people.
+"""Class probabilities from independent first answers of several annotators.
 
-The probability is that of spmll/statistics/error_rates.py, from everybody's first answers to all cells that several
-people answered without seeing each other's. A worker keeps them from one training to the next, and reads again only
-images that somebody decided about since: an image takes a third of a millisecond, and there can be thousands.
+Workers cache them between trainings and reread only changed images.
 """
 
 from collections import Counter
@@ -16,13 +14,10 @@ from spmll.statistics.error_rates import Pattern, estimate_probabilities
 
 
 class FirstAnswers:
-    """Everybody's first answers to the cells of one project that several people answered.
-
-    For one thread, and for as long as the classes stay the same.
-    """
+    """The independent first answers to shared cells, for one thread and fixed classes."""
 
     def __init__(self, class_ids: Sequence[int]):
-        """Start empty; class_ids are the classes that are not archived."""
+        """Start empty, with the ids of active classes."""
         self._column = {class_id: column for column, class_id in enumerate(class_ids)}
         self._number: dict[str, int] = {}  # of each person
         self._of_image: dict[int, tuple[Pattern, ...]] = {}
@@ -48,11 +43,11 @@ class FirstAnswers:
         self._newest = newest
 
     def count_people(self, image_id: int, class_id: int) -> int:
-        """Return how many people answered this cell; 0 where fewer than two did."""
+        """Return the number of annotators of this cell, 0 below two."""
         return len(pattern[1]) if (pattern := self._find_pattern(image_id, class_id)) else 0
 
     def get_probability(self, image_id: int, class_id: int) -> float:
-        """Return the probability that the class is present; 0.5 where fewer than two people answered."""
+        """Return the probability of presence, 0.5 below two annotators."""
         return self._probability[pattern] if (pattern := self._find_pattern(image_id, class_id)) else 0.5
 
     def _find_pattern(self, image_id: int, class_id: int) -> Pattern | None:
@@ -63,13 +58,9 @@ class FirstAnswers:
 def build_pattern(
     number: dict[str, int], column: Mapping[int, int], class_id: int, answers: Mapping[str, FirstAnswer]
 ) -> Pattern | None:
-    """Return who answered what to a cell; None for a class without a column, or fewer than two people.
+    """Return the answers to a cell by annotator number, or None below two or without a column.
 
-    Args:
-        number: The number of each person; a new person is added with the next number.
-        column: Class id -> its column.
-        class_id: The class of the cell.
-        answers: Person -> first answer to the cell.
+    `number` is extended for new annotators.
     """
     if len(answers) < 2 or class_id not in column:
         return None

@@ -1,7 +1,4 @@
-"""The precision guarantee that people ask of auto-accept, and the sample that it takes to show it.
-
-It is one setting of the project. A guarantee is about the share of right cells among those that are auto-accepted.
-"""
+"""The guaranteed precision of auto-accepted cells, and the sample it needs."""
 
 from dataclasses import dataclass
 
@@ -20,12 +17,10 @@ MAX_SAMPLE_SHARE = 0.5  # share of the guaranteed cells; a larger sample saves t
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A precision guarantee: which states are auto-accepted, and with which precision.
+    """A guaranteed precision of auto-accepted cells.
 
     Attributes:
-        precision: Least share of right cells among the auto-accepted ones.
-        together: One guarantee for all classes instead of one for each: a single sample of some 350 cells can be enough
-            for all of them, but one class may be worse than guaranteed if others are better.
+        together: One guarantee for all classes. Some 350 cells can be enough, but single classes may be worse.
     """
 
     precision: float = DEFAULT_PRECISION
@@ -35,12 +30,12 @@ class Guarantee:
 
     @property
     def states(self) -> list[int]:
-        """Return the states that are auto-accepted: PRESENT, ABSENT or both."""
+        """Return the auto-accepted states."""
         return [state for state, accepted in ((PRESENT, self.present), (ABSENT, self.absent)) if accepted]
 
 
 def get_guarantee(db: Database) -> Guarantee | None:
-    """Return the guarantee in force; None while auto-accept is off, and where the setting is not valid (`ignored`)."""
+    """Return the active guarantee, or None if it is off or invalid."""
     setting = db.get_setting(GUARANTEE_SETTING)
     try:
         guarantee = Guarantee(**setting) if setting else None
@@ -50,7 +45,7 @@ def get_guarantee(db: Database) -> Guarantee | None:
 
 
 def describe_invalid_setting(db: Database) -> list[str]:
-    """Return a sentence on a setting that is no valid guarantee; [] where it is valid or off."""
+    """Return a sentence on an invalid guarantee setting, or []."""
     setting = db.get_setting(GUARANTEE_SETTING)
     if not setting or get_guarantee(db):
         return []
@@ -58,10 +53,9 @@ def describe_invalid_setting(db: Database) -> list[str]:
 
 
 def describe_feasibility(db: Database, guarantee: Guarantee) -> str:
-    """Return sentences on what showing this guarantee takes here, or why it cannot be shown and what could be.
+    """Describe the answers that a guarantee needs, or its alternatives.
 
-    They follow from the numbers of images and classes alone, so that a page can show them at no cost: a class has at
-    most as many cells to accept as there are images. `auto_accept_sample.draw` looks at the probabilities.
+    Needs no probabilities, so pages can show it at no cost.
     """
     images, class_count = project_counts.count_images_by_stage(db)["all"], len(classes.load_active_classes(db))
     cells, what = (images * class_count, "all classes together") if guarantee.together else (images, "one class")
@@ -80,23 +74,16 @@ def describe_feasibility(db: Database, guarantee: Guarantee) -> str:
 
 
 def is_in_reach(cells: int, precision: float) -> bool:
-    """Return whether a sample of at most the share MAX_SAMPLE_SHARE of this many cells can show this precision."""
+    """Return whether at most MAX_SAMPLE_SHARE of the cells can show this precision."""
     return 0 < compute_sample_size(min(cells, MAX_POPULATION_CELLS), precision) <= MAX_SAMPLE_SHARE * cells
 
 
 def format_precision(value: float) -> str:
-    """Return a precision in percent, as it was asked for."""
+    """Format a precision in percent."""
     return f"{100 * value:g} %"
 
 
 def _describe_alternatives(cells: int, all_cells: int | None, precision: float) -> str:
-    """Return, in words, the guarantees that can be shown of a population of cells.
-
-    Args:
-        cells: The cells of the population.
-        all_cells: The cells of all classes together; None: that was asked for.
-        precision: The precision that is out of reach for them.
-    """
     options = []
     if possible := find_possible_precision(min(cells, MAX_POPULATION_CELLS), MAX_SAMPLE_SHARE):
         options.append(

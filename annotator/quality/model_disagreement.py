@@ -1,4 +1,4 @@
-"""Model disagreement: decisions of which the model predicts the opposite, shown in Review as likely mistakes."""
+"""The Review queue of likely mistakes: decisions that the model contradicts."""
 
 from collections.abc import Iterator
 
@@ -12,12 +12,10 @@ from annotator.store.labels import disagreed_cells, label_cells
 
 
 class LikelyMistakes:
-    """The cells on which people and the current run differ, ordered by how far they differ.
+    """The cells where annotators and the current model differ, largest difference first.
 
     Args:
-        filter: The filter of the page: which of these cells are wanted.
-        low: The lowest probability, as the filter or the page says.
-        exclude_disputed: Leave out cells on which people differ.
+        exclude_disputed: Omit cells on which annotators differ.
     """
 
     def __init__(
@@ -41,16 +39,16 @@ class LikelyMistakes:
         self._rows, self._columns = rows[keep], columns[keep]
 
     def iterate_images(self) -> Iterator[np.ndarray]:
-        """Yield one array of ids of images with a likely mistake; an image may come more than once."""
+        """Yield one array of image ids with a likely mistake, possibly repeated."""
         yield self.predictions.image_ids[self._rows]
 
     def filter_relevant(self, image_ids: list[int]) -> list[int]:
-        """Return those of the given images whose answers still differ from the model."""
+        """Return the given images whose answers still differ from the model."""
         chips = self.load_suggestions(image_ids)
         return [image_id for image_id in image_ids if chips[image_id]]
 
     def load_suggestions(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """Return the suggestions to show of each image, by image id, from the labels as they are now."""
+        """Return the current suggestions per image id."""
         places = np.flatnonzero(np.isin(self._rows, self.predictions.find_rows(image_ids)[0]))
         rows, columns = self._rows[places], self._columns[places]
         cell_images, cell_classes = self.predictions.image_ids[rows], self.predictions.class_ids[columns]

@@ -1,13 +1,11 @@
-"""Ruling out a class: a person takes a class as absent everywhere, after a random sample of images showed none.
+"""Marking a class absent everywhere, after a random sample of images showed none.
 
-The cells are held like auto-accepted ones (store/labels/auto_accepted.py): they count as absent, train nothing, are
-asked about in audits only, give way to every answer of a person, and are given back as one.
+These cells act like auto-accepted ones: they train nothing, yield to every answer and are undone in one
+step.
 
-With n random images, all absent, the share of images that show the class is at most 1 - 0.05 ** (1 / n), the one-sided
-95 % interval of Clopper and Pearson, Biometrika 1934. It holds whenever the person stops: one positive ends the sample,
-so the bound is wrong only if the first n images are absent for the smallest n at which it would be. The cells that are
-ruled out are what the sample has left of the images. Their own guarantee counts all positives that may exist among
-them, drawn without replacement (hypergeometric), and is lower where few are left.
+With n random images, all absent, at most 1 - 0.05 ** (1 / n) of images show the class (one-sided 95%,
+Clopper and Pearson, Biometrika 1934). This holds for any stopping time, because one positive ends the
+sample.
 """
 
 import uuid
@@ -33,14 +31,11 @@ MIN_RANDOM_ABSENT = 96
 
 @dataclass(frozen=True)
 class RuleOutResult:
-    """A class that a person has ruled out.
+    """A class that an annotator marked absent everywhere.
 
     Attributes:
-        batch: It is undone by this name.
-        class_id: The class.
-        cells: How many cells count as absent by it.
-        absent: Random images that were answered absent.
-        compute_max_share: The share of images that show the class, at most, with 95 % confidence.
+        absent: Random images answered absent.
+        at_most: 95% upper limit of its share of images.
     """
 
     batch: str
@@ -51,14 +46,12 @@ class RuleOutResult:
 
 
 def rule_out_class(db: Database, class_id: int, annotator: str) -> RuleOutResult:
-    """Take a class as absent wherever nobody has answered it, in the name of a person.
-
-    Cells that this person or a model accepted before belong to the new batch.
+    """Mark a class absent in all unanswered cells, in an annotator's name.
 
     Raises:
-        AnnotatorError: The class is unknown, archived or has an example, too few random images were answered, no cell
-            is open, or the person has no name.
-        Forbidden: The person may not review.
+        AnnotatorError: If the class is unknown, archived or has an example, the sample is too small, no cell is
+            open, or the name is empty.
+        Forbidden: If the annotator may not review.
     """
     if not annotator.strip():
         raise AnnotatorError("Nobody is named who rules the class out. Give a name, such as --annotator Ann.")
@@ -98,10 +91,10 @@ def rule_out_class(db: Database, class_id: int, annotator: str) -> RuleOutResult
 
 
 def undo(db: Database, batch: str) -> int:
-    """Give back the cells of a class that was ruled out, and return how many they were.
+    """Undo a class marked absent everywhere and return its number of cells.
 
     Raises:
-        AnnotatorError: For a batch that no longer holds; the message lists those that do.
+        AnnotatorError: For an inactive batch.
     """
     held = {ruling.batch: ruling for ruling in load_rulings(db)}
     if batch not in held or not auto_accepted.withdraw_batch(db, batch, "undone"):
@@ -111,23 +104,17 @@ def undo(db: Database, batch: str) -> int:
 
 
 def load_rulings(db: Database) -> list[Acceptance]:
-    """Return what people have ruled out and not undone, the newest first."""
+    """Return the active rulings of annotators, newest first."""
     return [made for made in auto_accepted.load_acceptances(db) if made.annotator and not made.withdrawn]
 
 
 def compute_max_share(absent: int) -> float:
-    """Return the share of images that show a class, at most, of which so many random images showed none (95 %)."""
+    """Return the 95% upper limit of a class's share after `absent` random images."""
     return 1 - (1 - CONFIDENCE) ** (1 / absent)
 
 
 def describe_ruling(ruling: Acceptance, name: str, by: str = "") -> str:
-    """Return who ruled out a class of this name and what that rests on, in words, without a full stop at the end.
-
-    Args:
-        ruling: What was ruled out.
-        name: The name of its class.
-        by: The person who is named; "": none is.
-    """
+    """Describe a ruling and its basis, naming `by` if given, without a final period."""
     return (
         f"Ruled out by {by or 'a person'} after {format_count(ruling.audited, 'random image')}: '{name}', "
         f"{format_count(ruling.cells, 'image')}, at most {100 * compute_max_share(ruling.audited):.1f} % of all show "
@@ -136,7 +123,7 @@ def describe_ruling(ruling: Acceptance, name: str, by: str = "") -> str:
 
 
 def _count_random_absent(db: Database, class_id: int) -> int:
-    """Return on how many random images a class is absent. Raises AnnotatorError where it cannot be ruled out."""
+    """Return the random images without the class. Raises AnnotatorError if it cannot be ruled out."""
     counts = project_counts.count_labels_by_class(db)
     if class_id not in counts:
         archived = classes.load_class_names(db).get(class_id)
@@ -161,11 +148,7 @@ def _count_random_absent(db: Database, class_id: int) -> int:
 
 
 def _compute_min_precision(images: int, drawn: int, cells: int) -> float:
-    """Return the share of these cells that is absent, at least, with 95 % confidence.
-
-    P(no positive among `drawn` of `images` | K positives) is the product of 1 - drawn / (images - j) over j < K. All K
-    of them are among the `cells` that are left.
-    """
+    """Return the 95% lower limit of the absent share of the cells left, by a hypergeometric bound."""
     images = max(images, drawn + cells)
     log_chances = np.cumsum(np.log1p(-drawn / (images - np.arange(cells))))
     return 1 - int((log_chances >= np.log(1 - CONFIDENCE)).sum()) / cells

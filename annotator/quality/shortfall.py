@@ -1,4 +1,4 @@
-"""The shortfall of a certificate: sentences on what it lacks and what to do about it."""
+"""Advice on what a quality report lacks and how to improve it."""
 
 import numpy as np
 
@@ -7,12 +7,7 @@ from annotator.quality.certificate_records import Certificate, CertificateRow
 
 
 def list_shortfalls(certificate: Certificate, target: float) -> list[str]:
-    """Return sentences on what is missing from a certificate, the most important first; [] when nothing is.
-
-    Args:
-        certificate: The certificate.
-        target: The recall that is asked for.
-    """
+    """Return sentences on what the target recall needs, most important first."""
     sentences = []
     unknown, waiting = certificate.overall.unknown, certificate.overall.waiting
     if not certificate.classes:
@@ -61,10 +56,7 @@ def list_shortfalls(certificate: Certificate, target: float) -> list[str]:
 
 
 def _count_needed_answers(row: CertificateRow, target: float) -> int | None:
-    """Return how many more audited cells would raise the low end of recall to the target.
-
-    None where more positives are missing than the target allows.
-    """
+    """Return the audit answers needed for the target, or None if impossible."""
     allowed = (row.people + row.accepted) * (1 - target) / target - (row.missing.estimate or 0.0)
     if allowed < 1:
         return None

@@ -1,10 +1,8 @@
-"""Relations of classes that the answers suggest, with what speaks for each.
+"""Class relations suggested by the answers, with their evidence.
 
-Only unbiased answers count, whose cells were not chosen by what is on them, and one image an event, because frames look
-alike. A relation is suggested where nothing contradicts it, where that would be a surprise if both classes had nothing
-to do with each other, and where few images can contradict it: of n images without a counter-example, by the exact
-binomial bound, at most 1 - 0.05^(1/n) of all (Clopper & Pearson 1934). As many pairs are tried, the surprise allowed is
-divided by their number (Bonferroni). Nothing is declared by itself.
+Only unbiased answers count, one image per event, because frames are similar. Without counter-example in n
+images, at most 1 - 0.05^(1/n) contradict (Clopper & Pearson 1934). Surprise is tested with Bonferroni over
+all pairs.
 """
 
 from dataclasses import dataclass
@@ -31,10 +29,8 @@ class RelationSuggestion:
     """A relation that no unbiased answer contradicts.
 
     Attributes:
-        declared: The relation; a group has the names of its classes as its name.
-        images: The images that speak for it: of which the first class is present and the other one answered; of a group
-            the fewest of any pair.
-        at_most: The share of such images that contradict it, at most, at 95 %.
+        images: Supporting images, for a group the minimum over pairs.
+        at_most: 95% upper limit of the contradicting share.
     """
 
     declared: Declaration
@@ -43,7 +39,7 @@ class RelationSuggestion:
 
 
 def suggest_relations(db: Database) -> list[RelationSuggestion]:
-    """Return the relations that answers suggest and that do not follow from those declared, most images first."""
+    """Return suggested relations not implied by declared ones, most images first."""
     class_ids = np.array([class_.id for class_ in classes.load_active_classes(db)], np.int64)
     is_present, is_answered = _load_answers(db, class_ids)
     together = (is_present.T @ is_present).toarray()  # (C, C): images that show both
@@ -82,7 +78,7 @@ def suggest_relations(db: Database) -> list[RelationSuggestion]:
 
 
 def _load_answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Return which classes are present, and which are answered, (n, C) each, on one image of each event."""
+    """Return present and answered classes, (n, C), one image per event."""
     found, _, _ = label_cells.load_training_cells(db)
     found = found[(found[:, 3] == 1) & (found[:, 2] != UNSURE)]
     image_ids, image, count = np.unique(found[:, 0], return_inverse=True, return_counts=True)
@@ -100,7 +96,7 @@ def _load_answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matri
 
 
 def _find_exclusive_groups(never: np.ndarray, new: np.ndarray) -> list[list[int]]:
-    """Return groups of classes of which no two are ever together, each with a pair in `new`, largest first."""
+    """Return mutually exclusive groups with a pair in `new`, largest first."""
     groups, left = [], new.copy()
     for first in np.argsort(-never.sum(1), kind="stable").tolist():
         group = [first]
@@ -118,6 +114,6 @@ def _build_suggestion(declared: Declaration, images: int) -> RelationSuggestion:
 
 
 def describe_suggestion(one: RelationSuggestion, names: dict[int, str]) -> str:
-    """Return a suggestion in one sentence, with what speaks for it."""
+    """Return a suggestion and its evidence as a sentence."""
     said = declared_relations.describe_relation(one.declared, names)
     return f"{said}: no counter-example in {one.images:,} images, so in at most {100 * one.at_most:.1f} % (95 %)"

@@ -1,6 +1,6 @@
-"""Audit grids: open audit cells of one class at a time, in the order in which they are to be answered.
+"""Audit grids: open audit cells, one class at a time, in audit order.
 
-Predictions and previous answers are hidden, and every grid starts with "no".
+Predictions and earlier labels are hidden. Every tile starts as "no".
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,9 @@ from annotator.store.people import leases
 
 
 def lease_next_grids(db: Database, wanted: WantedGrids) -> LeasedWork:
-    """Return up to `want` grids of open audit cells, leased to this page, with what the page shows around them.
+    """Lease up to `want` grids of open audit cells, with the page's context.
 
-    They are of the wanted class; without one, of the class in hand until it has no more cells, and then of the next
-    class; `but` comes last. Raises AnnotatorError for an unknown class.
+    The current class is finished first and `but` comes last. Raises AnnotatorError for an unknown class.
     """
     run, counts, class_ids = grid_queue.renew_leases(db, wanted)
     grids = list(_lease_grids(db, wanted, class_ids)) if wanted.want else []
@@ -61,7 +60,7 @@ def _lease_grids(db: Database, wanted: WantedGrids, class_ids: list[int]) -> Ite
 
 
 def _order_classes(wanted: WantedGrids, class_ids: list[int]) -> list[int]:
-    """Return the classes in the order in which they are asked about."""
+    """Return the classes in question order."""
     first = wanted.class_id
     if first is None and wanted.have and wanted.have[-1][1] != wanted.but:
         first = wanted.have[-1][1]

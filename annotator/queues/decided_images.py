@@ -1,7 +1,4 @@
-"""The images that a person has decided on.
-
-All decisions are read once, then only new ones, so that a filter by person is quick.
-"""
+"""The images that each annotator has decided on, cached and updated incrementally."""
 
 import threading
 
@@ -15,7 +12,7 @@ MAX_CACHED_PEOPLE = 16
 
 
 class _DecidedImages:
-    """The images that one person decided on, up to the decision `newest`: (n,) bool by image id."""
+    """One annotator's decided images up to decision `newest`: (n,) bool by image id."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -24,10 +21,7 @@ class _DecidedImages:
 
 
 def get_decided_mask(db: Database, annotator: str) -> np.ndarray:
-    """Return (n,) bool by image id, up to the largest id this person has decided on: True where they decided.
-
-    A decision that was taken back counts: they have seen the image.
-    """
+    """Return (n,) bool by image id: True if this annotator decided on it, even if undone."""
     key = annotator, get_class_version(db)  # which also changes when a person is renamed
     decided = db.caches.get("images of people", key, _DecidedImages, MAX_CACHED_PEOPLE)
     with decided.lock:

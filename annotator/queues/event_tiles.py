@@ -1,9 +1,6 @@
-"""One tile an event in a grid: where the model agrees with itself about the event's unanswered images.
+"""Event tiles: one grid tile per event whose unanswered images all get the same prediction.
 
-These are the images that this page may be given. The model agrees with itself where it has a probability for the class
-on each of them, and all are at least EVEN_PROBABILITY or all are below. All are leased with the tile. Where a person
-contradicts
-the model about the tile, the others get no answer: one frame may show what the others do not.
+If the label contradicts the prediction, the other images get none, since frames differ.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,17 +25,12 @@ EventTilesFactory = Callable[[int, UnavailableImages], "EventTiles"]
 
 
 def applies_to_event(tile: float, is_present: bool) -> bool:
-    """Return whether an answer to a tile is one to all images of its event: what the model says of them.
-
-    Args:
-        tile: The probability of the tile.
-        is_present: The answer.
-    """
+    """Return whether a tile's label applies to its event: if it matches the prediction."""
     return is_present == (tile >= EVEN_PROBABILITY)
 
 
 def _is_unanimous(ranked: list[tuple[int, float]]) -> bool:
-    """Return whether these probabilities of one class say the same of all images of an event; nan says nothing."""
+    """Return whether all probabilities are on one side."""
     return all(chance >= EVEN_PROBABILITY for _, chance in ranked) or all(
         chance < EVEN_PROBABILITY for _, chance in ranked
     )
@@ -46,14 +38,11 @@ def _is_unanimous(ranked: list[tuple[int, float]]) -> bool:
 
 @dataclass
 class EventTiles:
-    """The events that tiles stand for, for one class.
+    """The events that a class's tiles stand for.
 
     Attributes:
-        predictions: Of the current run.
-        unavailable: Images that the page is not given.
-        room: Images that the page may still lease; of what comes after them, nothing is given.
-        others: Image of a tile -> the other images that it stands for, likeliest first, with their probabilities.
-        is_full: There was more than there is room for.
+        room: Number of images the page may still lease.
+        others: Tile image id -> (image id, probability) it stands for, likeliest first.
     """
 
     db: Database
@@ -65,7 +54,7 @@ class EventTiles:
     is_full: bool = False
 
     def group_by_event(self, source: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-        """Yield the images of `source`, but of an event that one tile stands for the first image only."""
+        """Yield the images of `source`, but only the first per tile event."""
         source, taken, (at_once, later) = iter(source), set[int](), IMAGES_PER_LOOKUP
         while block := list(islice(source, at_once)):
             at_once = later
@@ -84,10 +73,7 @@ class EventTiles:
                 yield image_id, probability
 
     def _find_unanimous_events(self, image_ids: list[int]) -> dict[int, list[tuple[int, float]]]:
-        """Return for each image those of its event that one tile stands for, itself among them, likeliest first.
-
-        Images of events for which no tile stands are left out.
-        """
+        """Return image id -> images of its unanimous event, including itself."""
         events = stored_events.find_open_images(self.db, image_ids, self.class_id, MAX_IMAGES_PER_TILE)
         ids = np.array([image_id for event in events.values() for image_id in event], np.int64)
         # Left out first: what others have answered of images that wait for blind answers must not be told by a tile.

@@ -1,4 +1,4 @@
-"""Grids: cells of one class on many images, leased together; and the class whose next grid brings most positives."""
+"""Grids: cells of one class on many images, leased together."""
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,11 +40,9 @@ class Tile:
     """One image of a grid.
 
     Attributes:
-        probability: None without a model.
-        state, annotator: Its answer and who gave it, or None.
-        models: What models from elsewhere say of it, (name, score).
-        boxes: Where they saw it.
-        others: The other images of its event that the tile stands for: id, probability, name (event_tiles.py).
+        probability: None without model.
+        models: (name, score) of external predictions.
+        others: (id, probability, name) of event images the tile stands for.
     """
 
     image: Image
@@ -58,12 +56,12 @@ class Tile:
 
 @dataclass(frozen=True)
 class Grid:
-    """Tiles of one class that are answered together.
+    """Tiles of one class answered together.
 
     Attributes:
-        expected_share: Expected fraction of present tiles, by the model; None without a model.
-        start: "yes" or "no", whichever is expected to need fewer changes.
-        waiting: Of an audit: audited cells of all classes without an answer, this grid's included; else None.
+        expected_share: Expected fraction of present tiles.
+        start: "yes" or "no", for fewest changes.
+        waiting: All unanswered audit cells, None for other grids.
     """
 
     id: str
@@ -77,10 +75,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class ClassCount:
-    """The numbers of answers to one class.
-
-    expected_positives: positives expected among the unknown cells; None without a model.
-    """
+    """The answer counts of one class. `expected_positives` covers unanswered cells."""
 
     class_id: int
     present: int
@@ -91,13 +86,13 @@ class ClassCount:
 
 
 def lease_next_grids(db: Database, wanted: WantedGrids) -> LeasedWork:
-    """Return up to `want` grids of one class, leased to this page, with what the page shows around them.
+    """Lease up to `want` grids of one class, with the page's context.
 
-    Tiles are unanswered: by falling probability for a class with a model, else in working order. A selection shows its
-    answered images, too, after the unanswered ones.
+    Unanswered tiles come most probable first, else in working order. Selections show answered images
+    last.
 
     Raises:
-        AnnotatorError: For an unknown class or a selection that was deleted.
+        AnnotatorError: Unknown class or deleted selection.
     """
     run, counts, class_ids = renew_leases(db, wanted)
     grids: list[Grid] = []
@@ -115,7 +110,7 @@ def lease_next_grids(db: Database, wanted: WantedGrids) -> LeasedWork:
 
 
 def load_class_counts(db: Database) -> list[ClassCount]:
-    """Return the counts of every class, in the order of the classes."""
+    """Return the counts of every class, in class order."""
     snapshot, answers = read_snapshot(db), project_counts.count_labels_by_class(db)
     all_images = project_counts.count_images_by_stage(db)["all"]
     result = []
@@ -127,10 +122,7 @@ def load_class_counts(db: Database) -> list[ClassCount]:
 
 
 def _estimate_open_positives(snapshot: Snapshot, class_id: int) -> float | None:
-    """Return the number of positives the model expects among the unknown cells of a class.
-
-    None where the class has no model.
-    """
+    """Return the expected positives among a class's unanswered cells."""
     column = snapshot.delta.find_column(class_id)
     if column is None:
         return None
@@ -138,10 +130,7 @@ def _estimate_open_positives(snapshot: Snapshot, class_id: int) -> float | None:
 
 
 def find_best_class(db: Database, size: int = 24, annotator: str = "") -> int | None:
-    """Return the class whose next grid is expected to bring most positives; None without classes.
-
-    Without a model it is the class with fewest answers.
-    """
+    """Return the class with most expected positives in its next grid, or fewest answers without model."""
     class_ids = [class_.id for class_ in classes.load_active_classes(db)]
     wanted = WantedGrids("", annotator, None, size, (), 1)
     out = UnavailableCells(wanted, leases.load_leases_of_others(db, ""), assignment.load_withheld_images(db, annotator))
@@ -149,13 +138,13 @@ def find_best_class(db: Database, size: int = 24, annotator: str = "") -> int | 
 
 
 def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
-    """Renew the leases on what the page has in hand and release its others, whatever it asks for.
+    """Renew the leases of the page's current work and release its others.
 
     Returns:
-        The current run, the counts of overview.image_counts, and the ids of all classes.
+        Current run, image counts by stage, all class ids.
 
     Raises:
-        AnnotatorError: For an unknown class.
+        AnnotatorError: Unknown class.
     """
     if wanted.instead:
         leases.take_over(db, wanted.holder, wanted.instead)
@@ -168,13 +157,7 @@ def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[st
 
 
 class UnavailableCells:
-    """The images and cells that a page is not given.
-
-    These are what the page has or has answered, what is leased elsewhere, and what is not assigned to its person.
-
-    Attributes:
-        withheld_images, withheld_classes: Images and classes that are not the person's (store/people/assignment.py).
-    """
+    """Images and cells that are already shown, leased elsewhere or unassigned."""
 
     def __init__(
         self,
@@ -191,7 +174,7 @@ class UnavailableCells:
 
     @classmethod
     def for_request(cls, db: Database, wanted: WantedGrids) -> "UnavailableCells":
-        """Return the Out of the page and person of a request."""
+        """Return the unavailable cells of a request."""
         own = (
             assignment.load_withheld_images(db, wanted.annotator),
             assignment.load_withheld_classes(db, wanted.annotator),
@@ -199,7 +182,7 @@ class UnavailableCells:
         return cls(wanted, leases.load_leases_of_others(db, wanted.holder), *own)
 
     def get_unavailable_images(self, class_id: int) -> UnavailableImages:
-        """Return the images whose cell of this class the page is not given."""
+        """Return images whose cell is unavailable."""
         return UnavailableImages(
             self.leased_image_ids | self.image_ids_by_class.get(class_id, set()), self.withheld_images
         )
@@ -212,7 +195,7 @@ def _iterate_classes(
     unavailable_cells: UnavailableCells,
     class_ids: list[int],
 ) -> Iterator[int]:
-    """Yield the wanted class alone; without one, the class in hand and then the others, best first."""
+    """Yield the requested class only, else the current class, then the others, best first."""
     if wanted.class_id is not None:
         yield wanted.class_id
         return
@@ -231,10 +214,7 @@ def _rank_classes(
     unavailable_cells: UnavailableCells,
     class_ids: list[int],
 ) -> list[int]:
-    """Return the classes by the positives expected in their next grid, most first.
-
-    Without any model the classes with fewest answers come first.
-    """
+    """Rank classes by expected positives in their next grid."""
     finds = {}
     if snapshot and wanted.selection:
         finds = selection_cells.estimate_positives(
@@ -249,7 +229,7 @@ def _rank_classes(
 
 
 def estimate_positives(snapshot: Snapshot, unavailable_cells: UnavailableCells, size: int) -> dict[int, float]:
-    """Return for each class with a model the expected number of positives among its next `size` tiles."""
+    """Return class id -> expected positives among its next `size` tiles."""
     rankings, delta, predictions = snapshot.rankings, snapshot.delta, snapshot.predictions
     rows = rankings.by_class[:, : GRIDS_READ_PER_CLASS * size]
     whole, known = predictions.find_rows(list(unavailable_cells.leased_image_ids))
@@ -308,7 +288,7 @@ def _lease_grids(
 def iterate_ranked_cells(
     snapshot: Snapshot, column: int, unavailable: UnavailableImages
 ) -> Iterator[tuple[int, float]]:
-    """Yield the ids of images with an open cell in a column, with its probability, likeliest first."""
+    """Yield (image id, probability) of a column's open cells, likeliest first."""
     image_ids, rankings = snapshot.predictions.image_ids, snapshot.rankings
     rows, scores = rankings.by_class[column], rankings.scores[column]
     for start in range(0, len(rows), 512):
@@ -328,7 +308,7 @@ def iterate_ranked_cells(
 def _iterate_unranked_cells(
     db: Database, class_id: int, unavailable: UnavailableImages, want: int
 ) -> Iterator[tuple[int, None]]:
-    """Yield the ids of images with an open cell of a class, in working order, with None as the probability."""
+    """Yield (image id, None) of a class's open cells, in working order."""
     if unavailable.aside.own is not None:
         yield from (
             (id_, None)
@@ -353,13 +333,10 @@ def _iterate_unranked_cells(
 def lease_tiles(
     db: Database, wanted: WantedGrids, class_id: int, source: Iterable[tuple[int, float | None]]
 ) -> list[Tile]:
-    """Lease the first tiles that nobody else has leased, and return them.
+    """Lease and return the first free tiles.
 
     Args:
-        db: The project's database.
-        wanted: The request of the page, with the size and number of grids.
-        class_id: The class of the grid.
-        source: Image ids with a probability of the class, None without a model.
+        source: (image id, probability or None).
     """
     need, tiles, source = wanted.size * wanted.want, [], iter(source)
     with_answered = bool(wanted.selection) or wanted.hide_predictions
@@ -400,14 +377,10 @@ def add_event_images(
     others: Mapping[int, Sequence[tuple[int, float | None]]],
     tiles: Sequence[Tile],
 ) -> list[Tile]:
-    """Return the tiles with the other images that they stand for, leased.
+    """Lease the event images that tiles stand for and return the extended tiles.
 
     Args:
-        db: The project's database.
-        wanted: The request of the page.
-        class_id: The class of the grid.
-        others: As of EventTiles.
-        tiles: The tiles, leased.
+        others: See `EventTiles`.
     """
     asked = [(image_id, class_id) for tile in tiles for image_id, _ in others.get(tile.image.id, ())]
     granted = set(leases.lease_cells(db, wanted.holder, wanted.annotator, asked, len(asked)))
@@ -425,7 +398,7 @@ def add_event_images(
 
 
 def build_grid(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:
-    """Return a grid of these tiles, which starts with the answer expected of most of them."""
+    """Return a grid that starts with the expected majority answer."""
     chances = [tile.probability for tile in tiles if tile.probability is not None]
     share = sum(chances) / len(chances) if chances else None
     start = "yes" if share is not None and share >= EVEN_PROBABILITY else "no"
@@ -437,7 +410,7 @@ _ALL_SHOWN_MESSAGE = "Every image of this selection has been shown."
 
 
 def _count_open_elsewhere(db: Database, wanted: WantedGrids) -> int:
-    """Return how many of the images that other pages have leased would be tiles here if they were free."""
+    """Count would-be tiles leased by other pages."""
     leased = leases.load_leases_of_others(db, wanted.holder)
     ids = {image_id for image_id, class_id in leased if class_id in (0, wanted.class_id)}
     ids -= {image_id for image_id, class_id in wanted.passed if class_id == wanted.class_id}

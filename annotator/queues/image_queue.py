@@ -1,4 +1,4 @@
-"""The next images of the Annotate and Review pages, each with what is known about it, leased to the page."""
+"""The next images of the Annotate and Review pages, leased with their labels and suggestions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,15 +37,14 @@ WORK_MODES = ("annotate", "review")
 
 @dataclass(frozen=True)
 class WorkItem:
-    """One image for a person to answer.
+    """One image to label.
 
     Attributes:
-        likely: The probability of every class (suggestions.probability_bytes); b"" without a model.
-        note: The note of its flag, "" without one.
-        class_version: Of the classes that `likely` is about (versions.class_version).
-        comments: How many comments the image has.
-        hidden: The person is still to answer the image blind: labels, suggestions and the rest are left empty.
-        events: Sentences about the labels of the events (bursts) that it belongs to.
+        likely: Encoded probability of every class, b"" without model.
+        note: Its flag's note, or "".
+        class_version: Version of the classes in `likely`.
+        hidden: For blind answers. Only the image is set.
+        events: Sentences about its events' labels.
     """
 
     image: Image
@@ -61,20 +60,17 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class LeasedWork:
-    """The answer to a page's request: images, grids or actions, and what the page shows around them.
+    """The response to a page's request: work items and the page's context.
 
     Attributes:
-        progress: How far the project is.
-        empty_reason: Why there is nothing (more) to do; "" while there is.
-        worker_line: The state of the worker, in one line.
-        run_id: The current run's id, None before the first.
-        model_version: The run and version that this was read from; what a page holds of another run or version is out
-            of date.
-        next_pages: Names of the pages to go to from an empty one, the best first.
-        lost_items: Those of the page's own items that another page has leased by now, in the page's order.
-        sequence: The order by name or time that the images come in, "" for any other.
-        after: The last image in `sequence` that this person has left, 0 where there is none.
-        class_version: versions.class_version: a page that knows another one asks for the classes.
+        empty_reason: Why no work is left, or "".
+        run_id: None before the first run.
+        model_version: Run and version used. Pages with others are outdated.
+        next_pages: Pages to go to from an empty one, best first.
+        lost_items: The page's items that another page has leased.
+        sequence: "name", "time" or "".
+        after: Last image the annotator left in `sequence`, or 0.
+        class_version: A page with another version reloads the classes.
     """
 
     items: list[Any]
@@ -91,10 +87,10 @@ class LeasedWork:
 
 
 def lease_next_work(db: Database, wanted: WantedImages) -> LeasedWork:
-    """Return the next images of a mode, leased to the page, and what the page shows around them.
+    """Lease the next images of a mode, with the page's context.
 
     Raises:
-        AnnotatorError: For an unknown mode, query order or kind of suggestions.
+        AnnotatorError: Unknown mode, query order or kind of suggestions.
     """
     if wanted.mode not in WORK_MODES:
         raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, WORK_MODES)}")
@@ -139,17 +135,12 @@ def build_work(
     run: Run | None,
     next_pages: tuple[str, ...] = (),
 ) -> LeasedWork:
-    """Return work items together with what every page shows around them.
+    """Return work items with the context of every page.
 
     Args:
-        db: The project's database.
-        wanted: The request of the page.
-        work_items: The images, grids or actions to show.
-        empty_reason: Why there is nothing to show; "" where there is.
-        counts: Of overview.image_counts.
-        run: The current run; None before the first.
-        next_pages: Pages to go to from an empty one; (): those with work, or PAGES_WHEN_FINISHED once every image is
-            complete.
+        empty_reason: Why there is no work, or "".
+        counts: Images by stage.
+        next_pages: () selects them.
     """
     return LeasedWork(
         work_items,
@@ -171,12 +162,12 @@ def _choose_next_pages(counts: dict[str, int], next_pages: tuple[str, ...]) -> t
 
 
 def describe_open_elsewhere(count: int) -> str:
-    """Return a clause that says how many images other pages have open."""
+    """Return a clause with the number of images open on other pages."""
     return f"{format_count(count, 'image is', 'images are')} open elsewhere"
 
 
 def format_worker_line(db: Database, run: Run | None) -> str:
-    """Return the state of the worker in one line: stopped, up to date, or its task and how far it is."""
+    """Return the worker's state in one line."""
     state = heartbeat.load_worker_state(db)
     if state.heartbeat_at is None and not state.last_error:
         return "Starting"  # for the first time: it takes some seconds
@@ -196,10 +187,7 @@ def format_worker_line(db: Database, run: Run | None) -> str:
 
 
 def _update_sequence_position(db: Database, wanted: WantedImages, sequence: str) -> int:
-    """Return the last image that this person has left in an order by name or time; 0 for any other order.
-
-    Where the page reports a new one, it is stored first.
-    """
+    """Store a reported position and return the last image left, or 0."""
     if not sequence:
         return 0
     if wanted.after is not None:
@@ -214,7 +202,7 @@ def _get_threshold(run: Run | None) -> float:
 def _explain_empty(
     db: Database, wanted: WantedImages, counts: dict[str, int], run: Run | None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return why there is nothing to do, and the names of the pages that have work."""
+    """Return why no work is left, and pages that have some."""
     if not counts["all"]:
         return "No images yet. Add a folder on the Images page.", ()
     if wanted.mode == "annotate":
@@ -265,14 +253,12 @@ def _explain_nothing_to_annotate(
 
 
 def hide_blind_items(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
-    """Return the items, with only the image of those that this person is still to answer blind.
+    """Return the items, with only the image where the annotator still has to answer blind.
 
-    Showing the other images to the person is recorded, so that they are not asked about these blind later.
+    Showing the others is recorded, so that they are never asked blind.
 
     Args:
-        db: The project's database.
-        work_items: The items to show.
-        blind: The person; "": nobody is to answer blind.
+        blind: Annotator, or "".
     """
     ids = blindness.reveal_visible_images(db, blind, [item.image.id for item in work_items]) if blind else ()
     return [
@@ -282,15 +268,13 @@ def hide_blind_items(db: Database, work_items: Sequence[WorkItem], blind: str) -
 
 
 def load_items_for(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkItem]:
-    """Return the images as `items` has them, with only the image of those that this person is still to answer blind.
+    """Load items, with only the image where the annotator still has to answer blind.
 
-    Of images to answer blind nothing else is read, so that the response time does not reveal it either. Showing the
-    other images to the person is recorded, so that they are not asked about these blind later.
+    Nothing else of blind images is read, so that response times do not reveal it. Showing others is
+    recorded.
 
     Args:
-        db: The project's database.
-        image_ids: The ids of the images.
-        blind: The person; "": nobody is to answer blind.
+        blind: Annotator, or "".
     """
     ids = blindness.reveal_visible_images(db, blind, image_ids) if blind else set[int]()
     bare, class_version = images.load_images(db, sorted(ids)), versions.get_class_version(db)
@@ -304,10 +288,7 @@ def load_items_for(db: Database, image_ids: Sequence[int], blind: str) -> list[W
 def load_neighbors(
     db: Database, image_id: int, sequence: str, blind: str = ""
 ) -> tuple[WorkItem | None, WorkItem | None]:
-    """Return the images before and after this one in its folder, by name or time, as `load_items_for` this person.
-
-    None where there is no such image. Nothing is leased.
-    """
+    """Return the previous and next image in its folder, by name or time, or None. Leases nothing."""
     ids = sequences.find_neighbors(db, image_id, sequence)
     asked = [image_id for image_id in ids if image_id is not None]
     known = {item.image.id: item for item in load_items_for(db, asked, blind)}
@@ -318,7 +299,7 @@ def load_neighbors(
 def load_items(
     db: Database, image_ids: Sequence[int], suggestions: dict[int, list[Suggestion]] | None = None
 ) -> list[WorkItem]:
-    """Return images with their labels, suggestions and notes, in the order of the ids; unknown ids are left out."""
+    """Return images with labels, suggestions and notes, in id order, skipping unknown ids."""
     if not image_ids:
         return []
     records = images.load_images(db, image_ids)

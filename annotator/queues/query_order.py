@@ -1,15 +1,7 @@
-"""Query orders: the order in which Annotate shows images, chosen by a person and computed by the worker.
+"""Query orders: the order in which Annotate shows images, computed by the worker.
 
-Each run stores one order per strategy of spmll/query_strategies/, over at most MAX_ORDER_IMAGES images without a
-label. The
-page walks the chosen order and takes the images that are still free. Before the first run only strategies that need
-nothing but features have orders, once some images have features. Images that are not in the order (new ones, skipped
-ones, all of them without an order) follow in the order of their sha256, which is as good as random. Incomplete images
-come last, or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its
-first images again (store/labels/label_cells.py).
-
-The orders by file name and capture time follow from the images alone (store/images/sequences.py), so they need no run.
-They hold all images that are not complete, and every person goes on behind the last image that they have left.
+Each run stores one order per strategy, over at most MAX_ORDER_IMAGES unlabeled images. Other images
+follow by sha256. Incomplete images come last, or first on request.
 """
 
 from dataclasses import dataclass
@@ -37,7 +29,7 @@ from spmll.rows import Rows
 
 @dataclass(frozen=True)
 class FileSequence:
-    """An order of files, as a person chooses it; the fields are those of a Strategy."""
+    """An order of files. Fields match `Strategy`."""
 
     name: str
     title: str
@@ -68,12 +60,12 @@ EMPTY_ORDER = np.zeros(0, np.int64)
 
 
 def get_default_name(db: Database) -> str:
-    """Return the name of the project's query order, for requests that name no other."""
+    """Return the project's default query order."""
     return db.get_setting("order", DEFAULT_ORDER)
 
 
 def set_default(db: Database, name: str) -> None:
-    """Use this query order from now on. Raises AnnotatorError, listing the known ones, for an unknown name."""
+    """Set the default query order. Raises AnnotatorError for an unknown name."""
     find_strategy(name)
     db.set_setting("order", name)
 
@@ -82,7 +74,7 @@ def find_strategy(name: str) -> Strategy | FileSequence:
     """Return the strategy or sequence of a query order.
 
     Raises:
-        AnnotatorError: For an unknown name; the message lists the known ones.
+        AnnotatorError: Unknown name.
     """
     if name not in QUERY_ORDERS:
         known = did_you_mean(name, QUERY_ORDERS, max_listed=len(QUERY_ORDERS))
@@ -98,21 +90,18 @@ def build(
     labels: Rows,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """Compute every query order but the random one.
+    """Compute all query orders except random, over readable untouched images.
 
-    They are over the readable images that nobody has labeled or skipped; one is over the incomplete images, and one,
-    SEARCH_ORDER, over both.
+    One order covers incomplete images, SEARCH_ORDER covers both.
 
     Args:
-        db: The project's database.
-        image_ids: (N,) int64, in any order: the images of the rows of the other arrays.
-        features: (N, D) float16, on the disk or in memory.
-        probabilities: (N, C) float, nan where there is no model; read by rows.
-        labels: (N, C) int8, spmll/labels.py; read by rows.
-        seed: Decides all that is random.
+        image_ids: (N,) int64.
+        features: (N, D) float16.
+        probabilities: (N, C), nan without model.
+        labels: (N, C) int8.
 
     Returns:
-        Name -> (K,) int64 image ids, best first; K at most MAX_ORDER_IMAGES.
+        Name -> (K,) int64 image ids, best first, K <= MAX_ORDER_IMAGES.
     """
     rng = np.random.default_rng(seed)
     is_untouched, is_incomplete = (
@@ -135,10 +124,7 @@ def build(
 
 
 def publish_first(db: Database, image_ids: np.ndarray, features: Rows, seed: int) -> None:
-    """Store the orders that need features alone, for the time before there is a run.
-
-    image_ids and features are as of `build`. Raises DiskFull.
-    """
+    """Store the orders that need only embeddings, before the first run. Raises DiskFull."""
     rng = np.random.default_rng(seed)
     is_untouched = np.isin(image_ids, label_cells.load_untouched_image_ids(db))
     rows = _sample_rows(is_untouched, rng)
@@ -154,27 +140,21 @@ def publish_first(db: Database, image_ids: np.ndarray, features: Rows, seed: int
 
 
 def _sample_rows(is_untouched: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the rows that are True, ascending; where they are more, a random MAX_ORDER_IMAGES of them.
-
-    Args:
-        is_untouched: (N,) bool: a readable image that nobody has labeled or skipped.
-        rng: Draws all that is random.
-    """
+    """Return the True rows, ascending, sampled down to MAX_ORDER_IMAGES."""
     rows = np.flatnonzero(is_untouched)
     return np.sort(rng.choice(rows, MAX_ORDER_IMAGES, replace=False)) if len(rows) > MAX_ORDER_IMAGES else rows
 
 
 def save(folder: Path, orders: dict[str, np.ndarray]) -> None:
-    """Write query orders into a run's folder. Raises DiskFull."""
+    """Write query orders to a run's folder. Raises DiskFull."""
     for name, image_ids in orders.items():
         save_array(_get_file(folder, name), image_ids)
 
 
 def load(db: Database, name: str) -> np.ndarray:
-    """Return a stored query order: (K,) int64 image ids, some of them labeled since.
+    """Return a stored query order: (K,) int64 image ids, some labeled since.
 
-    It is the one of the current run, or before the first run the one that the worker stored by features alone. Empty
-    for "random" and sequences, where nothing was stored yet, and for a run of an older version.
+    Empty for "random", sequences and old runs.
     """
     if name not in STORED_ORDERS:
         return EMPTY_ORDER

@@ -1,7 +1,6 @@
-"""The next images of Review: missing labels, likely mistakes, or annotator disagreements.
+"""The next images of Review: missing labels, likely mistakes or annotator disagreements.
 
-Missing labels and likely mistakes follow the run's rankings, without the cells answered since. Images are compared
-with the labels again after they have been leased.
+Images are compared with the labels again after leasing.
 """
 
 from collections.abc import Collection, Iterator
@@ -31,15 +30,13 @@ MERGED_CELLS = 5000  # cells of all classes merged into one order at first
 
 
 def lease_next_images(db: Database, wanted: WantedImages, threshold: float) -> list[tuple[int, list[Suggestion]]]:
-    """Return the next images of a filter with their suggestions, leased to this page.
+    """Lease the next images of a filter with their suggestions.
 
     Args:
-        db: The project's database.
-        wanted: The request of the page, with the filter.
-        threshold: The lowest probability of a suggestion where the filter names none.
+        threshold: Default minimum probability of a suggestion.
 
     Raises:
-        AnnotatorError: For an unknown kind.
+        AnnotatorError: Unknown kind.
     """
     only = wanted.only
     if only.kind not in REVIEW_KINDS:
@@ -73,7 +70,7 @@ def lease_next_images(db: Database, wanted: WantedImages, threshold: float) -> l
 
 
 def count_open_elsewhere(db: Database, wanted: WantedImages, threshold: float) -> int:
-    """Return how many of the images that other pages have leased would be shown here if they were free."""
+    """Count images leased by other pages that would otherwise be shown here."""
     only = wanted.only
     source = _open_source(db, wanted, threshold)
     image_ids = np.unique([image_id for image_id, _ in leases.load_leases_of_others(db, wanted.holder)]).astype(
@@ -92,7 +89,7 @@ def count_open_elsewhere(db: Database, wanted: WantedImages, threshold: float) -
 def _open_source(
     db: Database, wanted: WantedImages, threshold: float
 ) -> "MissingLabels | LikelyMistakes | AnnotatorDisagreements | None":
-    """Return the source of a filter's images; None where it needs a run and there is none."""
+    """Return the image source of a filter, None without the run it needs."""
     only = wanted.only
     low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
     low = float(np.float16(low))  # as probabilities are stored: 0.7 must include what is shown as 0.7
@@ -109,20 +106,20 @@ def _open_source(
 
 
 def find_first_images(db: Database, snapshot: Snapshot, count: int) -> list[int]:
-    """Return the ids of the first images of Review without a filter, leased or not."""
+    """Return the first image ids of unfiltered Review, leased or not."""
     source = MissingLabels(db, snapshot, SuggestionFilter(), float(np.float16(snapshot.run.threshold)))
     return list(islice(_iterate_unique(source.iterate_images(), ()), count))
 
 
 class MissingLabels:
-    """The unanswered cells that are probably present."""
+    """Unanswered cells that are probably present."""
 
     def __init__(self, db: Database, snapshot: Snapshot, filter_: SuggestionFilter, min_probability: float):
         self.db, self.snapshot, self.filter, self.min_probability = db, snapshot, filter_, min_probability
         self.predictions = snapshot.predictions
 
     def iterate_images(self) -> Iterator[np.ndarray]:
-        """Yield ids of images with an open cell in the filter's range, likeliest first, in blocks; ids may repeat."""
+        """Yield blocks of image ids with open cells in range, likeliest first, possibly repeated."""
         for rows in self._iterate_rows():
             yield self.predictions.image_ids[rows]
 
@@ -146,11 +143,11 @@ class MissingLabels:
             yield from _merge_classes(self.snapshot, low, only.high)
 
     def filter_relevant(self, image_ids: list[int]) -> list[int]:
-        """Return the images that still have suggestions to show; here all of them."""
+        """Return images that still have suggestions, here all."""
         return image_ids
 
     def load_suggestions(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """Return the suggestions of each image, by image id, from the labels as they are now."""
+        """Return current suggestions by image id."""
         answered = auto_accepted.load_accepted_class_ids(self.db, image_ids)
         for image_id, class_ids in label_cells.load_answered_cells(self.db, image_ids).items():
             answered.setdefault(image_id, set()).update(class_ids)
@@ -170,7 +167,7 @@ def _add_boxes(db: Database, chips: dict[int, list[Suggestion]]) -> dict[int, li
 
 
 def _filter_by_annotator(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield, block by block, the image ids on which this person decided; all of them for "" as the name."""
+    """Yield blocks of image ids this annotator decided on, all for ""."""
     if not annotator:
         yield from blocks
         return
@@ -182,7 +179,7 @@ def _filter_by_annotator(db: Database, annotator: str, blocks: Iterator[np.ndarr
 
 
 def _iterate_unique(blocks: Iterator[np.ndarray], unavailable: Collection[int]) -> Iterator[int]:
-    """Yield the image ids one by one, each once, without those in `out`."""
+    """Yield each available image id once."""
     seen = set(unavailable)
     for ids in blocks:
         for image_id in ids.tolist():
@@ -197,7 +194,7 @@ def _split_into_blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _merge_classes(snapshot: Snapshot, low: float, high: float) -> Iterator[np.ndarray]:
-    """Yield rows in blocks by their likeliest open cell from `low` to `high`, of all classes."""
+    """Yield blocks of rows by likeliest open cell within the range, over all classes."""
     rankings, probabilities = snapshot.rankings, snapshot.predictions.probabilities
     columns = len(rankings.by_class)
     starts = [_count_above(scores, high) for scores in rankings.scores]
@@ -219,7 +216,7 @@ def _merge_classes(snapshot: Snapshot, low: float, high: float) -> Iterator[np.n
 
 
 def _count_above(scores: np.ndarray, high: float) -> int:
-    """Return how many of these falling probabilities lie above `high`."""
+    """Count descending probabilities above `high`."""
     return 0 if high >= 1 else find_first_below(scores, float(np.nextafter(np.float16(high), np.float16(2))))
 
 

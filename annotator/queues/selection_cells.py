@@ -1,4 +1,4 @@
-"""Cells of a selection made on the map, as the grid shows them: one class, unanswered images first."""
+"""Grid cells of a map selection: one class, unanswered images first."""
 
 from collections.abc import Iterator
 
@@ -17,19 +17,12 @@ MAX_SAMPLE_IMAGES = 1000  # images from which the best class of a selection is e
 def iterate_cells(
     db: Database, predictions: Predictions | None, selection: str, class_id: int, unavailable: UnavailableImages
 ) -> Iterator[tuple[int, float | None]]:
-    """Yield the image ids of a selection with the probability of a class, None without a model.
+    """Yield (image id, probability or None) of a selection.
 
-    Unanswered images come first, by falling probability, then answered ones.
-
-    Args:
-        db: The project's database.
-        predictions: The predictions of the current run; None before the first.
-        selection: The id of the selection.
-        class_id: The class.
-        unavailable: Images to leave out.
+    Unanswered images come first, both by descending probability.
 
     Raises:
-        AnnotatorError: For a selection that was deleted.
+        AnnotatorError: Deleted selection.
     """
     ids = selections.load(db, selection)
     ids = ids[~unavailable.get_mask(ids)]
@@ -53,16 +46,9 @@ def iterate_cells(
 def estimate_positives(
     db: Database, predictions: Predictions, selection: str, size: int, aside: WithheldImages
 ) -> dict[int, float]:
-    """Return for each class with a model the positives expected among the `size` likeliest unanswered images.
+    """Return class id -> expected positives among the `size` likeliest unanswered images.
 
-    They are estimated from at most MAX_SAMPLE_IMAGES images of the selection.
-
-    Args:
-        db: The project's database.
-        predictions: The predictions of the current run.
-        selection: The id of the selection.
-        size: The number of images that are counted.
-        aside: Images to leave out.
+    Uses at most MAX_SAMPLE_IMAGES images.
     """
     ids = selections.load(db, selection)
     ids = ids[~aside.get_mask(ids)]

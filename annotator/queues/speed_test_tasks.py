@@ -1,8 +1,6 @@
-"""The tasks of the speed test: grids, whole images and clicks of known sizes, on the project's own images.
+"""Speed test tasks: grids, images and clicks of sizes that separate the time model's terms.
 
-The test takes two minutes at the default times. The sizes are chosen so that the parts of the time model can be told
-apart: few and many tiles, few and many presses, few and many classes. Nothing is leased, and only times are stored
-(store/people/speed_tests.py); what is marked in the test is no label.
+Nothing is leased, and only times are stored.
 """
 
 import hashlib
@@ -44,11 +42,9 @@ class SpeedTestTask:
     """One task of the test.
 
     Attributes:
-        number: Its place in TASK_PLAN.
+        number: Index in TASK_PLAN.
         kind: grid, image or click.
-        class_id: Of a grid; 0 of the others.
-        images: Of a grid its tiles, else the one image.
-        class_ids: The classes that are asked about.
+        class_id: 0 unless a grid.
     """
 
     number: int
@@ -63,10 +59,8 @@ class SpeedTest:
     """One round of the test.
 
     Attributes:
-        round: How often this person has begun the test, this time included.
-        tasks: The tasks that are left, in their order.
-        task_count: How many tasks the test has.
-        empty_reason: Why there are no tasks; "" where there are.
+        round: Number of tests started.
+        empty_reason: Why no tasks remain, or "".
     """
 
     round: int
@@ -76,7 +70,7 @@ class SpeedTest:
 
 
 def load_speed_test(db: Database, annotator: str) -> SpeedTest:
-    """Return the test of this person where they left it, or a new one when the last is complete."""
+    """Return the annotator's unfinished test, or a new one."""
     in_order = classes.load_ordered_classes(db)
     if project_counts.count_images_by_stage(db)["all"] < MIN_IMAGES or not in_order:
         return SpeedTest(1, (), empty_reason=f"The speed test needs a class and at least {MIN_IMAGES} images.")
@@ -93,7 +87,7 @@ def load_speed_test(db: Database, annotator: str) -> SpeedTest:
 
 
 def _build_task(db: Database, annotator: str, round_: int, task: int, all_classes: list[int]) -> SpeedTestTask:
-    """Return one task; the images and classes are the same each time it is asked for in this round of this person."""
+    """Return one task, identical for the same annotator and round."""
     kind, size, present = TASK_PLAN[task]
     seed = hashlib.sha256(f"{annotator}\n{round_}\n{task}".encode()).digest()
     rng = np.random.default_rng(list(seed))
@@ -108,7 +102,7 @@ def _build_task(db: Database, annotator: str, round_: int, task: int, all_classe
 def _choose_tiles(
     db: Database, rng: np.random.Generator, size: int, present: int, all_classes: list[int]
 ) -> tuple[int, list[int]]:
-    """Return a class and the images of a grid: `present` that people have seen it on, or fewer, and others."""
+    """Return a class and grid images, at most `present` of them labeled present."""
     counts = project_counts.count_labels_by_class(db)
     enough = [class_id for class_id in all_classes if counts.get(class_id, (0, 0, 0))[0] >= present]
     class_id = int(rng.choice(enough or all_classes))

@@ -1,8 +1,6 @@
-"""The delta since a version of a run: the cells that people answered after the version had seen the decisions.
+"""The delta of a model version: cells answered after the decisions it has seen.
 
-Rankings (rankings.py) were made earlier; the delta says which of their cells are no longer open. It holds labels as
-they are now, so a decision that was taken back opens its cell again. Few cells change between versions: they stay in
-memory, and each reader adds the newest decisions.
+It holds current labels, so an undone decision reopens its cell.
 """
 
 import threading
@@ -18,13 +16,7 @@ from annotator.store.labels import label_cells
 
 @dataclass(frozen=True, eq=False)
 class _ChangedImage:
-    """One image of the delta.
-
-    Attributes:
-        answered: Columns of its answered cells.
-        max_open_probability: The largest probability of its open cells.
-        columns: The columns of the cells answered since the version; `values` are their probabilities.
-    """
+    """One image of the delta, with its answered cells as columns."""
 
     answered: frozenset[int]
     max_open_probability: float
@@ -34,14 +26,12 @@ class _ChangedImage:
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """The answers given since a version, up to one decision; never changed, only replaced by a later one.
+    """The answers since a model version up to one decision, immutable.
 
     Attributes:
-        newest: The last decision that it includes.
-        changed: (N,) bool, rows of the images on which people have decided something since. It is shared with later
-            deltas, because copying a million takes as long as reading the rest, and may name more images; the methods
-            below answer for this delta.
-        answered_probability: (C,) float64, the summed probabilities of the cells answered since.
+        changed: (N,) bool, rows of changed images. Later deltas share it, because copying is slow, so it may
+            contain more images.
+        answered_probability: (C,) float64, summed over cells answered since.
     """
 
     predictions: Predictions
@@ -62,7 +52,7 @@ class Delta:
         return cls(predictions, newest, np.zeros(images, bool), np.zeros(classes), {}, columns, has_model)
 
     def advance(self, db: Database) -> "Delta":
-        """Return the delta up to the newest decision; this one where no decision is newer."""
+        """Return the delta up to the newest decision."""
         with db.reading():
             image_ids, newest = label_cells.find_changed_images(db, self.newest)
             if newest <= self.newest:
@@ -80,36 +70,30 @@ class Delta:
 
     @property
     def changed_image_count(self) -> int:
-        """Return the number of images on which people have decided something since the version."""
+        """Return the number of images with decisions since the version."""
         return len(self._images)
 
     def find_column(self, class_id: int) -> int | None:
-        """Return the column of a class that has a model, None for any other."""
+        """Return the column of a class with a model, otherwise None."""
         column = self._columns.get(class_id)
         return column if column is not None and self._has_model[column] else None
 
     def is_open(self, row: int, column: int) -> bool:
-        """Return whether nobody has answered this cell, by row and column, since the version."""
+        """Return whether this cell has no answer since the version."""
         return row not in self._images or column not in self._images[row].answered
 
     def get_max_open_probability(self, row: int) -> float:
-        """Return the largest probability of the open cells of a changed image, 1 for any other."""
+        """Return the largest open probability of a changed image, 1 for others."""
         return self._images[row].max_open_probability if row in self._images else 1.0
 
     def select_open_rows(self, rows: np.ndarray, column: int) -> np.ndarray:
-        """Return the rows, of (n,) given, whose cell in a column is open, in the same order."""
+        """Return the rows (n,) whose cell in a column is open, in order."""
         keep = np.ones(len(rows), bool)
         for place in np.flatnonzero(self.changed[rows]):
             keep[place] = self.is_open(int(rows[place]), column)
         return rows[keep]
 
     def _build_changed_image(self, row: int, labels: dict[int, int]) -> _ChangedImage:
-        """Return the entry of the image in this row.
-
-        Args:
-            row: The image's row in the predictions.
-            labels: Class id -> the decision that holds.
-        """
         probabilities = self.predictions.probabilities[row]
         columns = {self._columns[class_id]: newest for class_id, newest in labels.items() if class_id in self._columns}
         since = [column for column, newest in columns.items() if newest > self.predictions.run.last_decision_id]
@@ -122,14 +106,14 @@ class Delta:
 
 
 class _NewestDelta:
-    """The newest delta of one version of a run; threads share it, and bring it up to date under its lock."""
+    """The newest delta of a version, updated by threads under its lock."""
 
     def __init__(self, delta: Delta):
         self.lock, self.delta = threading.Lock(), delta
 
 
 def read_delta(db: Database, predictions: Predictions) -> Delta:
-    """Return the delta of this version up to now."""
+    """Return the current delta of this model version."""
     # A class that was merged or restored has other labels, and no decision names them.
     version = (predictions.run.id, predictions.run.version, get_class_version(db))
     newest = db.caches.get("delta", version, lambda: _NewestDelta(Delta.empty(predictions)), MAX_CACHED_VERSIONS)

@@ -1,4 +1,4 @@
-"""The colours of the map's points by a fact: some choices and the rest, or a ramp from a low number to a high one."""
+"""Map point colors by field: frequent choices and the rest, or a number ramp."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ RAMP_PERCENTILES = (2, 98)
 
 
 def load_values(db: Database, map_: ImageMap, name: str) -> tuple[Fact, FactValues]:
-    """Return a fact, and its values of the drawn images.
+    """Return a field and its values for the drawn images.
 
     Raises:
-        AnnotatorError: There is no such fact.
+        AnnotatorError: For an unknown field.
     """
     with gallery_listing.open_columns(db) as columns:
         fact = image_facts.find(db, columns, name)
@@ -30,17 +30,17 @@ def load_values(db: Database, map_: ImageMap, name: str) -> tuple[Fact, FactValu
 
 
 def hide_rows(values: FactValues, rows: np.ndarray) -> FactValues:
-    """Return the values without those of some rows, (n,) bool."""
+    """Return the values with some rows (n,) bool unknown."""
     if isinstance(values, CategoryColumn):
         return CategoryColumn(np.where(rows, NO_TEXT, values.codes), values.names)
     return np.where(rows, np.nan, values)
 
 
 def encode_colors(fact: Fact, values: FactValues) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return a byte of each point, (n,) uint8, 255 where the fact is not known, and what the bytes mean.
+    """Return a byte per point, (n,) uint8, 255 if unknown, and their meaning.
 
-    Of choices the bytes are places in `names`, the commonest first; `rest`: the last is of all others. Of numbers they
-    go from 0 at `low` to 254 at `high`, both in words; what lies further out has the colour of the end.
+    Choices are places in `names`, most frequent first. With `rest` the last stands for all others. Numbers run
+    from 0 at `low` to 254 at `high`, clipped.
     """
     if isinstance(values, CategoryColumn):
         groups = fact_groups.group_by_choice(values, MAX_COLORS)

@@ -1,8 +1,4 @@
-"""Images in groups by a fact: by each of its choices, or by bands of its numbers and times.
-
-`counts` are the bars of the Gallery's chart; the Map is coloured (fact_colors.py) and the certificate divided
-(quality/certificate_groups.py) by such groups, too.
-"""
+"""Image groups by field: choices, or bands of numbers and times."""
 
 import math
 from collections.abc import Sequence
@@ -31,9 +27,8 @@ class FactGroups:
     """Groups of images.
 
     Attributes:
-        codes: (n,) int, the group of each image; NONE where the fact is not known.
-        labels: The names of the groups.
-        filter_values: The value of the fact's filter that shows exactly the images of a group; "" where none does.
+        codes: (n,) int, NO_TEXT if unknown.
+        filter_values: Filter value that shows exactly this group, or "".
     """
 
     codes: np.ndarray
@@ -42,13 +37,7 @@ class FactGroups:
 
 
 def group_values(fact: Fact, values: FactValues, max_groups: int) -> FactGroups:
-    """Return the groups of a fact: its choices, its days, months or years, or its bands.
-
-    Args:
-        fact: The fact.
-        values: Its values of n images.
-        max_groups: The largest number of groups of choices and times.
-    """
+    """Return the groups of a field: at most `max_groups` choices or times, or its bands."""
     if isinstance(values, CategoryColumn):
         return group_by_choice(values, max_groups)
     return (
@@ -59,17 +48,16 @@ def group_values(fact: Fact, values: FactValues, max_groups: int) -> FactGroups:
 
 
 def bin_values(fact: Fact, values: FactValues, max_groups: int) -> FactGroups:
-    """Return groups as `grouped` does, but of numbers in bands of equal width, at most `most`, for a histogram."""
+    """Return groups for a histogram: like `group_values`, but numbers in equal-width bands."""
     if isinstance(values, CategoryColumn) or fact.kind == FactKind.TIME:
         return group_values(fact, values, max_groups)
     return group_by_band(fact, values, compute_even_edges(fact, values, max_groups))
 
 
 def compute_even_edges(fact: Fact, values: np.ndarray, max_groups: int) -> Sequence[float]:
-    """Return edges at multiples of 1, 2 or 5 times a power of ten, as numbers of the fact are given.
+    """Return edges at multiples of 1, 2 or 5 times a power of ten, in field units.
 
-    Bands of whole numbers are no narrower than one. The outermost bands are open, as a few odd values would make all
-    others narrow.
+    Outer bands are open, so outliers do not narrow the others.
     """
     known = values[np.isfinite(values)].astype(np.float64) * fact.scale
     if not len(known):
@@ -86,7 +74,7 @@ def compute_even_edges(fact: Fact, values: np.ndarray, max_groups: int) -> Seque
 
 
 def choose_edges(fact: Fact, values: np.ndarray) -> Sequence[float]:
-    """Return where the bands of a fact begin but the first, as numbers of the fact are given."""
+    """Return the lower band edges after the first band, in field units."""
     if fact.edges:
         return fact.edges
     known = values[np.isfinite(values)].astype(np.float64)
@@ -97,11 +85,10 @@ def choose_edges(fact: Fact, values: np.ndarray) -> Sequence[float]:
 
 
 def group_by_time(values: np.ndarray, max_groups: int) -> FactGroups:
-    """Return at most `most` groups of equal length, without gaps: days, months or years, as fine as fits.
+    """Return the finest groups of days, months or years, without gaps.
 
     Args:
-        values: (n,) seconds since 1970, nan where not known.
-        max_groups: The largest number of groups.
+        values: (n,) seconds since 1970 or nan.
     """
     is_known = ~np.isnan(values)
     times = values[is_known].astype("datetime64[s]")
@@ -130,12 +117,7 @@ def group_by_time(values: np.ndarray, max_groups: int) -> FactGroups:
 
 
 def group_by_choice(choices: CategoryColumn, max_groups: int) -> FactGroups:
-    """Return a group of each text that an image has, the commonest first; with more than `most`, the last is the rest.
-
-    Args:
-        choices: The texts of n images.
-        max_groups: The largest number of groups.
-    """
+    """Return a group per used text, most frequent first, with the rest merged into the last."""
     counts = np.bincount(choices.codes[choices.codes != NO_TEXT], minlength=len(choices.names))
     used = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     named, rest = (used, used[:0]) if len(used) <= max_groups else (used[: max_groups - 1], used[max_groups - 1 :])
@@ -149,12 +131,9 @@ def group_by_choice(choices: CategoryColumn, max_groups: int) -> FactGroups:
 
 
 def group_by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> FactGroups:
-    """Return the groups of numbers below the first edge, from there to the next, and so on, and from the last edge on.
+    """Return the groups of numbers between ascending edges in field units.
 
-    Args:
-        fact: The fact.
-        values: (n,) floats, nan where not known.
-        edges: Ascending, as numbers of the fact are given; (): all known values are one.
+    `values` are (n,) floats or nan.
     """
     # As in facts.within: a group is what the filter with its ends shows.
     stored = np.array([edge / fact.scale for edge in edges])
@@ -173,13 +152,7 @@ def group_by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> Fac
 
 @dataclass(frozen=True)
 class Bar:
-    """Images with one value of a fact, or in one band.
-
-    Attributes:
-        label: The value in words.
-        given: The value of the fact's filter that shows exactly these; "" where none does.
-        count: How many.
-    """
+    """Images with one field value or band, shown by the filter value `given`."""
 
     label: str
     given: str
@@ -188,11 +161,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class FactCounts:
-    """The images of a filter by a fact.
+    """The images of a filter by field.
 
-    Attributes:
-        bars: Choices, the commonest first; numbers and times from the lowest on.
-        unknown: Images of which the fact is not known.
+    Choices are ordered by frequency, numbers and times by value.
     """
 
     label: str
@@ -202,17 +173,13 @@ class FactCounts:
 
 
 def count_images(db: Database, filter_: GalleryFilter, name: str, blind: str = "") -> FactCounts:
-    """Count the images of a filter by a fact.
+    """Count the images of a filter by field.
 
     Args:
-        db: The project's database.
-        filter_: Which images are counted.
-        name: Of the fact.
-        blind: The person who may be still to answer images blind; "": nobody. These are not counted where the fact
-            might tell what is on them, nor do they move the ends of bands.
+        blind: Annotator whose blind images are omitted if the field reveals labels.
 
     Raises:
-        AnnotatorError: There is no such fact.
+        AnnotatorError: For an unknown field.
     """
     with gallery_listing.open_columns(db) as columns:
         fact = image_facts.find(db, columns, name)

@@ -1,8 +1,6 @@
-"""The filters of the Gallery, each declared once: FILTERS is the table.
+"""The Gallery filters, each declared once in the table FILTERS.
 
-A line of it, or of the facts (image_facts.py), determines the field of a request and its bounds
-(ui/routes/gallery_requests.py), which images are shown, whether the list would tell a blind reader too much, and the
-field on the page with its part of the address (components/gallery/filter_bar.js).
+An entry defines request parameter, shown images, blindness rule and page control.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -32,7 +30,7 @@ ChoicesFunction = Callable[[Database, ImageColumns], Sequence[tuple[str, str]]]
 
 
 class FilterKind(StrEnum):
-    """The kind of value that a filter takes, and with it the field of the page."""
+    """The kind of value and page control of a filter."""
 
     CLASSES = "classes"  # ids; all of them count
     SWITCH = "switch"  # True or False
@@ -45,7 +43,7 @@ class FilterKind(StrEnum):
 
 
 def list_no_choices(db: Database, columns: ImageColumns) -> Sequence[tuple[str, str]]:
-    """Return no choices: any value can be given."""
+    """Return no choices, so any value is allowed."""
     return []
 
 
@@ -54,19 +52,11 @@ class Filter:
     """One condition on images.
 
     Attributes:
-        name: In requests and addresses.
-        label: What the page calls it; of a switch the adjective, "complete".
-        kind: The kind of value that is given.
-        compute_mask: Return (N,) bool: which images are shown for the given value.
-        list_choices: Return what can be chosen or is proposed, as (value, words).
-        allowed_values: The only values of a choice, where they are known beforehand; (): any.
-        reveals_labels: A list filtered by it tells what is known of images. True unless it follows from files alone:
-            people who are still to answer images blind do not find these in such a list.
-        by_worker: The worker finds it out after images are registered, so that the list changes meanwhile.
-        is_in_first_row: Its field stands in the first row of the page, not under "More".
-        imported: What is shown changes with imports.
-        unit: The unit in which a number is given.
-        fact: The fact that it is about; None: no fact.
+        label: Page text, for a switch an adjective.
+        list_choices: Return choices or proposals, as (value, words).
+        allowed_values: Empty allows any.
+        reveals_labels: Hide blind images in such lists. False only if files alone determine the filter.
+        by_worker: Computed after registration.
     """
 
     name: str
@@ -85,11 +75,11 @@ class Filter:
 
 @dataclass(frozen=True)
 class GalleryFilter:
-    """A combination of filters: images are shown for which all given conditions are true.
+    """A conjunction of filters.
 
     Attributes:
-        conditions: (name, value) of filters in FILTERS, sorted; values as their kind has them.
-        blind: Images that this person is still to answer blind are left out (store/people/blindness.py); "": none are.
+        conditions: Sorted (name, value).
+        blind: Annotator whose blind images are hidden, or "".
     """
 
     conditions: tuple[tuple[str, Hashable], ...] = ()
@@ -97,10 +87,7 @@ class GalleryFilter:
 
     @classmethod
     def build(cls, blind: str = "", **values: Any) -> "GalleryFilter":
-        """Return the filter of these values; a value that is None or empty is not given.
-
-        Raises KeyError for an unknown name.
-        """
+        """Return the filter of the nonempty values. An unknown name raises KeyError."""
         given: list[tuple[str, Any]] = []
         for name, value in values.items():
             plain: Any = tuple(cast("list[Any]", value)) if isinstance(value, list) else value
@@ -110,21 +97,21 @@ class GalleryFilter:
 
     @property
     def reveals_labels(self) -> bool:
-        """Return whether a given filter tells what is known of images."""
+        """Return whether a condition reveals labels."""
         return any(FILTERS_BY_NAME[name].reveals_labels for name, _ in self.conditions)
 
     @property
     def class_ids(self) -> set[int]:
-        """Return the ids of all classes that the filters name."""
+        """Return the ids of all classes in the conditions."""
         return {class_id for _, value in self._select_kind(FilterKind.CLASSES) for class_id in value}
 
     @property
     def uses_imported(self) -> bool:
-        """Return whether the filter uses imported attributes, so that imports change what is shown."""
+        """Return whether imports change the result."""
         return any(FILTERS_BY_NAME[name].imported for name, _ in self.conditions)
 
     def compute_masks(self, db: Database, columns: ImageColumns) -> list[np.ndarray]:
-        """Return the mask of each given filter, (N,) bool."""
+        """Return the mask of each condition, (N,) bool."""
         return [FILTERS_BY_NAME[name].compute_mask(db, columns, value) for name, value in self.conditions]
 
     def _select_kind(self, kind: FilterKind) -> list[tuple[str, Any]]:
@@ -135,7 +122,7 @@ EMPTY_VALUES = (None, "", (), (None, None))
 
 
 def make_state_mask(state: int) -> MaskFunction:
-    """Return a mask: images on which all named classes have this state."""
+    """Return a mask function for images with this state in all given classes."""
 
     def mask(db: Database, columns: ImageColumns, class_ids: Sequence[int]) -> np.ndarray:
         return np.logical_and.reduce([columns.get_state_mask(db.sql, class_id, state) for class_id in class_ids])
@@ -144,7 +131,7 @@ def make_state_mask(state: int) -> MaskFunction:
 
 
 def build_fact_filter(fact: Fact) -> Filter:
-    """Return the filter by a fact: one of its choices, from one day to another, or a range of its numbers."""
+    """Return the filter of a field by choice, day range or number range."""
     kind, mask, choices = {
         image_facts.FactKind.CHOICE: (FilterKind.CHOICE, _make_choice_mask(fact), _make_text_choices(fact)),
         image_facts.FactKind.TIME: (FilterKind.DAYS, _make_days_mask(fact), list_no_choices),
@@ -201,7 +188,7 @@ def _compute_facts_mask(db: Database, columns: ImageColumns, wanted: Sequence[tu
 
 
 def _compute_fact_mask(db: Database, columns: ImageColumns, name: str, value: str) -> np.ndarray:
-    """Return (N,) bool: the images with this value of an imported column, or, of numbers, in the range low..high."""
+    """Return (N,) bool, images with this imported value or in the range low..high."""
     low, to, high = value.partition(RANGE_SEPARATOR)
     ends = [attribute_columns.parse_number(end) if end else None for end in (low, high)]
     if to and all(end is not None or not text for end, text in zip(ends, (low, high), strict=True)):
@@ -216,10 +203,6 @@ def _list_attribute_names(db: Database, columns: ImageColumns) -> list[tuple[str
 
 
 def _get_day_start(day: date, days: int = 0, zone: tzinfo | None = None) -> float:
-    """Return when the day `days` after this one begins, in unix seconds; without a zone by this computer's clock.
-
-    Infinite for years that a clock does not know.
-    """
     try:
         return (datetime.combine(day, time(), zone) + timedelta(days=days)).timestamp()
     except (OverflowError, ValueError, OSError):  # years that a clock does not know

@@ -1,12 +1,7 @@
-"""The Gallery: which images a filter shows, in which order, and what is known of those on screen.
+"""Gallery listings: the images of a filter in order, with their tiles.
 
-A listing is the images of one filter in one order at one moment, which its `version` names. A page that scrolls sends
-the version it was given and gets parts of the same listing: no decision, by anybody, moves or hides an image on
-screen. Only what a tile shows (labels, flag, comments) is read again each time. Without a version, and with a version
-that is no longer kept (MAX_CACHED_LISTINGS were used since, or the server was started again), the listing is made as
-of now;
-the answer then has another version, and the page looks up where its image is now (`place`). `changed` says that a new
-listing might differ.
+A page that scrolls sends its listing's `version`, so no decision moves or hides an image on screen. Only
+tile contents are reread. Without a cached version, a new listing is made. `changed` marks an outdated one.
 """
 
 import threading
@@ -48,20 +43,14 @@ MAX_CACHED_ORDERS = 4  # by facts that are not kept in half precision: 4 bytes a
 
 @dataclass(frozen=True)
 class Sorting:
-    """The order of a listing.
-
-    Images of equal value are in the order of names. An unanswered image has no decision, and 0 labels.
+    """The order of a listing, with equal values sorted by name.
 
     Attributes:
-        by: The name of one of sorts.SORTS. The newest decision; how many classes are present; the probability of
-            `class_id` by the current version of the current run; and so on.
-        descending: From the last to the first; images without a value (no decision, no capture time, no probability, no
-            twin, not measured) come last either way, by name.
-        class_id: Only with "probability".
-        like: Only with "like": the images that all are compared with; those most like them come first.
-        example: Only with "like", instead of images: the id of an example from elsewhere
-            (store/networks/search_examples.py).
-        column: Only with "column": the imported column, by whose numbers or else texts the images are sorted.
+        by: Name in sorts.SORTS.
+        descending: Images without a value come last either way.
+        like: Images to compare with, most similar first.
+        example: Id of an external example instead.
+        column: Imported field for "column".
     """
 
     by: str = "name"
@@ -76,8 +65,7 @@ class Sorting:
 class Listing:
     """The images of a filter in order, as of one version.
 
-    Attributes:
-        rows: Rows of `image_ids`, in the order of the listing.
+    `rows` are rows of `image_ids`.
     """
 
     version: str
@@ -85,22 +73,20 @@ class Listing:
     rows: SortedRows
 
     def get_ids(self, start: int, count: int) -> list[int]:
-        """Return the ids of at most `count` images from place `start` on."""
+        """Return at most `count` image ids from place `start`."""
         return self.image_ids[self.rows.get_rows(start, start + count)].tolist()
 
     def find_place(self, image_id: int) -> int | None:
-        """Return the place of an image in the listing, None where it is not shown."""
+        """Return the place of an image, None if hidden."""
         [row], [known] = find_positions([image_id], self.image_ids)
         return self.rows.find_place(int(row)) if known else None
 
 
 @dataclass(frozen=True)
 class ListingWindow:
-    """A part of a listing: the images from place `start` on, out of `total`.
+    """A part of a listing from place `start`.
 
-    Attributes:
-        probabilities: Of the class that is sorted by, by image.
-        measures: The number that is sorted by in words, by image.
+    `probabilities` and `measures` are sort values by image id.
     """
 
     total: int
@@ -113,7 +99,7 @@ class ListingWindow:
 
 
 class _ListingCache:
-    """The listings used last, by filter, order and version."""
+    """The recent listings by filter, order and version."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -135,16 +121,13 @@ class _ListingCache:
 
 
 def get_listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str = "") -> Listing:
-    """Return the images of a filter in an order.
+    """Return the images of a filter in order.
 
     Args:
-        db: The project's database.
-        filter_: The images that are listed.
-        sorting: Their order.
-        version: Of the listing that is on screen; "": as of now.
+        version: Listing on screen. Empty selects a current one.
 
     Raises:
-        AnnotatorError: For an unknown or archived class and an unknown order.
+        AnnotatorError: For an invalid class or order.
     """
     listings = db.caches.get("gallery", "listings", _ListingCache, 1)
     if version and (kept := listings.get(filter_, sorting, version)):
@@ -163,12 +146,7 @@ def get_listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version:
 
 
 def get_current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> str:
-    """Return the version of a listing made now.
-
-    It depends on decisions, changes of classes, images, their names and how they look; sorted by probability, on the
-    run and its version; with a filter or an order by imported columns, on these; and where images to answer blind are
-    hidden, on which these are.
-    """
+    """Return the version of a new listing, from everything it depends on."""
     parts: list[float] = [*image_columns.load_stamp(db)]
     if sorting.by == "probability" and (run := runs.load_current_run(db)):
         parts += [run.id, run.version]
@@ -184,16 +162,7 @@ def get_current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) 
 def get_window(
     db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, count: int, version: str = ""
 ) -> ListingWindow:
-    """Return a part of a listing, as `listing` takes and raises it, with what its tiles show now.
-
-    Args:
-        db: The project's database.
-        filter_: Which images are listed.
-        sorting: Their order.
-        start: The first place; past the end there are no images.
-        count: The number of images.
-        version: The version of the listing that the page has; "" for none.
-    """
+    """Return a part of a listing with its current tiles, as `get_listing`."""
     shown = get_listing(db, filter_, sorting, version)
     ids = shown.get_ids(start, count)
     return ListingWindow(
@@ -210,9 +179,9 @@ def get_window(
 def list_ids_between(
     db: Database, filter_: GalleryFilter, sorting: Sorting, first: int, last: int, version: str = ""
 ) -> list[int]:
-    """Return the ids of the images from place `first` to place `last`, which is included.
+    """Return the image ids from place `first` to `last` inclusive.
 
-    Raises as `listing` does, and AnnotatorError for more than MAX_SELECTED_IDS places.
+    Raises AnnotatorError above MAX_SELECTED_IDS.
     """
     if last - first >= MAX_SELECTED_IDS:
         raise AnnotatorError(
@@ -222,11 +191,7 @@ def list_ids_between(
 
 
 def find_images(db: Database, text: str, count: int) -> list[tuple[int, str]]:
-    """Return at most `count` images with this text in their name: (id, name), best first.
-
-    Files called exactly so, with or without a suffix, come before those whose name begins so, and these before all
-    others that contain the text; then by name. [] for "".
-    """
+    """Return at most `count` (id, name) whose name contains a text, exact and prefix matches first."""
     if not text:
         return []
     with open_columns(db) as columns:
@@ -235,22 +200,19 @@ def find_images(db: Database, text: str, count: int) -> list[tuple[int, str]]:
 
 
 def is_ready(db: Database) -> bool:
-    """Return whether the images have been read into memory."""
+    """Return whether the images are in memory."""
     return image_columns.get_columns(db).stamp != image_columns.NOTHING_READ
 
 
 def load_columns(db: Database) -> None:
-    """Read the images into memory, which takes seconds with a million.
-
-    Every other function of this module that needs them does so, too.
-    """
+    """Read the images into memory, in seconds per million."""
     with open_columns(db):
         pass
 
 
 @contextmanager
 def open_columns(db: Database) -> Generator[ImageColumns]:
-    """Give the columns as of now; inside the context nobody else reads or changes them."""
+    """Yield the current columns, locked within the context."""
     columns = image_columns.get_columns(db)
     with columns.lock, db.reading():
         columns.refresh(db)
@@ -258,13 +220,13 @@ def open_columns(db: Database) -> Generator[ImageColumns]:
 
 
 def list_filter_choices(db: Database) -> dict[str, list[tuple[str, str]]]:
-    """Return what can be chosen or is proposed for each filter, as (value, words), at most MAX_CHOICES of each."""
+    """Return at most MAX_CHOICES (value, words) per filter."""
     with open_columns(db) as columns:
         return {one.name: list(one.list_choices(db, columns))[:MAX_CHOICES] for one in FILTERS}
 
 
 def list_offered_facts(db: Database) -> list[tuple[str, str]]:
-    """Return the facts of which a value is known and the imported columns, as (name, label)."""
+    """Return fields with a known value and imported fields, as (name, label)."""
     with open_columns(db) as columns:
         return image_facts.list_offered(db, columns)
 
@@ -288,7 +250,7 @@ def _check_request(db: Database, filter_: GalleryFilter, sorting: Sorting) -> No
 
 
 def compute_mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.ndarray | None:
-    """Return which images a filter shows, (N,) bool; None: all."""
+    """Return the shown images, (N,) bool, or None for all."""
     masks = filter_.compute_masks(db, columns)
     if filter_.blind and (hidden := blindness.find_all_hidden_images(db, filter_.blind)):
         masks.append(~np.isin(columns.image_ids, list(hidden)))
@@ -296,7 +258,7 @@ def compute_mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) ->
 
 
 def _sort_rows(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> SortedRows:
-    """Return the rows of a mask in order; mask None: all rows."""
+    """Return the rows of a mask, or all for None, in order."""
     by_name, rank = columns.names.order, columns.names.rank
     fact = _find_sort_fact(db, columns, sorting)
     values = fact.read_values(db, columns) if fact else None
@@ -317,7 +279,6 @@ def _sort_rows(db: Database, columns: ImageColumns, mask: np.ndarray | None, sor
 
 
 def _find_sort_fact(db: Database, columns: ImageColumns, sorting: Sorting) -> Fact | None:
-    """Return the fact that is sorted by; None where it is no fact."""
     if sorting.by == COLUMN_SORT:
         return image_facts.find(db, columns, f"{image_facts.COLUMN_PREFIX}{sorting.column}")
     return image_facts.FACTS_BY_NAME.get(sorting.by)
@@ -328,7 +289,7 @@ def _is_half_precision(values: FactValues) -> bool:
 
 
 def _get_fact_order(db: Database, columns: ImageColumns, fact: Fact, values: FactValues) -> np.ndarray:
-    """Return the rows with a value, (n,) int32, by their values and then by name."""
+    """Return the rows with a value, (n,) int32, by value, then name."""
     if values is columns.capture_times:
         return columns.get_capture_order()
 
@@ -342,13 +303,7 @@ def _get_fact_order(db: Database, columns: ImageColumns, fact: Fact, values: Fac
 
 
 def _select_rows(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None = None) -> np.ndarray:
-    """Return the rows of a mask in an order; mask None: all rows.
-
-    Args:
-        mask: (N,) bool; None: all rows.
-        order: (N,) all rows in the wanted order.
-        rank: The place of each row in the order, by which few rows are sorted more quickly.
-    """
+    """Return the rows of a mask in order, sorting sparse masks by `rank`, which is faster."""
     if mask is None:
         return order
     if rank is not None and np.count_nonzero(mask) * SPARSE_MASK_FACTOR < len(mask):
@@ -358,7 +313,7 @@ def _select_rows(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | 
 
 
 def _order_by_value(rows: np.ndarray, values: np.ndarray, descending: bool) -> RowsByValue:
-    """Return rows, given by name, by their values; rows with NO_VALUE_BITS last either way."""
+    """Return rows in name order by value, rows without a value last."""
     if not descending:
         return RowsByValue(rows, values)
     has_value = values != NO_VALUE_BITS
@@ -369,7 +324,6 @@ def _order_by_value(rows: np.ndarray, values: np.ndarray, descending: bool) -> R
 
 
 def _get_sort_values(db: Database, columns: ImageColumns, sorting: Sorting) -> np.ndarray:
-    """Return what rows are sorted by, (N,) uint16; NO_VALUE_BITS where a row has none."""
     if fact := image_facts.FACTS_BY_NAME.get(sorting.by):
         return np.minimum(fact.read_numbers(db, columns).view(np.uint16), NO_VALUE_BITS)  # the bits of nan are larger
     if sorting.by == "like":
@@ -381,7 +335,7 @@ def _get_sort_values(db: Database, columns: ImageColumns, sorting: Sorting) -> n
 
 
 def _get_probability_bits(db: Database, columns: ImageColumns, class_id: int) -> np.ndarray:
-    """Return the bits of each row's probability of the class, (N,) uint16; NO_VALUE_BITS without a probability."""
+    """Return the probability bits per row, (N,) uint16, NO_VALUE_BITS if none."""
     predictions = read_predictions(db)
     if predictions is None:
         return np.full(len(columns), NO_VALUE_BITS, np.uint16)
@@ -409,7 +363,6 @@ def _read_probability_bits(db: Database, predictions: Predictions, columns: Imag
 
 
 def _are_first_rows(db: Database, predictions: Predictions, columns: ImageColumns) -> bool:
-    """Return whether the rows of the run are the first rows of the columns."""
     ids = predictions.image_ids
     key = (predictions.run.id, columns.stamp.image)
     return db.caches.get("gallery runs", key, lambda: np.array_equal(ids, columns.image_ids[: len(ids)]), 1)
@@ -424,7 +377,7 @@ def _get_probabilities(db: Database, ids: list[int], class_id: int | None) -> di
 
 
 def _format_likeness(db: Database, ids: list[int], sorting: Sorting) -> dict[int, str]:
-    """Return how much images are like the examples, in percent; {} of words, where no number means the same twice."""
+    """Return the similarities in percent, {} for text examples."""
     if sorting.example and image_similarity.is_text_example(db, sorting.example):
         return {}
     values: list[float] = image_similarity.compute_similarities(
@@ -438,7 +391,6 @@ def _format_likeness(db: Database, ids: list[int], sorting: Sorting) -> dict[int
 
 
 def _format_measures(db: Database, ids: list[int], sorting: Sorting) -> dict[int, str]:
-    """Return the values of the fact that is sorted by, in words, by image; {} where it is no fact."""
     if sorting.by != COLUMN_SORT and sorting.by not in image_facts.FACTS_BY_NAME:
         return {}
     with open_columns(db) as columns:

@@ -1,8 +1,6 @@
-"""The facts of images, each declared once: FACTS is the table.
+"""The image fields, each declared once in the table FACTS.
 
-A line of it makes a filter (filters.py) and an order (sorts.py) of the Gallery, with their part of a request, of the
-page and of the address, bars of its chart (fact_groups.py), and colours of the Map (fact_colors.py). Imported columns
-are facts without a line. Values are columns in memory, read as they are: nothing here looks at decisions.
+An entry creates a Gallery filter, order, chart and Map colors.
 """
 
 from collections.abc import Callable
@@ -27,7 +25,7 @@ FactReader = Callable[[Database, ImageColumns], FactValues]
 
 
 class FactKind(StrEnum):
-    """The kind of values that a fact has."""
+    """The kind of values of a field."""
 
     CHOICE = "choice"  # texts
     NUMBER = "number"
@@ -36,22 +34,17 @@ class FactKind(StrEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """One fact of images.
+    """One image field.
 
     Attributes:
-        name: In requests and addresses.
-        label: What pages call it.
-        kind: The kind of its values.
-        read_values: Return the values of all images: Choices, or (N,) floats with nan where not known.
-        format_value: A number as pages show it.
-        scale: A number is given and shown times this.
-        unit: The unit in which a number is given.
-        edges: Where its bands begin but the first one, as numbers are given; (): at the quartiles.
-        step: The least width of a band of a histogram, as numbers are given; 0: any.
-        reveals_labels: It tells what is known of images. True unless it follows from files alone, or from when they
-            were taken: people who are still to answer images blind do not find, count or see these by it.
-        imported: It changes with imports.
-        by_worker: The worker finds it out after images are registered.
+        read_values: Return choices, or (N,) floats with nan.
+        scale: Factor of displayed numbers.
+        edges: Lower band edges after the first band, as displayed. Empty selects quartiles.
+        step: Minimum width of histogram bands, as displayed.
+        reveals_labels: Hide it from annotators who must still answer blind. False only if files or capture times
+            determine it.
+        imported: Changes with imports.
+        by_worker: Computed after registration.
     """
 
     name: str
@@ -68,24 +61,24 @@ class Fact:
     by_worker: bool = False
 
     def read_numbers(self, db: Database, columns: ImageColumns) -> np.ndarray:
-        """Return the values of a fact that is no choice, (N,) floats; nan: not known."""
+        """Return the values of a number or time, (N,) floats or nan."""
         values = self.read_values(db, columns)
         assert isinstance(values, np.ndarray), f"{self.name} is a choice"
         return values
 
     def read_choices(self, db: Database, columns: ImageColumns) -> CategoryColumn:
-        """Return the values of a fact that is a choice."""
+        """Return the values of a choice."""
         values = self.read_values(db, columns)
         assert isinstance(values, CategoryColumn), f"{self.name} is a number"
         return values
 
     def compute_range_mask(self, values: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
-        """Return (N,) bool: which values are at least `low` and below `high`, as numbers are given; None: no bound."""
+        """Return (N,) bool, low <= value < high in displayed units."""
         return compute_range_mask(values, *(None if end is None else end / self.scale for end in (low, high)))
 
 
 def compute_range_mask(values: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
-    """Return (N,) bool: which values are at least `low` and below `high`; None: no bound. nan never is."""
+    """Return (N,) bool, low <= value < high, False for nan. None means no bound."""
     result = ~np.isnan(values)
     # As float64: otherwise numpy would round the bounds to the half precision of some columns.
     if low is not None:
@@ -96,47 +89,47 @@ def compute_range_mask(values: np.ndarray, low: float | None, high: float | None
 
 
 def format_percent(share: float) -> str:
-    """Return a share in words."""
+    """Format a share in percent."""
     return f"{share:.0%}"
 
 
 def format_whole_number(number: float) -> str:
-    """Return a number without a fraction."""
+    """Format a number without decimals."""
     return f"{number:,.0f}"
 
 
 def format_pixels(number: float) -> str:
-    """Return a number of pixels in words."""
+    """Format a number of pixels."""
     return f"{number:.0f} px"
 
 
 def format_number(number: float) -> str:
-    """Return a number with six digits at most."""
+    """Format a number with up to six digits."""
     return f"{number:,.6g}"
 
 
 def format_clock(hour: float) -> str:
-    """Return an hour with its fraction as a time of day."""
+    """Format a decimal hour as time."""
     return "{}:{:02}".format(*divmod(round(hour * 60), 60))
 
 
 def format_minute(seconds: float) -> str:
-    """Return a time as day, hour and minute."""
+    """Format a time to the minute."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
 def format_day(seconds: float) -> str:
-    """Return the day of a time."""
+    """Format a time's day."""
     return format_minute(seconds)[:10]
 
 
 def make_text_reader(name: str) -> FactReader:
-    """Return the reader of a text that files say (store/pictures/exif.py)."""
+    """Return the reader of a text from image files."""
     return lambda db, columns: columns.get_texts(name).to_categories()
 
 
 def make_measure_reader(name: str) -> FactReader:
-    """Return the reader of a number that the worker measures (store/gallery/appearance_columns.py)."""
+    """Return the reader of a number measured by the worker."""
     return lambda db, columns: columns.looks.get_numbers(name)
 
 
@@ -203,10 +196,10 @@ FACTS_BY_NAME = {one.name: one for one in FACTS}
 
 
 def find(db: Database, columns: ImageColumns, name: str) -> Fact:
-    """Return the fact of this name, or the imported column of this name, with or without COLUMN_PREFIX before it.
+    """Return the field of this name, or the imported field, with or without COLUMN_PREFIX.
 
     Raises:
-        AnnotatorError: There is none, or its values are too many different texts.
+        AnnotatorError: If it does not exist or has too many texts.
     """
     if name in FACTS_BY_NAME:
         return FACTS_BY_NAME[name]
@@ -234,23 +227,23 @@ def _build_column_fact(name: str, column: attribute_columns.AttributeColumn) -> 
 
 
 def list_offered(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
-    """Return facts with a known value as (name, label), then at most MAX_OFFERED_COLUMNS imported columns."""
+    """Return known fields as (name, label), then at most MAX_OFFERED_COLUMNS imported ones."""
     known = [(one.name, one.label) for one in FACTS if get_known_mask(one.read_values(db, columns)).any()]
     return known + [(f"{COLUMN_PREFIX}{name}", name) for name in attributes.load_names(db)[:MAX_OFFERED_COLUMNS]]
 
 
 def get_known_mask(values: FactValues) -> np.ndarray:
-    """Return (N,) bool: which images have a value."""
+    """Return (N,) bool, images with a value."""
     return values.codes != NO_TEXT if isinstance(values, CategoryColumn) else ~np.isnan(values)
 
 
 def select_rows(values: FactValues, rows: np.ndarray) -> FactValues:
-    """Return the values of some rows, (n,) int."""
+    """Return the values of rows (n,) int."""
     return CategoryColumn(values.codes[rows], values.names) if isinstance(values, CategoryColumn) else values[rows]
 
 
 def format_rows(fact: Fact, values: FactValues, rows: np.ndarray) -> list[str]:
-    """Return the values of some rows in words, "" where not known."""
+    """Return the row values in words, "" if unknown."""
     if isinstance(values, CategoryColumn):
         codes: list[int] = values.codes[rows].tolist()
         return ["" if code == NO_TEXT else values.names[code] for code in codes]

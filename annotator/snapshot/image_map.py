@@ -1,8 +1,4 @@
-"""The map: a position in the plane for every image, similar ones close together; made by the worker, drawn by the page.
-
-The page process holds 16 bytes per image and draws at most MAX_DRAWN_POINTS points; a selection is made among all
-images.
-"""
+"""The map: a position in the plane per image, with similar images close together."""
 
 import threading
 from collections import OrderedDict
@@ -41,14 +37,14 @@ ByteLookup = Callable[[np.ndarray], np.ndarray]  # image ids (n,) -> bytes (n,)
 
 
 def save_map(folder: Path, image_ids: np.ndarray, positions: np.ndarray) -> None:
-    """Write a map: image_ids (N,) int64 in any order, positions (N, 2) in [0, 1]. Raises DiskFull."""
+    """Write a map: ids (N,) int64 in any order, positions (N, 2) in [0, 1]. Raises DiskFull."""
     points = np.empty(len(image_ids), POINT_DTYPE)
     points["image_id"], points["x"], points["y"] = image_ids, positions[:, 0], positions[:, 1]
     save_array(folder / POINTS_FILE, np.sort(points, order="image_id"))
 
 
 def count_images(folder: Path) -> int:
-    """Return the number of images that have a position; 0 without a map or with a damaged one."""
+    """Return the number of positions, 0 without a valid map."""
     try:
         return len(_open_points(folder / POINTS_FILE))
     except (OSError, ValueError):
@@ -57,14 +53,12 @@ def count_images(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class ImageMap:
-    """The positions of all images, and which of them are drawn.
+    """The positions of all images, and the drawn ones.
 
     Attributes:
         image_ids: (N,) int64, ascending.
         x, y: (N,) float32 in [0, 1].
-        drawn_rows: (n,) int64, ascending: rows; all, or a fixed random sample of MAX_DRAWN_POINTS.
-        stamp: Differs between maps.
-        color_cache: The colours of its points that were read so far.
+        drawn_rows: (n,) int64, ascending, all or a fixed sample.
     """
 
     image_ids: np.ndarray
@@ -76,7 +70,7 @@ class ImageMap:
 
 
 def get_current_map(db: Database) -> ImageMap | None:
-    """Return the map of the backbone in use; None until the worker has made it, and for a damaged file."""
+    """Return the map of the current backbone, or None if missing or damaged."""
     path = db.paths.map(configuration.get_backbone(db)) / POINTS_FILE
     try:
         modified_ns = path.stat().st_mtime_ns
@@ -99,7 +93,7 @@ def _open_points(path: Path) -> np.ndarray:
 
 
 def _read_points(path: Path) -> np.ndarray:
-    """Return the positions in a file, memory-mapped and all checked. Raises OSError, ValueError for a damaged file."""
+    """Return the mapped, checked positions. Damage raises OSError or ValueError."""
     points = _open_points(path)
     are_inside = all(((points[name] >= 0) & (points[name] <= 1)).all() for name in ("x", "y"))
     if not are_inside or (np.diff(points["image_id"]) <= 0).any():
@@ -108,14 +102,14 @@ def _read_points(path: Path) -> np.ndarray:
 
 
 def load_stage_bytes(db: Database, map_: ImageMap) -> np.ndarray:
-    """Return the stage of each drawn image, (n,) uint8: 0 untouched, 1 skipped, 2 has labels, 3 complete."""
+    """Return the stage per drawn image, (n,) uint8: 0 untouched, 1 skipped, 2 has labels, 3 complete."""
     return map_.color_cache.get(
         db, "stage", map_.image_ids[map_.drawn_rows], lambda ids: label_cells.load_stage_column(db, ids)
     )
 
 
 def load_state_bytes(db: Database, map_: ImageMap, class_id: int) -> np.ndarray:
-    """Return the answer of a class on each drawn image, (n,) uint8: 0 unanswered, 1 present, 2 absent, 3 unsure.
+    """Return a class's answers, (n,) uint8: 0 unanswered, 1 present, 2 absent, 3 unsure.
 
     Raises:
         AnnotatorError: For an unknown class.
@@ -133,9 +127,7 @@ def load_state_bytes(db: Database, map_: ImageMap, class_id: int) -> np.ndarray:
 
 
 def load_probability_bytes(db: Database, map_: ImageMap, class_id: int) -> np.ndarray:
-    """Return the current run's probability of a class on each drawn image, (n,) uint8.
-
-    A byte is round(probability * 254), 255 without a probability.
+    """Return round(254 * probability), (n,) uint8, 255 if unknown.
 
     Raises:
         AnnotatorError: For an unknown class.
@@ -155,17 +147,14 @@ def _check_class_exists(db: Database, class_id: int) -> None:
 
 
 class ColorCache:
-    """The bytes of points that follow from decisions, kept and brought up to date.
-
-    Reading ten thousand images takes 20 ms, reading the few that changed since takes almost nothing.
-    """
+    """The point bytes that depend on decisions, updated incrementally."""
 
     def __init__(self):
         self._lock = threading.Lock()
         self._read: OrderedDict[str | int, tuple[int, int, np.ndarray]] = OrderedDict()
 
     def get(self, db: Database, name: str | int, ids: np.ndarray, look_up: ByteLookup) -> np.ndarray:
-        """Return the bytes (n,) of the images `ids`; each name has always the same ids."""
+        """Return the bytes (n,) of `ids`, which are fixed per name."""
         with self._lock:
             # Read before the values: a decision that comes in between is read once more the next time.
             newest, class_version = decisions.get_newest_decision_id(db), versions.get_class_version(db)
@@ -198,16 +187,13 @@ class ColorCache:
 
 
 def find_images_inside(map_: ImageMap, polygon: np.ndarray) -> np.ndarray:
-    """Return the ids of the images inside a polygon, drawn or not: (n,) int64, ascending.
-
-    Exact to 1/CELLS of the polygon's width and height.
+    """Return the images inside a polygon, drawn or not: (n,) int64 ids, ascending.
 
     Args:
-        map_: The map.
-        polygon: (V, 2) corners in the map's unit square, not closed; crossing edges follow the even-odd rule.
+        polygon: (V, 2) corners in the unit square, even-odd rule.
 
     Raises:
-        ValueError: For fewer than 3 corners and for corners that are not finite.
+        ValueError: For fewer than 3 or non-finite corners.
     """
     polygon = np.asarray(polygon, np.float64)
     if polygon.ndim != 2 or polygon.shape[1] != 2 or len(polygon) < 3 or not np.isfinite(polygon).all():
@@ -244,16 +230,15 @@ def _to_grid_cells(places: np.ndarray, low: float, scale: float) -> np.ndarray:
 
 
 def save_selection(db: Database, polygon: np.ndarray, by: str = "") -> tuple[str, int, int]:
-    """Save the images inside a polygon as a selection of a person for the grid.
+    """Save the images inside a polygon as a grid selection.
 
     Returns:
-        The selection's id ("" when nothing is inside), how many images lie inside, and how many of them were saved: at
-        most selections.MOST_IMAGES.
+        Selection id or "", images inside, images saved.
 
     Raises:
         AnnotatorError: Without a map.
-        ValueError: As of `find_images_inside`.
-        DiskFull: When the selection cannot be written.
+        ValueError: For an invalid polygon.
+        DiskFull: If writing fails.
     """
     map_ = get_current_map(db)
     if map_ is None:

@@ -1,9 +1,7 @@
-"""One ranking of cells that lie in several blocks, equal to sorting all of them at once.
+"""One ranking of cells from several blocks, equal to sorting all of them at once.
 
-A block is what one process has in memory: some rows of a large array, or the images of a shard, on whatever machine.
-First each block says how often each probability occurs in it: a float16 has 15,361 values in [0, 1], so the counts are
-small and can be added up. They give every cell its position (counting sort: Knuth, The Art of Computer Programming,
-vol. 3, sec. 5.2), and each block then gives the few cells of it that are kept, its head.
+Blocks, possibly on other machines, count each of the 15,361 float16 values in [0, 1]. The summed counts give
+every position (counting sort: Knuth, The Art of Computer Programming, vol. 3, sec. 5.2).
 """
 
 import numpy as np
@@ -16,7 +14,7 @@ SAMPLED_ONE_IN = 5  # one in five ranked cells samples the rest evenly, so that 
 
 
 def to_keys(chances: np.ndarray) -> np.ndarray:
-    """Return keys uint16 that fall as the probability rises, of float16 in [0, 1]; CLOSED_KEY for nan."""
+    """Return uint16 keys that fall with rising float16 probability, CLOSED_KEY for nan."""
     # The bits of positive floats, read as integers, have the order of the floats. numpy's abs and isnan of float16 go
     # through float32, and take seven times as long as all of this.
     bits = chances.view(np.uint16) & np.uint16(SIGNLESS_MASK)
@@ -27,29 +25,28 @@ def to_keys(chances: np.ndarray) -> np.ndarray:
 
 
 def to_probabilities(keys: np.ndarray) -> np.ndarray:
-    """Return the probabilities float16 that keys stand for, 0 for CLOSED_KEY."""
+    """Return the float16 probabilities of keys, 0 for CLOSED_KEY."""
     return np.where(keys == CLOSED_KEY, 0, np.uint16(ONE_BITS) - keys).astype(np.uint16).view(np.float16)
 
 
 def count_keys(keys: np.ndarray) -> np.ndarray:
-    """Return how often each key occurs among these (n,): (KEY_COUNT,) int64; CLOSED_KEY is not counted."""
+    """Count each key except CLOSED_KEY: (KEY_COUNT,) int64."""
     return np.bincount(keys, minlength=KEY_COUNT)[:KEY_COUNT]
 
 
 class MergedRanking:
-    """The ranking of one class, of which `depth` cells are kept.
+    """The ranking of one class, keeping `depth` cells by falling probability, then row.
 
-    Likeliest cells come first, equal ones by row. Where there are more cells than `depth`, all but a fifth of those
-    kept are the likeliest, and the last fifth is an even sample of the others.
+    With more cells, the last fifth is an even sample of the others.
 
     Attributes:
-        rows: (depth,) int32, the rows that are kept, -1 after the last; complete when all blocks were taken.
-        scores: (depth,) float16, their probabilities, 0 after the last.
-        expected: The sum of all probabilities.
+        rows: (depth,) int32, -1 after the last.
+        scores: (depth,) float16, 0 after the last.
+        expected: Sum of all probabilities.
     """
 
     def __init__(self, counts: np.ndarray, depth: int):
-        """Prepare the ranking; counts (KEY_COUNT,) is the sum of `count_keys` of all blocks."""
+        """Prepare the ranking from summed `count_keys` of all blocks."""
         cells = int(counts.sum())
         self._starts = np.cumsum(counts) - counts  # the position of the first cell with each key
         self._seen = np.zeros(KEY_COUNT, np.int64)  # cells with each key in the blocks before
@@ -59,20 +56,15 @@ class MergedRanking:
         self.expected = float(counts @ to_probabilities(np.arange(KEY_COUNT, dtype=np.uint16)).astype(np.float64))
 
     def add_block(self, keys: np.ndarray, first: int) -> None:
-        """Take the head of the next block: keys (n,) of rows from `first` on.
-
-        Blocks come in the order of their rows.
-        """
+        """Add the next block in row order: keys (n,) of rows from `first`."""
         places, rows = self.find_head(keys, self._seen)
         self.rows[places], self.scores[places] = first + rows, to_probabilities(keys[rows])
         self._seen += count_keys(keys)
 
     def find_head(self, keys: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places (m,) of the ranking that a block's cells take, and the block's rows (m,) that take them.
+        """Return the ranking places (m,) of a block's kept cells, and their rows (m,).
 
-        Args:
-            keys: The keys of the block's cells.
-            seen: (KEY_COUNT,) the sum of `count_keys` of the blocks before this one.
+        `seen` (KEY_COUNT,) sums the earlier blocks.
         """
         counts = count_keys(keys)
         cells = int(counts.sum())
@@ -89,7 +81,7 @@ class MergedRanking:
 
 
 def compute_kept_positions(cells: int, depth: int) -> np.ndarray:
-    """Return the positions that are kept, out of `cells` in a row: (at most depth,) int64, ascending."""
+    """Return the kept positions: (at most depth,) int64, ascending."""
     first = _count_gapless(cells, depth)
     if cells <= depth:
         return np.arange(cells)
@@ -97,5 +89,4 @@ def compute_kept_positions(cells: int, depth: int) -> np.ndarray:
 
 
 def _count_gapless(cells: int, depth: int) -> int:
-    """Return how many of the likeliest cells are kept without a gap."""
     return cells if cells <= depth else depth - depth // SAMPLED_ONE_IN

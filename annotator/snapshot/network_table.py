@@ -1,4 +1,4 @@
-"""The table of networks that a project can choose from: source, size, speed, and whether they are installed."""
+"""The table of available backbones: source, size, speed and installation."""
 
 from dataclasses import dataclass
 
@@ -15,18 +15,15 @@ ADAPTED_SOURCE, PLUG_IN_SOURCE, NAMED_SOURCE = "adapted in this project", "plug-
 
 @dataclass(frozen=True)
 class NetworkRow:
-    """A row of the table.
+    """A table row of one backbone.
 
     Attributes:
-        source: "installed", a repository on the hub, a package, "adapted in this project".
-        licence: As the library names it; binds: it has to be accepted; is_accepted: it was, on this machine.
-        parameters, input_size: 0 where not known without loading the network.
-        reads_text: It reads texts, too.
-        is_here: It needs no download; None: not known.
-        images_a_second: On this machine; None: not measured.
-        lacking: The command that installs what its library lacks; "" for nothing.
-        hours: Time for all images of the project; None: not measured, or no project.
-        is_used, is_next: The project uses it now; will use it once its features are computed.
+        binds: The license needs acceptance.
+        parameters, input_size: 0 if unknown.
+        is_here: Needs no download.
+        lacking: Command to install missing packages, or "".
+        hours: Time for all project images.
+        is_next: Used once embeddings are ready.
     """
 
     name: str
@@ -50,7 +47,7 @@ class NetworkRow:
 
 
 def load_network_table(db: Database | None = None) -> list[NetworkRow]:
-    """Return the curated networks, those of plug-ins and, with a project, its adapted ones and the one in use."""
+    """Return curated and plug-in backbones, and those adapted or used in the project."""
     speeds, accepted = machine_settings.load_speeds(), machine_settings.load_accepted_licenses()
     used = configuration.get_backbone(db) if db else ""
     following = adapted_networks.get_next_backbone(db) if db else ""

@@ -1,7 +1,6 @@
-"""What can be wrong with a picture, each with its threshold and the words that explain it.
+"""Image defects with thresholds, for inspecting the worst images.
 
-Thresholds are for a look at the worst ones, not for a verdict: night pictures are dark, and fog has no sharp edges. The
-Gallery sorts by the same numbers, so that people see what lies just beyond a threshold.
+Thresholds are not verdicts: night images are dark, and fog has no sharp edges.
 """
 
 from collections.abc import Callable
@@ -17,12 +16,9 @@ MAX_DARK_BRIGHTNESS, MAX_BLURRED_SHARPNESS, MIN_BURNT_SHARE, MAX_TINY_PIXELS = 0
 
 @dataclass(frozen=True)
 class PictureDefect:
-    """One thing that can be wrong.
+    """A kind of image defect.
 
-    Attributes:
-        name: In requests and addresses.
-        about: What the page says of it, with the threshold.
-        compute_mask: Return (N,) bool: which images have it; an image that was not measured has none.
+    `compute_mask` returns (N,) bool, False if unmeasured.
     """
 
     name: str

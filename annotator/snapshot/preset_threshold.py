@@ -1,8 +1,6 @@
-"""Guesses: which classes of a whole image start as present, before the person has answered.
+"""Suggestions that preselect probable classes of a whole image as present.
 
-A right guess saves a press, a wrong guess costs one. A class is guessed where it is more probable than not, and only
-where the record of this project says that such probabilities are right more often than wrong: the probabilities of an
-early model are not. The record consists of the answers to cells whose probability was logged before.
+A correct one saves a key press, a wrong one costs one, so earlier answers must prove a benefit.
 """
 
 from collections.abc import Sequence
@@ -16,7 +14,7 @@ MIN_SAVING_DEVIATIONS = 1.64  # standard deviations by which the presses saved s
 
 
 def find_preset_threshold(db: Database) -> float | None:
-    """Return the probability from which on guesses save presses, by the answers so far; None: guess nothing."""
+    """Return the probability above which suggestions save presses, or None for no suggestions."""
     rows = project_counts.count_answers_by_score(db)
     return find_saving_bound(
         [(row["low"], row["present"], row["absent"]) for row in rows if row["low"] >= MIN_PRESET_PROBABILITY]
@@ -24,16 +22,14 @@ def find_preset_threshold(db: Database) -> float | None:
 
 
 def find_saving_bound(record: Sequence[tuple[float, int, int]]) -> float | None:
-    """Return the lower bound of probability with which guesses would have saved most presses.
+    """Return the probability bound that would have saved most presses, or None without a sure saving.
 
-    None where no bound would surely have saved any. Guesses from a bound on would have saved present - absent presses,
-    summed over the rows from there on. Of bounds that save equally many the highest is taken, so that nothing is
-    guessed of which there is no record. By chance alone n answers save sqrt(n) presses (one standard deviation of the
-    sign test); less than MIN_SAVING_DEVIATIONS times that is no saving.
+    A bound saves present - absent, summed above it. Ties select the highest, so nothing is suggested without a
+    record. By chance n answers save sqrt(n) (sign test), so a saving must exceed MIN_SAVING_DEVIATIONS times
+    that.
 
     Args:
-        record: (lower bound of probability, cells that were present, cells that were absent), ascending and without
-            gaps.
+        record: (lower bound, present, absent), ascending.
     """
     best, bound, saved, answers = 0.0, None, 0, 0
     for low, present, absent in reversed(record):

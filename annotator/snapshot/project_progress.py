@@ -1,11 +1,7 @@
-"""The progress of a project: the one measure of it, and its words, for every page, command and program.
+"""The progress of a project, its single measure and wording everywhere.
 
-A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer. What the
-model has accepted is no answer, nor is a pair of a class that a person has ruled out, nor what answers imply by the
-relations of classes: each is counted separately.
-Archived classes have no pairs. Images whose files are gone have pairs, and their answers count: a project with such
-images is finished when these pairs are answered, too. Images that people set aside have none.
-All counts are tallies (store/labels/project_counts.py), so a million images cost no more than a thousand.
+A project is finished when annotators have answered every cell, including as unsure. Other resolved cells are
+counted separately. Archived classes and excluded images have no cells, but images with missing files do.
 """
 
 import math
@@ -27,17 +23,12 @@ MAX_CACHED_PACES = 32  # people whose pace is kept
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a project: counts of what is done, and the time that is left.
+    """Progress counts of a project, and the time left.
 
     Attributes:
-        pairs_answered: Pairs of image and class answered by people, unsure included.
-        pairs: Images times classes, archived classes left out.
-        pairs_accepted: Pairs that the model answers by itself (auto-accept) and people have not; not in the others.
-        images_complete: Every class answered by people.
-        images_labeled: With an answer: a stage on the way, never the progress itself.
-        seconds_left: For `pairs_open` in grids of 24, at this person's pace; None while no time of anybody is known.
-        pairs_ruled_out: Pairs of classes that a person has ruled out after a random sample; not in the others.
-        pairs_implied: Pairs that answers imply by the relations of classes; not in the others.
+        pairs_answered: Cells answered by annotators, including unsure.
+        pairs_accepted, pairs_ruled_out, pairs_implied: Disjoint cells without an answer.
+        seconds_left: For `pairs_open` in grids of 24, None without timings.
     """
 
     pairs_answered: int
@@ -52,23 +43,23 @@ class Progress:
 
     @property
     def pairs_open(self) -> int:
-        """Return the pairs that are still to be answered: those that were accepted, ruled out or implied are not."""
+        """Return the cells still to answer."""
         settled = self.pairs_answered + self.pairs_accepted + self.pairs_ruled_out + self.pairs_implied
         return max(0, self.pairs - settled)
 
     @property
     def share(self) -> float:
-        """Return the fraction of pairs that are answered: 1.0 only when all are, 0.0 without pairs."""
+        """Return the answered fraction, 0.0 without cells."""
         return self.pairs_answered / self.pairs if self.pairs else 0.0
 
     def sentence(self) -> str:
-        """Return the progress in words, as all places show it; no full stop at the end."""
+        """Return the progress in words, without a final period."""
         return self.template().format(
             pairs_answered=f"{self.pairs_answered:,}", images_complete=f"{self.images_complete:,}"
         )
 
     def template(self) -> str:
-        """Return the sentence with {pairs_answered} and {images_complete} left open, for a page that counts on."""
+        """Return the sentence with open {pairs_answered} and {images_complete}."""
         pairs = f"{{pairs_answered}} of {self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'} answered"
         images = f"{{images_complete}} of {self.images:,} {'image' if self.images == 1 else 'images'} complete"
         parts = [pairs, images]
@@ -84,18 +75,12 @@ class Progress:
         return " · ".join(parts)
 
     def percent(self) -> str:
-        """Return the share in words: "100 %" only when every pair is answered."""
+        """Format the share, reaching 100% only when finished."""
         return format_percent(self.pairs_answered, self.pairs)
 
 
 def load_progress(db: Database, annotator: str = "", counts: Mapping[str, int] | None = None) -> Progress:
-    """Return the progress of a project.
-
-    Args:
-        db: The project's database.
-        annotator: Whose pace counts; "": everybody's.
-        counts: Of overview.image_counts, where they are read already.
-    """
+    """Return the progress of a project, at the pace of one or all annotators."""
     with db.reading():
         counts = project_counts.count_images_by_stage(db) if counts is None else counts
         pairs = counts["all"] * classes.count_classes(db)
@@ -119,10 +104,7 @@ def load_progress(db: Database, annotator: str = "", counts: Mapping[str, int] |
 
 
 def _estimate_seconds_per_pair(db: Database, annotator: str) -> float | None:
-    """Return the seconds of one pair in a grid, by the times of this person, or else of everybody.
-
-    None while no time of anybody is known.
-    """
+    """Return the grid seconds per cell of this annotator, or else of all."""
 
     def fit() -> float | None:
         answers = load_timed_answers(db, annotator) or load_timed_answers(db, "")

@@ -1,4 +1,4 @@
-"""The state of a project in one dict: what `annotator status --json` prints and the Progress page shows."""
+"""The project state for `annotator status --json` and the Progress page."""
 
 from dataclasses import asdict
 from typing import Any
@@ -19,11 +19,10 @@ from annotator.store.runs import runs
 
 
 def collect_status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
-    """Return images, classes, decisions, labels, worker, run and problems of a project; times are unix seconds.
+    """Return the project state as a dict, with unix times.
 
     Args:
-        db: The project's database.
-        with_files: Name the skipped files and the missing images, which may be many; otherwise they are only counted.
+        with_files: Name skipped and missing files instead of counting them.
     """
     counts = project_counts.count_images_by_stage(db)
     progress = load_progress(db, counts=counts)
@@ -76,7 +75,6 @@ def _list_problem_files(db: Database) -> dict[str, Any]:
 
 
 def _build_readaptation(db: Database) -> dict[str, Any] | None:
-    """Return the reason for adapting the network again, as a JSON value; None without a reason."""
     due = adaptation.find_reason_to_readapt(db)
     if due is None:
         return None
@@ -84,7 +82,6 @@ def _build_readaptation(db: Database) -> dict[str, Any] | None:
 
 
 def _build_embedding_state(db: Database) -> dict[str, Any] | None:
-    """Return how far `annotator embed` is, as a JSON value; None while none runs."""
     state = embedding_claim.get_running(db)
     if state is None:
         return None
@@ -103,7 +100,7 @@ def _build_embedding_state(db: Database) -> dict[str, Any] | None:
 
 
 def describe_embedding(state: dict[str, Any]) -> str:
-    """Return how far `annotator embed` is, from status()["embedding"]: a clause without a full stop."""
+    """Describe the progress of `annotator embed`, without a final period."""
     words = [f"on {state['on']}, {state['done']:,} of {format_count(state['of'], 'image')}"]
     if state["workers"]:
         words.append(format_count(state["workers"], "worker"))

@@ -1,8 +1,6 @@
-"""The rankings that a run stores beside its probabilities, so that a page never reads all of these.
+"""The rankings stored with a model, so that pages need not read all probabilities.
 
-The worker makes them before it publishes a version, class by class. The page maps the files into memory and reads only
-their first entries. They rank the cells that were open at the run's last decision (`Run.last_decision_id`); the delta
-(delta.py) removes those that people answered since.
+They rank the cells open at its last decision, and the delta (delta.py) removes later answers.
 """
 
 from bisect import bisect_right
@@ -31,17 +29,17 @@ CELLS_PER_BLOCK = 4_000_000  # read at once: 8 MB, and several times as much whi
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
-    """One run's rankings; rows and columns are those of its probabilities.
+    """The rankings of one model, in rows and columns of its probabilities.
 
     Attributes:
-        by_class: (C, K) int32 rows of the unanswered cells of each class by falling probability, then by row; -1 after
-            the last. Where a class has more than K, the last fifth is an even sample of the others.
-        scores: (C, K) float16, their probabilities; 0 after the last.
-        by_image: (K,) int32 rows of images by the probability of their likeliest unanswered cell, in the same way.
-        likeliest: (K,) float16, the probability of that cell.
-        expected: (C,) float64, the sum of the probabilities of all unanswered cells.
-        disagreements: (D, 2) int32 row and column of answered cells by falling difference of answer and probability.
-        cooccurrence: (C, C) int32, images on which people saw both classes; on the diagonal, the one class.
+        by_class: (C, K) int32, rows of unanswered cells by falling probability, -1 after the last. Beyond K
+            cells, the last fifth is an even sample.
+        scores: (C, K) float16, their probabilities.
+        by_image: (K,) int32, rows of images by their best unanswered cell.
+        likeliest: (K,) float16, probability of that cell.
+        expected: (C,) float64, summed unanswered probabilities.
+        disagreements: (D, 2) int32, row and column of answered cells by falling difference.
+        cooccurrence: (C, C) int32, images with both classes.
     """
 
     by_class: np.ndarray
@@ -54,14 +52,13 @@ class Rankings:
 
 
 def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows) -> Rankings:
-    """Compute the rankings of a run.
+    """Compute the rankings of a model.
 
     Args:
-        db: The project's database.
-        newest: The last decision that the run has seen; later ones are left out.
+        newest: Last decision to include.
         image_ids: (N,) int64, ascending.
         class_ids: (C,) int64, ascending.
-        probabilities: (N, C) float16 in [0, 1], nan where there is no model.
+        probabilities: (N, C) float16, nan without a model.
     """
     return build_ranker(db, newest, image_ids, class_ids, probabilities).build_rankings()
 
@@ -69,18 +66,16 @@ def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarra
 def build_ranker(
     db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows
 ) -> "Ranker":
-    """Return the ranker of a run, all of its classes ranked; the arguments are those of `build`."""
+    """Return a ranker with all classes ranked."""
     ranker = Ranker(image_ids, class_ids, probabilities)
     ranker.rank(db, newest, range(len(class_ids)))
     return ranker
 
 
 class Ranker:
-    """The maker of rankings; after an update only the columns that changed are ranked again.
+    """The builder of rankings, which reranks only changed columns.
 
-    Args:
-        image_ids, class_ids: As `build` takes them.
-        probabilities: (N, C) float16, read at each ranking, such as mapped ones: they may be replaced in between.
+    `probabilities` (N, C) float16 may be replaced between rankings.
     """
 
     def __init__(self, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows):
@@ -98,7 +93,7 @@ class Ranker:
         self._likeliest: _LikeliestCells | None = None
 
     def rank(self, db: Database, newest: int, columns: Collection[int]) -> None:
-        """Rank these columns, with the answers up to the decision `newest`."""
+        """Rank columns, with answers up to the decision `newest`."""
         columns = list(columns)
         self._read_answers(db, newest, columns)
         counts = np.zeros((len(columns), merged_ranking.KEY_COUNT), np.int64)
@@ -123,10 +118,7 @@ class Ranker:
             self._expected[column] = ranking.expected
 
     def resume(self, db: Database, newest: int, stored: Rankings) -> None:
-        """Take over rankings stored with these probabilities, and the answers up to the decision `newest`.
-
-        Nothing is ranked again, unless the stored rankings have another depth.
-        """
+        """Restore stored rankings with answers up to `newest`, reranking only for another depth."""
         columns = range(len(self._class_ids))
         if stored.by_class.shape != self._by_class.shape:
             return self.rank(db, newest, columns)
@@ -146,7 +138,7 @@ class Ranker:
         self._update_cooccurrence(columns)
 
     def build_rankings(self) -> Rankings:
-        """Return the rankings; the next `rank` changes the arrays of single classes in place."""
+        """Return the rankings, whose arrays the next `rank` changes in place."""
         best = self._get_best_keys()
         images = merged_ranking.MergedRanking(merged_ranking.count_keys(best), self._depth)
         images.add_block(best, 0)
@@ -161,14 +153,13 @@ class Ranker:
         )
 
     def _get_best_keys(self) -> np.ndarray:
-        """Return the key of the likeliest open cell of each image, (N,) uint16."""
+        """Return the best open cell's key per image, (N,) uint16."""
         if self._likeliest is None:
             self._likeliest = _LikeliestCells.empty(len(self._image_ids))
             self._find_likeliest(self._likeliest, slice(None))
         return self._likeliest.keys
 
     def _find_likeliest(self, likeliest: "_LikeliestCells", images: np.ndarray | slice) -> None:
-        """Find the likeliest open cell of each of these images (n,) among all classes."""
         wanted = np.arange(len(self._image_ids))[images]
         places = np.full(len(self._image_ids), -1, np.int32)
         rows = max(CELLS_PER_BLOCK // max(len(self._class_ids), 1), 1)
@@ -192,7 +183,6 @@ class Ranker:
             likeliest.columns[some] = keys.argmin(1) if keys.shape[1] else 0
 
     def _update_cooccurrence(self, columns: Collection[int]) -> None:
-        """Count again on how many images each of these classes was seen together with each other class."""
         if FEW_CLASSES_FACTOR * len(columns) > len(self._present):
             self._together = _count_cooccurrence(self._present)
             return
@@ -204,7 +194,7 @@ class Ranker:
             is_present[self._present[column]] = False
 
     def _iterate_blocks(self, columns: list[int]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield (first row, keys (c, n) of these columns, answered cells closed), CELLS_PER_BLOCK at a time."""
+        """Yield (first row, keys (c, n)) in blocks, answered cells closed."""
         rows = max(CELLS_PER_BLOCK // max(len(columns), 1), 1)
         for first in range(0, len(self._image_ids), rows):
             some = slice(first, first + rows)
@@ -218,12 +208,7 @@ class Ranker:
 
 
 class _LikeliestCells:
-    """The likeliest open cell of each image, kept from one ranking to the next.
-
-    Attributes:
-        keys: (N,) uint16 (merged_ranking.py), CLOSED without an open cell.
-        columns: (N,) int32, the column of that cell.
-    """
+    """The most probable open cell per image, kept between rankings."""
 
     def __init__(self, keys: np.ndarray, columns: np.ndarray):
         self.keys, self.columns = keys, columns
@@ -233,11 +218,7 @@ class _LikeliestCells:
         return cls(np.full(images, merged_ranking.CLOSED_KEY), np.zeros(images, np.int32))
 
     def update(self, first: int, columns: list[int], keys: np.ndarray) -> np.ndarray:
-        """Update the rows from `first` on for the changed columns (c,), whose keys are now (c, n).
-
-        Returns:
-            The rows whose likeliest cell was in these columns and is less likely now: it has to be found again.
-        """
+        """Update rows with keys (c, n) and return those to search again."""
         rows = slice(first, first + keys.shape[1])
         before, of = self.keys[rows], self.columns[rows]
         is_changed = np.zeros(int(self.columns.max(initial=0)) + max(columns) + 2, bool)
@@ -251,12 +232,12 @@ class _LikeliestCells:
 
 
 def cache_ranker(db: Database, run_id: int, ranker: Ranker) -> None:
-    """Keep the ranker of a run that was just trained, for publishing the run's next version."""
+    """Keep the ranker of a trained model for its next version."""
     db.caches.get("ranker of a training", run_id, lambda: [ranker], 1)
 
 
 def pop_ranker(db: Database, run_id: int) -> Ranker | None:
-    """Return, once, the ranker that a training of this process has kept for its run, else None; it may be changed."""
+    """Return the ranker that training kept for this model, only once."""
     kept = db.caches.get("ranker of a training", run_id, _make_empty_list, 1)
     return kept.pop() if kept else None
 
@@ -273,17 +254,14 @@ def select_columns(
     class_ids: np.ndarray,
     probabilities: Rows,
 ) -> Rankings:
-    """Return the rankings of some classes from those of all classes.
+    """Return the rankings of some classes from those of all.
 
-    Images are ranked again by their cells that are open now; images beyond the ranked ones stay out.
+    Images are reranked by their open cells, unranked ones stay out.
 
     Args:
-        db: The project's database.
-        rankings: The rankings of all classes.
-        columns: (c,) of those classes, ascending.
-        image_ids: (N,) int64, of all images.
-        class_ids: (c,) ids of those classes.
-        probabilities: (N, c) of those classes, read by rows.
+        columns: (c,), ascending.
+        image_ids: (N,) int64.
+        probabilities: (N, c).
     """
     rows = rankings.by_image[rankings.by_image >= 0]
     chances = np.nan_to_num(np.array(probabilities[rows], np.float16))
@@ -311,13 +289,12 @@ def select_columns(
 
 
 def _load_answered_classes(db: Database, image_ids: list[int]) -> list[list[int]]:
-    """Return the classes that people have answered on each of these images."""
     answered = label_cells.load_answered_cells(db, image_ids)
     return [list(answered.get(image_id, ())) for image_id in image_ids]
 
 
 def save(folder: Path, rankings: Rankings) -> None:
-    """Write rankings beside the run's probabilities, the folder synced to the disk at the end. Raises DiskFull."""
+    """Write rankings, syncing the folder last. Raises DiskFull."""
     names = [field.name for field in fields(Rankings)]
     for name in names:
         save_array(folder / f"{name}.npy", getattr(rankings, name), sync=name == names[-1])
@@ -335,7 +312,7 @@ _ARRAY_FORMATS: dict[str, tuple[type[np.generic], int]] = {
 
 
 def load(folder: Path) -> Rankings | None:
-    """Return the rankings in a folder, mapped; None where an older version stored none, and for damaged files."""
+    """Return the mapped rankings of a folder, or None if missing or damaged."""
     try:
         # As plain arrays, which are mapped all the same: indexing a numpy.memmap takes twice as long.
         arrays = {name: np.asarray(open_array(folder / f"{name}.npy", *kind)) for name, kind in _ARRAY_FORMATS.items()}
@@ -349,24 +326,23 @@ def load(folder: Path) -> Rankings | None:
 
 
 def compute_ranked_per_class(images: int, classes: int) -> int:
-    """Return K, the number of cells of each class that are ranked."""
+    """Return K, the number of ranked cells per class."""
     return min(images, MAX_RANKED_PER_CLASS, max(1000, MAX_RANKED_CELLS // max(classes, 1)))
 
 
 def get_gapless_length(rankings: Rankings) -> int:
-    """Return how many of the likeliest cells of a class are in `by_class` without a gap."""
+    """Return the number of top cells without gaps in `by_class`."""
     depth = rankings.by_class.shape[1]
     return depth - depth // merged_ranking.SAMPLED_ONE_IN
 
 
 def find_first_below(scores: np.ndarray, low: float) -> int:
-    """Return the position of the first of falling probabilities (K,) that is below `low`; K when none is."""
+    """Return the first position below `low` in falling probabilities (K,), or K."""
     # Not numpy.searchsorted: it would copy the mapped array.
     return bisect_right(range(len(scores)), -low, key=lambda place: -float(scores[place]))
 
 
 def _load_answers(db: Database, class_id: int, newest: int, image_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows, ascending, and states of the answers to a class, without images that the run does not know."""
     ids, states = label_cells.load_class_answers(db, class_id, newest)
     order = np.argsort(ids)
     places, known = find_positions(ids[order], image_ids)
@@ -374,23 +350,12 @@ def _load_answers(db: Database, class_id: int, newest: int, image_ids: np.ndarra
 
 
 def _load_auto_accepted_rows(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """Return the rows of a class's auto-accepted cells."""
     places, known = find_positions(auto_accepted.load_class_cells(db, class_id)[0], image_ids)
     return places[known]
 
 
 def _find_doubtful_cells(column: int, places: np.ndarray, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    """Return the cells of one class whose answer and probability differ by MIN_DOUBTFUL_DIFFERENCE: (n, 3)
-        difference, row, column.
-
-    At most MAX_DISAGREEMENTS of them, the largest difference first.
-
-    Args:
-        column: The column of the class.
-        places: (m,) the rows of the answered cells.
-        states: (m,) their answers.
-        chances: (m,) their probabilities.
-    """
+    """Return up to MAX_DISAGREEMENTS (difference, row, column) of a class, (n, 3), largest first."""
     sure = (states == PRESENT) | (states == ABSENT)
     rows, answers = places[sure], (states[sure] == PRESENT).astype(np.float64)
     apart = np.abs(chances[sure].astype(np.float64) - answers)
@@ -408,7 +373,6 @@ def _merge_doubtful_cells(doubts: list[np.ndarray]) -> np.ndarray:
 
 
 def _count_cooccurrence(present: list[np.ndarray]) -> np.ndarray:
-    """Return (C, C) int32: on how many images two classes were both seen, from the rows of each class."""
     count = np.zeros((len(present), len(present)), np.int32)
     if not present:
         return count

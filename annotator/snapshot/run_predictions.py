@@ -1,8 +1,4 @@
-"""The current run's probabilities as the page process reads them: mapped from the disk, never read as a whole.
-
-Archived classes are left out. A changed list of classes calls for a training; until it ends, the columns of the other
-classes are copied into memory.
-"""
+"""The current model's probabilities, memory-mapped and without archived classes."""
 
 from dataclasses import dataclass, replace
 from math import prod
@@ -28,7 +24,7 @@ class Probabilities(CellIndex):
     """A model's probabilities by image and class.
 
     Attributes:
-        probabilities: (N, C) float16 in [0, 1], nan where the class has no model.
+        probabilities: (N, C) float16, nan without a model.
     """
 
     probabilities: Rows
@@ -36,10 +32,9 @@ class Probabilities(CellIndex):
 
 @dataclass(frozen=True, eq=False)
 class Predictions(Probabilities):
-    """One version of a run's probabilities, mapped from disk.
+    """One version of a model's probabilities, memory-mapped.
 
-    Attributes:
-        stored_columns: (C,) the columns of the classes in the stored arrays; None: all stored classes are here.
+    `stored_columns` (C,) are None for all.
     """
 
     run: Run
@@ -47,10 +42,7 @@ class Predictions(Probabilities):
 
 
 class AlignedRows:
-    """A run's probabilities (N, C) float16 for other images and classes than its own, read row by row.
-
-    nan where the run has none, all nan without a run. It can be passed as spmll.rows.Rows.
-    """
+    """A model's probabilities (N, C) for other images and classes, read by row, nan if unknown."""
 
     def __init__(self, predictions: Probabilities | None, image_ids: np.ndarray, class_ids: np.ndarray):
         self._predictions, self._image_ids, self._class_ids = predictions, image_ids, class_ids
@@ -67,10 +59,7 @@ class AlignedRows:
 
 
 def read_predictions(db: Database) -> Predictions | None:
-    """Return the current run's predictions, without archived classes.
-
-    None before the first run and where its arrays are damaged (see `damaged`).
-    """
+    """Return the current predictions without archived classes, or None if missing or damaged."""
     predictions = read_stored_predictions(db)
     if predictions is None:
         return None
@@ -89,10 +78,7 @@ def _select_columns(db: Database, predictions: Predictions, columns: np.ndarray)
 
 
 def read_stored_predictions(db: Database) -> Predictions | None:
-    """Return the current run's predictions with every class that it was trained with, archived ones included.
-
-    None before the first run and where its arrays are damaged.
-    """
+    """Return the current predictions with archived classes, or None if missing or damaged."""
     # A newer version may replace the arrays between reading the row and opening the files.
     for _ in range(3):
         run = runs.load_current_run(db)
@@ -111,7 +97,7 @@ def read_stored_predictions(db: Database) -> Predictions | None:
 
 
 def describe_damaged_runs(db: Database) -> list[str]:
-    """Return a sentence on each run that cannot be read; nothing is suggested from these until the next training."""
+    """Return a sentence per unreadable model."""
     problems = [f"run {run_id}: its row cannot be read" for run_id in runs.find_damaged_runs(db)]
     run = runs.load_current_run(db)
     if run is not None and read_stored_predictions(db) is None:
@@ -120,10 +106,9 @@ def describe_damaged_runs(db: Database) -> list[str]:
 
 
 def load_rankings(db: Database, predictions: Predictions) -> Rankings | None:
-    """Return the run's rankings.
+    """Return the model's rankings.
 
-    A run of an older version stored none: for a small run they are computed here, once; for a large run they are None
-    until the next training.
+    Without stored ones, small models compute them once and large ones return None.
     """
     run, columns = predictions.run, predictions.stored_columns
     version = (run.id, run.version, *(() if columns is None else columns.tolist()))
@@ -145,7 +130,7 @@ def _load_or_build_rankings(db: Database, predictions: Predictions) -> Rankings 
 
 
 def open_arrays(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, Rows]:
-    """Return the image ids of a run (N,), and a version's probabilities (N, C), mapped. Raises OSError, ValueError."""
+    """Return a model's image ids (N,) and mapped probabilities (N, C). Raises OSError, ValueError."""
     image_ids = db.caches.get("image ids of runs", run_id, lambda: _load_image_ids(db, run_id), MAX_CACHED_VERSIONS)
     values = db.caches.get(
         "probabilities",

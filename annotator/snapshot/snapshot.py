@@ -1,4 +1,4 @@
-"""One consistent view for one request: a version of the current run and what people answered since, at one moment."""
+"""One consistent view per request: a model version and the answers since."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from annotator.store.database.database import Database
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The current run's probabilities, their rankings, and the delta since; none of them changes any more."""
+    """The current model's probabilities, rankings and delta, immutable."""
 
     predictions: Predictions
     rankings: Rankings
@@ -19,15 +19,12 @@ class Snapshot:
 
     @property
     def run(self) -> Run:
-        """Return the run whose predictions these are."""
+        """Return the run of these predictions."""
         return self.predictions.run
 
 
 def read_snapshot(db: Database) -> Snapshot | None:
-    """Return the project's snapshot as of now.
-
-    None before the first run, and where the run has no rankings or damaged arrays.
-    """
+    """Return the current snapshot, or None without a usable model."""
     with db.reading():
         predictions = read_predictions(db)
         delta = read_delta(db, predictions) if predictions else None

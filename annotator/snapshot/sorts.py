@@ -1,8 +1,6 @@
-"""The orders of the Gallery, each declared once: SORTS is the table.
+"""The Gallery orders, each declared once in the table SORTS.
 
-A line of it, or of the facts (image_facts.py), determines what a request may ask for (ui/routes/gallery_requests.py),
-the words on the page and its part of the address (components/gallery/filter_bar.js), and whether the list would tell a
-blind reader too much.
+An entry defines request value, page text and blindness rule.
 """
 
 from dataclasses import dataclass
@@ -17,12 +15,9 @@ class Sort:
     """One order of images.
 
     Attributes:
-        name: In requests and addresses.
-        label: What the page calls it.
-        reveals_labels: The order tells what is known of images. True unless it follows from files alone: people who are
-            still to answer images blind do not find these in such a list.
-        by_worker: The worker finds the values out after images are registered, so that the list changes meanwhile.
-        imported: The order changes with imports.
+        reveals_labels: Hide blind images in this order. False only if files alone determine it.
+        by_worker: Computed after registration.
+        imported: Changes with imports.
     """
 
     name: str
@@ -33,7 +28,7 @@ class Sort:
 
 
 def build_fact_sort(fact: Fact) -> Sort:
-    """Return the order by a fact."""
+    """Return the order of a field."""
     return Sort(fact.name, fact.label, fact.reveals_labels, fact.by_worker, fact.imported)
 
 

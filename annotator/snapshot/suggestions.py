@@ -1,4 +1,4 @@
-"""Suggestions: the labels that are probably missing, from the current run and what people have answered."""
+"""Suggestions: probably missing labels, from the current model and all answers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,9 +22,7 @@ def find_missing_positives(db: Database, class_id: int | None = None, limit: int
     """Return the unanswered cells most likely to be present, by falling probability.
 
     Args:
-        db: The project's database.
-        class_id: Only of this class; None: of all.
-        limit: How many at most; None: all, which takes memory for every cell.
+        limit: None selects all, with memory for every cell.
     """
     if limit is not None and (snapshot := read_snapshot(db)):
         depth = limit + snapshot.delta.changed_image_count  # at least `limit` of these are open
@@ -53,15 +51,9 @@ def find_suggestions(
     high: float = 1.0,
     class_id: int | None = None,
 ) -> dict[int, list[Suggestion]]:
-    """Return the suggestions of each image with a probability from `low` to `high`, by falling probability.
+    """Return suggestions per image with a probability in [low, high], highest first.
 
-    Args:
-        predictions: The predictions of a run.
-        answered: Image id -> the classes people have answered there.
-        image_ids: The images.
-        low: The lowest probability of a suggestion.
-        high: The highest probability of a suggestion.
-        class_id: Only of this class; None: of all.
+    `answered` maps image ids to classes.
     """
     rows, known = predictions.find_rows(image_ids)
     result: dict[int, list[Suggestion]] = {}
@@ -85,10 +77,7 @@ def find_suggestions(
 def encode_probabilities(
     predictions: Predictions | None, image_ids: Sequence[int], classes: Sequence[Class]
 ) -> dict[int, bytes]:
-    """Return the probabilities of whole images: one byte per class in the order of `classes`.
-
-    A byte is round(probability * 254), 255 without a probability. Images that have no row are left out.
-    """
+    """Return one byte per class, round(254 * probability) or 255 if unknown, by image id."""
     if predictions is None:
         return {}
     _, known = predictions.find_rows(image_ids)
@@ -100,7 +89,7 @@ def encode_probabilities(
 
 
 def load_answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
-    """Return the classes of each image that people have answered or that were auto-accepted."""
+    """Return the answered or auto-accepted classes per image."""
     answered = auto_accepted.load_accepted_class_ids(db, image_ids)
     for label in decisions.load_labels(db, image_ids):
         answered.setdefault(label.image_id, set()).add(label.class_id)
@@ -108,9 +97,9 @@ def load_answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, s
 
 
 def list_guess_sources(db: Database) -> list[str]:
-    """Return the names of the models from elsewhere that a first training can start from, without any label.
+    """Return the external models that a first training can use without labels.
 
-    [] with a published training method: these are trained as published.
+    Published training methods use none.
     """
     if configuration.get_method(db) != get_default_method_name():  # published methods are trained as published
         return []
@@ -119,7 +108,7 @@ def list_guess_sources(db: Database) -> list[str]:
 
 
 def describe_first_run(db: Database) -> str:
-    """Return a clause that says what the first training waits for."""
+    """Describe when the first training starts."""
     if (names := list_guess_sources(db)) == [prediction_sources.CLASS_NAMES_SOURCE]:
         return f"the first suggestions come soon, {FROM_NAMES_ALONE}"
     if names:
@@ -128,7 +117,7 @@ def describe_first_run(db: Database) -> str:
 
 
 def describe_guess_sources(db: Database, run: Run) -> str:
-    """Return whose predictions a run shows that learned from no label; "" for any other run."""
+    """Name the sources of a model trained without labels, otherwise return ""."""
     if run.epochs:
         return ""
     used = {source_id for source_id, _ in runs.load_source_versions(db, run.id)}
@@ -139,12 +128,7 @@ def describe_guess_sources(db: Database, run: Run) -> str:
 
 
 def count_labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:
-    """Return how many images people still have to label before the worker trains by itself.
-
-    Args:
-        db: The project's database.
-        counts: Images by stage.
-    """
+    """Return the images still to label before the first training."""
     if list_guess_sources(db):
         return 0
     images = counts["all"]
@@ -152,7 +136,7 @@ def count_labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int
 
 
 def find_run_to_explain(db: Database, run_id: int) -> int:
-    """Return the run whose heat map explains a suggestion of this run: itself, or the current one once it is gone."""
+    """Return the run for a heat map: this one, or else the current one."""
     if runs.find_kept_run(db, run_id):
         return run_id
     current = runs.load_current_run(db)
@@ -160,7 +144,6 @@ def find_run_to_explain(db: Database, run_id: int) -> int:
 
 
 def _find_likeliest(snapshot: Snapshot, class_id: int | None, limit: int, depth: int) -> list[Suggestion]:
-    """Return the likeliest open cells, from the first `depth` of each class."""
     predictions, rankings = snapshot.predictions, snapshot.rankings
     class_ids = predictions.class_ids
     searched = range(len(class_ids)) if class_id is None else np.flatnonzero(class_ids == class_id).tolist()
@@ -183,7 +166,7 @@ def _build_suggestions(predictions: Predictions, rows: np.ndarray, columns: np.n
 
 
 def _load_unanswered_scores(db: Database, predictions: Predictions) -> np.ndarray:
-    """Return (N, C) float32 probabilities, nan in cells that a person has answered or that were auto-accepted."""
+    """Return probabilities (N, C) float32, nan if answered."""
     scores = np.array(predictions.probabilities, np.float32)
     answered = [(image_id, class_id) for image_id, class_id, _ in decisions.load_label_cells(db)[0]]
     cells = np.array([*answered, *auto_accepted.load_accepted_cells(db)], np.int64).reshape(-1, 2)

@@ -1,9 +1,6 @@
-"""Time model: how many seconds an answer of each kind takes this annotator.
+"""Time model: seconds per kind of answer for an annotator.
 
-The default times (with sources, below) are the middle of a prior, which this annotator's own times adjust: those of
-their newest answers and of the speed test (spmll/statistics/time_regression.py has the estimate). Without times of
-this annotator those of all annotators are used. The module is in snapshot because Autopilot (queues) and the
-certificate (quality) both use it.
+Default times are the prior, adjusted by the newest answers and the speed test.
 """
 
 from collections.abc import Sequence
@@ -26,22 +23,20 @@ ANSWER_KINDS = ("grid", "image", "click")
 
 @dataclass(frozen=True)
 class TimeModel:
-    """The seconds that each part of an answer takes.
+    """The seconds of each part of an answer.
 
     Attributes:
-        tile: To look at one image of a grid with one class in mind. Krishna et al., "Embracing Error to Enable Rapid
-            Crowdsourcing", CHI 2016: 0.1 s where images rush past and mistakes are undone by asking several people, 1.7
-            s where each is asked about by itself; a grid that one person scans lies between.
-        change: To press one tile or one class: Card, Moran and Newell's keystroke-level model, CACM 1980, 1.1 s to
-            point and 0.2 s to press, less where the hand already lies.
-        submit: To end a grid or an image and see the next.
-        begin: To read what a grid asks about and turn to it: a change of task costs a second or two before the first
-            answer. Rogers and Monsell, Journal of Experimental Psychology: General, 1995, and a glance at an example.
-        look: To take in one image.
-        check: To decide for one more class whether the image shows it: between 0.30 s (Lin et al., "Microsoft COCO",
-            ECCV 2014: about 20,000 hours for 328,000 images, 8 people and 91 classes) and 1 s (Bearman et al., "What's
-            the Point", ECCV 2016: 20 classes of PASCAL VOC).
-        click: To name one thing that an image shows: a look, a choice, and a key.
+        tile: Inspect one grid image. Krishna et al., "Embracing Error to Enable Rapid Crowdsourcing", CHI 2016:
+            0.1 s in a stream, 1.7 s one by one.
+        change: Click one tile or class. Card, Moran and Newell's keystroke-level model, CACM 1980: 1.1 s to
+            point, 0.2 s to press.
+        submit: Finish a grid or image.
+        begin: Read a grid's question, including a task switch (Rogers and Monsell, Journal of Experimental
+            Psychology: General, 1995).
+        look: View one image.
+        check: Decide one more class: 0.30 s (Lin et al., "Microsoft COCO", ECCV 2014) to 1 s (Bearman et al.,
+            "What's the Point", ECCV 2016).
+        click: Name one object.
     """
 
     tile: float = 0.35
@@ -53,11 +48,11 @@ class TimeModel:
     click: float = 2.5
 
     def estimate_grid_seconds(self, tiles: int, changes: float) -> float:
-        """Return the seconds for a grid of this many tiles, of which `changes` are changed."""
+        """Return the seconds of a grid."""
         return self.begin + self.submit + tiles * self.tile + changes * self.change
 
     def estimate_image_seconds(self, classes: int, changes: float) -> float:
-        """Return the seconds for answering this many classes of one image, of which `changes` are changed."""
+        """Return the seconds of one image."""
         return self.look + self.submit + classes * self.check + changes * self.change
 
 
@@ -67,7 +62,7 @@ _PRIOR_SECONDS = np.array([getattr(DEFAULT_TIMES, part) for part in TIME_PARTS])
 
 
 def load_time_model(db: Database, annotator: str) -> TimeModel:
-    """Return the time model of this annotator, fitted to their newest answers; annotator "": to everybody's."""
+    """Return the time model of this annotator, or of all for ""."""
 
     def fit() -> TimeModel:
         return fit_time_model(load_timed_answers(db, annotator) or load_timed_answers(db, ""))
@@ -79,7 +74,7 @@ def load_time_model(db: Database, annotator: str) -> TimeModel:
 
 
 def load_timed_answers(db: Database, annotator: str) -> list[TimedAnswer]:
-    """Return the newest answers and tasks of the speed test that have a time; annotator "": everybody's."""
+    """Return the newest timed answers and tests, of all annotators for ""."""
     return [
         *answer_times.load_newest_answers(db, annotator, MAX_DECISIONS_READ, MAX_ANSWERS, find_preset_threshold(db)),
         *speed_tests.load_newest_tests(db, annotator, MAX_TESTS),
@@ -87,17 +82,12 @@ def load_timed_answers(db: Database, annotator: str) -> list[TimedAnswer]:
 
 
 def fit_time_model(answers: Sequence[TimedAnswer]) -> TimeModel:
-    """Return the time model fitted to these answers, with the defaults as the prior."""
+    """Return the time model fitted to these answers."""
     return TimeModel(*estimate_times(answers).middle.tolist())
 
 
 def estimate_times(answers: Sequence[TimedAnswer], *, draws: bool = False) -> PartTimes:
-    """Return the estimated seconds of TIME_PARTS, in their order.
-
-    Args:
-        answers: Timed answers of the annotator.
-        draws: Also draw other possible values, for intervals.
-    """
+    """Return the estimated seconds of TIME_PARTS, with `draws` for intervals."""
     counts = np.array([count_parts(answer.kind, answer.cells, answer.changes) for answer in answers])
     seconds = np.array([answer.seconds for answer in answers])
     groups = np.array([ANSWER_KINDS.index(answer.kind) for answer in answers], np.int64)
@@ -105,10 +95,7 @@ def estimate_times(answers: Sequence[TimedAnswer], *, draws: bool = False) -> Pa
 
 
 def count_parts(kind: str, cells: int, changes: float) -> np.ndarray:
-    """Return how often each part occurs in a task, (TIME_PARTS,); the task's seconds are the sum over them.
-
-    TimeModel.grid and TimeModel.image are these sums.
-    """
+    """Return the occurrences of each part in a task, (TIME_PARTS,)."""
     counts = {
         "grid": {"begin": 1, "submit": 1, "tile": cells, "change": changes},
         "image": {"look": 1, "submit": 1, "check": cells, "change": changes},

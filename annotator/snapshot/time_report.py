@@ -1,6 +1,6 @@
-"""The report on a person's times: each part of the time model and some whole tasks, with 95 % intervals.
+"""A report on one annotator's times, with 95% intervals.
 
-It is about one person. Nothing here compares people, because their images, classes and devices differ.
+It never compares annotators, because their images, classes and devices differ.
 """
 
 from dataclasses import asdict, dataclass
@@ -39,15 +39,12 @@ PART_DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class TimeFigure:
-    """One time, in seconds, with its 95 % interval.
+    """One time in seconds, with its 95% interval.
 
     Attributes:
-        name: Of the part or the task.
-        about: Describes it in words.
-        default: The value while nothing is known.
-        answers: How many timed answers it is estimated from; with 0 the interval is that of the prior.
-        an_hour, labels_an_hour: Of a task: how many tasks, and how many labels, fit in an hour without pauses; None of
-            a part.
+        default: Prior value.
+        answers: Timed answers behind it.
+        an_hour, labels_an_hour: Tasks and labels per hour.
     """
 
     name: str
@@ -63,14 +60,9 @@ class TimeFigure:
 
 @dataclass(frozen=True)
 class TimeReport:
-    """The times of one person.
+    """The times of one annotator, or of all ("").
 
-    Attributes:
-        annotator: "" for everybody together.
-        answers: Timed answers by kind: grid, image, click; tasks of the speed test included.
-        tested: How many of them are tasks of the speed test.
-        parts: The parts of the time model.
-        tasks: Some whole tasks.
+    `answers` by kind include the `tested` speed test tasks.
     """
 
     annotator: str
@@ -85,7 +77,7 @@ class TimeReport:
 
 
 def load_time_report(db: Database, annotator: str) -> TimeReport:
-    """Return the times of this person; annotator "": of everybody together."""
+    """Return the times of this annotator, or of all for ""."""
     class_count = max(1, len(classes.load_active_classes(db)))
     newest, tested = answer_times.get_newest_own_decision_id(db, annotator), speed_tests.count_tests(db, annotator)
     key = (annotator, newest, tested, class_count)

@@ -1,8 +1,4 @@
-"""The worker process: a loop over its duties, the lock that excludes a second worker, and its shutdown.
-
-It shares only the store with the page. After a kill at any moment, the next worker goes on from the files on disk:
-shards of features, published runs, waiting jobs.
-"""
+"""The worker process: its lock, its loop over the duties, and shutdown."""
 
 import contextlib
 import logging
@@ -54,13 +50,12 @@ WATCHED_EXIT_TIMEOUT_SECONDS = 1.5  # the same when the app has ended, which has
 
 
 class Worker:
-    """The worker of one project: its duties, and the lock that excludes a second one."""
+    """The only worker of a project."""
 
     def __init__(self, project: Path, scoring: "ScoringFunction | None" = None):
-        """Take the project's worker lock, and clean up after a killed worker.
+        """Take the worker lock and clean up after a killed worker.
 
-        Raises AlreadyRunning when another worker holds the lock, AnnotatorError when there is no such project, or it
-        may not be written.
+        Raises AlreadyRunning, AnnotatorError.
         """
         self.db = Database(project)
         self.db.check_writable()
@@ -97,7 +92,7 @@ class Worker:
             remove_unfinished_files(room, exclusive=True)
 
     def close(self) -> None:
-        """Record that the worker has ended, and release its lock."""
+        """Record the end and release the lock."""
         self.adaptation_starter.stop_process()
         self.tagger_starter.stop_process()
         with contextlib.suppress(AnnotatorError):  # a full disk must not keep the lock
@@ -105,11 +100,11 @@ class Worker:
         self._lock.release()
 
     def stop(self) -> None:
-        """Request an end at the next opportunity; may be called from a signal handler or another thread."""
+        """Request a stop from any thread or signal handler."""
         self.context.stop.set()
 
     def run_once(self) -> Run:
-        """Embed images without features, train, publish. Raises AnnotatorError when nothing can be learned yet."""
+        """Embed, train and publish. Raises AnnotatorError if labels are missing."""
         self.event_refresher.find_if_due()
         self.image_embedder.embed_missing()
         self.backbone_preparer.prepare()
@@ -117,7 +112,7 @@ class Worker:
         return self.train()
 
     def run_forever(self) -> None:
-        """Do all duties until asked to stop."""
+        """Run all duties until stopped."""
         from annotator.worker.features.missing_files import MissingFileWatcher
         from annotator.worker.training.update_thread import UpdateThread  # importing torch takes seconds
 
@@ -158,23 +153,19 @@ class Worker:
                 break
 
     def train(self) -> Run:
-        """Train now, and publish. Raises AnnotatorError when nothing can be learned yet."""
+        """Train and publish. Raises AnnotatorError if labels are missing."""
         run = self.training.train()
         release_freed_memory()
         self.heatmap_drawer.forget_old_run()
         return run
 
     def embed_and_train(self) -> bool:
-        """Embed new images with the network in use and train if due, while another network's features are computed.
-
-        Returns:
-            Whether it has trained.
-        """
+        """Embed with the current backbone and train if due. Return whether it trained."""
         self.image_embedder.embed_missing(self._train_if_due)
         return self._train_if_due()
 
     def _train_if_due(self) -> bool:
-        """Train if a training is due; return True if it was, successful or not."""
+        """Train if due. Return True even if it failed."""
         if not self.training.is_due():
             return False
         if self.training.train_or_record_error():
@@ -183,11 +174,7 @@ class Worker:
         return True
 
     def _guess_or_train(self) -> bool:
-        """Order the images, guess from names and train, each if due, while images are still being embedded.
-
-        Returns:
-            Whether it has trained.
-        """
+        """Order images, predict from names and train, if due."""
         self.first_order_publisher.publish_if_due(all_embedded=False)
         self.name_guesser.publish_if_due(all_embedded=False)
         return self._train_if_due()
@@ -200,7 +187,7 @@ class Worker:
         self.context.stop.wait(POLL_SECONDS)
 
     def _report_and_serve(self, state: str, done: int, total: int) -> None:
-        """Write the heartbeat, check for a stop, and do what people wait for; called during long work."""
+        """Write the heartbeat, check for a stop, serve requests."""
         self.context.report_state(state, done, total)
         self.context.check_stop()
         self.heatmap_drawer.draw_requested()
@@ -208,24 +195,14 @@ class Worker:
 
 
 def prepare_next_backbone(project: Path, on_progress: ProgressCallback) -> bool:
-    """Compute the features of the next network, and use it; return False where a worker does that already.
-
-    Args:
-        project: The project folder.
-        on_progress: Called with (images done, of).
-    """
+    """Embed with the next backbone and use it. Return False if a worker is running."""
     return _run_as_worker(
         project, on_progress, lambda worker, between: BackbonePreparer(worker.context, between).prepare()
     )
 
 
 def compare_pending_networks(project: Path, on_progress: ProgressCallback) -> bool:
-    """Compute the features of the networks to be compared, and compare them; return False where a worker does that.
-
-    Args:
-        project: The project folder.
-        on_progress: Called with (images done, of).
-    """
+    """Compare the requested backbones. Return False if a worker is running."""
 
     def compare(worker: Worker, between: StepCallback) -> None:
         worker.image_embedder.embed_missing()
@@ -237,12 +214,7 @@ def compare_pending_networks(project: Path, on_progress: ProgressCallback) -> bo
 
 
 def guess_from_names(project: Path, on_progress: ProgressCallback) -> bool:
-    """Guess classes from their names, patches included; return False where a worker does that.
-
-    Args:
-        project: The project folder.
-        on_progress: Called with (images done, of).
-    """
+    """Predict from class names, including patches. Return False if a worker is running."""
 
     def guess(worker: Worker, between: StepCallback) -> None:
         worker.image_embedder.embed_missing()
@@ -259,13 +231,7 @@ def _run_as_worker(
     on_progress: ProgressCallback,
     act: Callable[[Worker, StepCallback], object],
 ) -> bool:
-    """Do one of a worker's duties in this process, in the place of a worker; return False where one is at work.
-
-    Args:
-        project: The project folder.
-        on_progress: Called with (done, of).
-        act: Called with a worker, and a function to call during long work with (state, done, of).
-    """
+    """Run one duty in this process. Return False if a worker is running."""
     try:
         worker = Worker(project)
     except AlreadyRunning:
@@ -285,15 +251,13 @@ def _run_as_worker(
 def run_worker(
     project: Path, *, once: bool = False, watched: bool = False, scoring: "ScoringFunction | None" = None
 ) -> Run | None:
-    """Run the worker of a project until told to stop (SIGTERM, SIGINT, or, when watched, the end of standard input).
+    """Run a project's worker until SIGTERM, SIGINT or, if `watched`, the end of stdin.
 
     Args:
-        project: The project folder.
-        once: Embed images without features, train, publish, end; the run is returned.
-        watched: Started by the app: end with it, however it ends.
-        scoring: Scores all images of a training; None: this process does.
+        once: Embed, train, publish, then return the run.
+        scoring: None scores in this process.
 
-    Raises AlreadyRunning, or AnnotatorError when `once` has nothing to learn from.
+    Raises AlreadyRunning, AnnotatorError.
     """
     try:
         worker = Worker(project, scoring)
@@ -330,7 +294,7 @@ def run_worker(
 
 
 def _stop_and_exit(worker: Worker, timeout_seconds: float = EXIT_TIMEOUT_SECONDS) -> None:
-    """Stop the worker, and exit this process after `patience` seconds; a kill loses nothing, so nobody has to wait."""
+    """Stop the worker and exit after `timeout_seconds`."""
     worker.stop()
     threading.Thread(target=_exit_after, args=[timeout_seconds], name="forced end", daemon=True).start()
 

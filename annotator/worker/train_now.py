@@ -1,4 +1,4 @@
-"""`annotator train`: choose how to train, and train, in the running worker or, without one, in this process."""
+"""`annotator train`: train in the running worker or in this process."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -24,19 +24,15 @@ def train_now(
     on: str = "local",
     notify: Callable[[str], None] = lambda sentence: None,
 ) -> Run:
-    """Train on the decisions so far, even if none is newer than the last run.
+    """Train on all decisions, even if none is new.
 
     Args:
-        project: The project folder.
-        method: The method of this and later runs, with its own defaults; None: the current one with its parameters.
-        settings: `key=value`: parameters of this and later runs, which override those.
-        on_progress: Called with (done, of) while a running worker trains.
-        on: Where all images are scored: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
-        notify: Called with one sentence for each thing that a cluster could not do.
+        method: Method of this and later runs. None keeps the current one.
+        settings: `key=value` overrides of its parameters.
+        on: Where images are scored: "local", "ray" or "ray://HOST:PORT".
 
     Raises:
-        AnnotatorError: There is nothing to learn from or the training failed; before anything is changed, for an
-            unknown method or parameter, or a value that the method rejects.
+        AnnotatorError: Training failed. Invalid methods change nothing.
     """
     check_cluster_option(on)
     db = Database(project)
@@ -65,10 +61,7 @@ def train_now(
 
 
 def _train_with_cluster(db: Database, on: str, choose_first: Callable[[], None], notify: Callable[[str], None]) -> Run:
-    """Train in this process, and have the images scored on a cluster.
-
-    Raises AnnotatorError, also where a worker is at work.
-    """
+    """Train here and score on a cluster. Raises AnnotatorError."""
     again = "What is not published is trained again by the same command."
     use = ClusterUse(on, f"annotator train {db.paths.project}", again)
     with connect_to_cluster(use) as ray:
@@ -92,7 +85,7 @@ def _train_with_cluster(db: Database, on: str, choose_first: Callable[[], None],
 
 
 def configure_method(db: Database, method: str | None, settings: Sequence[str]) -> None:
-    """Set the method and its parameters for later runs. Raises AnnotatorError before anything is changed."""
+    """Set the method and parameters of later runs. Raises AnnotatorError before any change."""
     name = method or configuration.get_method(db)
     parameters = configuration.get_parameters(db) if method is None else {}
     changed = parameters | configuration.parse_parameters(name, settings)
@@ -107,10 +100,7 @@ def configure_method(db: Database, method: str | None, settings: Sequence[str]) 
 
 
 def _ask_worker(db: Database, before: Run | None, on_progress: ProgressCallback) -> Run | None:
-    """Ask the worker for a run and return it; None where the worker has ended or is silent.
-
-    Raises AnnotatorError where the training fails.
-    """
+    """Return a run requested from the worker, None if it ended."""
     heartbeat.record_error(db, "")
     if not jobs.is_training_requested(db):
         jobs.request_training(db)

@@ -1,21 +1,14 @@
-"""The account of Autopilot: what its grids and images promised, what was found, and so what the next may promise.
+"""Autopilot's account of expected and found positives, which corrects later expectations.
 
-Probabilities are calibrated by each training, on all classes together. In the tail of a rare class that does not hold:
-the classes share the terms that say what a low score is worth, a class with a dozen answers moves its own little, and
-only the newest answers say what is left at the depth at which it is asked now. So promises are held against what came,
-class by class and by bands of the probability, at once and without a training:
+Training calibrates all classes together, which fails for rare ones. So expectations are compared
+with labels per class and probability band:
 
     rho(c, b) = (found(c, b) + CLASS_PRIOR_POSITIVES g(b) k(c)) / (promised(c, b) + CLASS_PRIOR_POSITIVES)
-    k(c) = (found(c) + CLASS_PRIOR_POSITIVES) / (sum over b of g(b) promised(c, b) + CLASS_PRIOR_POSITIVES),   g(b) =
-    (found(b) + OVERALL_PRIOR_POSITIVES) / (promised(b) + OVERALL_PRIOR_POSITIVES)
+    k(c) = (found(c) + CLASS_PRIOR_POSITIVES) / (sum over b of g(b) promised(c, b) + CLASS_PRIOR_POSITIVES)
+    g(b) = (found(b) + OVERALL_PRIOR_POSITIVES) / (promised(b) + OVERALL_PRIOR_POSITIVES)
 
-These are posterior means of a rate whose prior is Gamma and whose counts are Poisson (Gelman et al., Bayesian Data
-Analysis, 3rd ed., sec. 2.6): a class and band is drawn to its class, that to all classes, and these to 1. Older answers
-fade, because models change.
-
-Whoever takes the best of many estimates takes those that are too high more often than the others (the winner's curse).
-So what was promised by the account itself, before the answers were known, is held against what came once more: of
-grids and of images answered as a whole, each by bands. docs/learning-loop.md says how the constants were chosen.
+These are Gamma-Poisson posterior means (Gelman et al., Bayesian Data Analysis, 3rd ed., sec. 2.6).
+Selecting maxima biases estimates upward (winner's curse), so the account's own are corrected again.
 """
 
 import threading
@@ -41,10 +34,10 @@ BAND_COUNT = BAND_BOUNDS.size + 1
 
 @dataclass(frozen=True, eq=False)
 class PromiseRecord:
-    """What the account promised of one kind of action, before the answers were known, and what came.
+    """Expected and found positives of one kind of action.
 
     Attributes:
-        promised, found: (B,) positives in each band, older ones fading.
+        promised, found: (B,) per band, older ones fading.
     """
 
     promised: np.ndarray
@@ -52,11 +45,11 @@ class PromiseRecord:
 
     @property
     def ratios(self) -> np.ndarray:
-        """Return found over promised, (B,), drawn to 1 as by OVERALL_PRIOR_POSITIVES promised positives."""
+        """Return found over promised, (B,), shrunk to 1 by OVERALL_PRIOR_POSITIVES."""
         return (self.found + OVERALL_PRIOR_POSITIVES) / (self.promised + OVERALL_PRIOR_POSITIVES)
 
     def with_later_cells(self, band: np.ndarray, worth: np.ndarray, present: np.ndarray) -> "PromiseRecord":
-        """Return the sums with later cells (n,): the band of each, what the account promised, and what came."""
+        """Return the record extended by cells (n,)."""
         fades = 0.5 ** (worth.sum() / PROMISE_HALF_LIFE_POSITIVES)
         promised, found = np.bincount(band, worth, BAND_COUNT), np.bincount(band, present, BAND_COUNT)
         return PromiseRecord(self.promised * fades + promised, self.found * fades + found)
@@ -67,17 +60,14 @@ EMPTY_RECORD = PromiseRecord(np.zeros(BAND_COUNT), np.zeros(BAND_COUNT))
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """What was promised and found up to one decision; never changed, only replaced by a later one.
+    """Expected and found positives up to one decision. Immutable.
 
     Attributes:
-        newest: The last decision that it includes.
-        answers: The answers that it is made of.
-        ratios: (K + 1, B) found over promised of the K classes with answers in grids, and last of all classes.
-        row_by_class: Class id -> its row of `ratios`.
-        grids, images: What was kept of promises for grids, and for images answered as a whole.
-        tiles_without_positive: Class id -> tiles of it in a row, the newest ones, that were no positives.
-        answered_tiles: Class id -> tiles of it that were answered in grids.
-        relabels: State before -> (answers that were asked again, those of them that changed).
+        newest: Last included decision.
+        ratios: (K + 1, B) found over promised per class, last row overall.
+        tiles_without_positive: Class id -> newest tiles in a row without positive.
+        answered_tiles: Class id -> answered grid tiles.
+        relabels: Earlier state -> (relabels, changes).
     """
 
     newest: int
@@ -92,7 +82,7 @@ class Account:
 
     @classmethod
     def build(cls, answers: ScoredAnswers, since: OutcomesSince | None = None) -> "Account":
-        """Return the account of these answers, read from the beginning, and of the relabels in `since`."""
+        """Return the account of all these answers."""
         account = cls._compute(ScoredAnswers.from_rows([]), 0, {}, EMPTY_RECORD, EMPTY_RECORD)
         for start in range(0, len(answers.score), ANSWERS_PER_STEP):
             part = ScoredAnswers(
@@ -106,7 +96,7 @@ class Account:
         )
 
     def with_later_answers(self, since: OutcomesSince) -> "Account":
-        """Return the account with what happened since it was made."""
+        """Return the account extended by later outcomes."""
         later, kept = since.answers, {}
         band, worth = (
             np.searchsorted(BAND_BOUNDS, later.score, side="right"),
@@ -149,15 +139,14 @@ class Account:
         )  # fmt: skip
 
     def correct_for_grid(self, class_id: int, probabilities: np.ndarray) -> np.ndarray:
-        """Return what probabilities (n,) of a class are worth in a grid, (n,) in [0, 1]."""
+        """Return corrected grid probabilities (n,) of a class."""
         return self._correct([class_id], probabilities, self.grids)
 
     def correct_for_image(self, class_ids: Sequence[int], probabilities: np.ndarray) -> np.ndarray:
-        """Return what probabilities (n,) are worth on an image that is answered in all these classes, (n,) in [0, 1].
+        """Return corrected probabilities (n,) for an image answered in all these classes.
 
         Args:
-            class_ids: (n,) the class of each.
-            probabilities: As the model gives them; nan counts as 0.
+            probabilities: (n,), nan counts as 0.
         """
         return self._correct(class_ids, probabilities, self.images)
 
@@ -172,14 +161,14 @@ class Account:
 
 
 class _NewestAccount:
-    """The newest account of a project; threads share it, and bring it up to date under its lock."""
+    """A project's newest account, updated under its lock."""
 
     def __init__(self):
         self.lock, self.account = threading.Lock(), Account.build(ScoredAnswers.from_rows([]))
 
 
 def load_account(db: Database) -> Account:
-    """Return the account of the project up to now; what was taken back is not in it."""
+    """Return the project's current account, without undone answers."""
     newest = db.caches.get("account", "", _NewestAccount, 1)
     with newest.lock:
         known = newest.account
@@ -195,7 +184,6 @@ def load_account(db: Database) -> Account:
 def _add_relabels(
     some: Mapping[int, tuple[int, int]], others: Mapping[int, tuple[int, int]]
 ) -> dict[int, tuple[int, int]]:
-    """Return the sums of relabels and changes, state by state."""
     result = dict(some)
     for state, (relabels, changed) in others.items():
         before = result.get(state, (0, 0))
@@ -204,7 +192,7 @@ def _add_relabels(
 
 
 def _compute_overall_ratios(answers: ScoredAnswers) -> np.ndarray:
-    """Return (B,) found over promised per band, over all classes, drawn to 1 by OVERALL_PRIOR_POSITIVES."""
+    """Return found over promised per band (B,)."""
     score, present = answers.score[answers.in_grid], answers.present[answers.in_grid]
     band, so_far = np.searchsorted(BAND_BOUNDS, score, side="right"), score.cumsum()
     fades = 0.5 ** ((score.sum() - so_far) / (4 * HALF_LIFE_POSITIVES))

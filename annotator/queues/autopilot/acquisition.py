@@ -1,9 +1,7 @@
 """Candidate actions and their acquisition value: grids, whole images and single clicks.
 
-The acquisition value of an action is the number of labels it is expected to finish: a positive counts 1, a cell ruled
-out RULED_OUT_VALUE, and what the model learns counts as a fraction of a label. It is divided by the seconds this
-annotator
-needs (snapshot/time_model.py) and by a price per press.
+The value is the expected number of finished labels plus learning, divided by the annotator's seconds
+and a price per press.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -46,26 +44,19 @@ NO_EVENT_IMAGES: Mapping[int, Mapping[int, float]] = {}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate action, before anything is leased for it.
+    """A candidate action before leasing.
 
     Attributes:
-        kind: grid, image, click, search (a grid of a class without an example), or relabel (a grid of answers to check
-            again).
-        class_id: Of a grid; 0 for a whole image and for a click.
-        cells: (image id, probability or None) of a grid; of the other kinds their one image.
-        expected_positives: Expected new positives.
-        decided_cells: How many cells it settles.
-        expected_presses: Expected presses besides Enter.
-        learning_value: What the model learns, in labels.
-        seconds: Expected time of this annotator.
-        reason: Why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is. Of a search
-            "random" where its images are, "" where they are unusual ones.
-        start_present: Relabel: the answers in question are "present".
-        implied_positives: Expected positives of other classes that follow from these (relations of classes); they
-            take no time.
-        event_images: Image of a tile -> the other images of its event that the tile stands for, with their
-            probabilities. Of
-            an image answered as a whole: the other images of its event, without probabilities.
+        kind: grid, image, click, search (grid of a class without example) or relabel.
+        class_id: 0 unless a grid.
+        cells: (image id, probability or None), one image unless a grid.
+        expected_presses: Besides Enter.
+        learning_value: In labels.
+        reason: "random", "exploration", "leftover", or "" if selected by value. Of a search "random" for
+            random images, "" for unusual ones.
+        start_present: The labels to check are "present".
+        implied_positives: Expected positives implied by class relations.
+        event_images: Image id -> other images of its event, with probabilities in grids.
     """
 
     kind: str
@@ -83,28 +74,24 @@ class Candidate:
 
     @property
     def value(self) -> float:
-        """Return the acquisition value, in labels."""
+        """Return the acquisition value in labels."""
         ruled_out = RULED_OUT_VALUE * max(0.0, self.decided_cells - self.expected_positives)
         return self.expected_positives + self.implied_positives + ruled_out + self.learning_value
 
     @property
     def positives_per_second(self) -> float:
-        """Return the expected positives divided by the seconds."""
+        """Return expected positives per second."""
         return self.expected_positives / self.seconds
 
     @property
     def value_per_second(self) -> float:
-        """Return the acquisition value per second, with PRESS_PENALTY_SECONDS added for each press."""
+        """Return the value per second, including PRESS_PENALTY_SECONDS per press."""
         presses = 1 if self.kind == "click" else 1 + self.expected_presses
         return self.value / (self.seconds + PRESS_PENALTY_SECONDS * presses)
 
 
 def choose_sizes(max_tiles: int | None) -> tuple[int, ...]:
-    """Return the numbers of tiles that are tried: GRID_SIZES below `tiles`, and `tiles`, at most the largest of
-        GRID_SIZES.
-
-    None: all GRID_SIZES.
-    """
+    """Return the grid sizes to try: GRID_SIZES up to `max_tiles`, and `max_tiles` within them."""
     if max_tiles is None:
         return GRID_SIZES
     most = min(max_tiles, GRID_SIZES[-1])
@@ -122,21 +109,14 @@ def propose_grids(
     event_tiles: EventTilesFactory | None = None,
     count_implied: "ImpliedCounter | None" = None,
 ) -> Iterator[Candidate]:
-    """Yield the best grid of every class with enough expected positives.
-
-    It has the size with the highest value per second.
+    """Yield the best grid, by value per second, of every class with enough expected positives.
 
     Args:
-        snapshot: The predictions, and what was decided since.
-        time_model: The seconds of this annotator.
-        unavailable_cells: The images and cells that the page is not given.
-        open_share: Fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it.
-        answers: Class id -> cells that people have answered. A grid asks for no more than that, or NEW: what is asked
-            later is chosen by a model that knows twice as much.
-        account: What the probabilities are worth.
-        max_tiles: How many tiles a grid may have; None: any of GRID_SIZES.
-        event_tiles: Where tiles may stand for events, those of a class.
-        count_implied: What a positive of a class settles beside it; None in a project without relations of classes.
+        open_share: Fraction of undecided cells, which scales the learning value.
+        answers: Class id -> answered cells. Larger grids wait for a better model.
+        max_tiles: None allows all GRID_SIZES.
+        event_tiles: Set if tiles stand for events.
+        count_implied: None without class relations.
     """
     sizes = choose_sizes(max_tiles)
     finds, tried = (
@@ -174,18 +154,11 @@ def build_grid_candidate(
     event_images: EventImages,
     implied: np.ndarray | None = None,
 ) -> Candidate:
-    """Return the candidate of a grid of these cells, (image id, probability).
+    """Return the grid candidate of cells (image id, probability).
 
     Args:
-        class_id: The class of the grid.
-        cells: The tiles.
-        time_model: The seconds of this annotator.
-        open_share: As of `propose_grids`.
-        account: As of `propose_grids`.
-        event_images: As of Candidate; also of images that are not among the tiles. They take no time, and nothing is
-            learned
-            from images that look like one that is answered. Unlikely ones are answered only where their tile is absent.
-        implied: (n,) or more, the open classes that a positive of each tile would settle as present; None: none.
+        event_images: Cost no time and teach nothing. Unlikely ones get only absent labels.
+        implied: (n,), open classes settled as present per positive.
     """
     tile_of = {image_id: chance for image_id, chance in cells if image_id in event_images}
     event_images = {image_id: event_images[image_id] for image_id in tile_of}
@@ -215,15 +188,14 @@ ProbabilityCorrector = Callable[[Sequence[dict[int, float]]], Sequence[dict[int,
 def estimate_unseen_rates(
     counts: Mapping[int, tuple[int, int, int]], has_model: Callable[[int], bool], ruled_out: Collection[int] = ()
 ) -> dict[int, float]:
-    """Return the share of the images that is expected to show each class of which there is no example and no model.
+    """Return the expected image share of each class without example and model.
 
-    After n absent answers it is 0.5 / (n + NEW): the posterior mean of a share with a Beta prior of shape 1/2, as
-    Jeffreys' is, that weighs as much as NEW answers.
+    After n absent answers it is 0.5 / (n + NEW_CLASS_TILES), the posterior mean under a Beta prior of
+    shape 1/2 (Jeffreys).
 
     Args:
-        counts: Class id -> answers present, absent and unsure.
-        has_model: Returns whether a model has probabilities of a class.
-        ruled_out: Classes that people take as absent (quality/rule_out.py): nobody looks for them.
+        counts: Class id -> (present, absent, unsure) answers.
+        ruled_out: Classes marked absent everywhere.
     """
     return {
         class_id: 0.5 / (absent + NEW_CLASS_TILES)
@@ -240,19 +212,15 @@ def propose_searches(
     answers: Mapping[int, int],
     max_tiles: int | None = None,
 ) -> Iterator[Candidate]:
-    """Yield the best grid for each of the MAX_CLASSES_SEARCHED likeliest classes without an example.
+    """Yield the best grid for each of the MAX_CLASSES_SEARCHED likeliest classes without example.
 
-    Unusual images come first, which show rare classes more often. After MAX_UNUSUAL_IMAGES of them every other grid
-    is of random
-    images: these also say how many images show the class at most.
+    Unusual images come first. After MAX_UNUSUAL_IMAGES, every other grid is random, which bounds the
+    class's share.
 
     Args:
-        rates: Class id -> share of the images that is expected to show it.
-        draw: Returns up to so many images whose cell of a class is open and free: random ones, or unusual ones first.
-        searched: Class id -> unusual images that were answered absent.
-        time_model: The seconds of this annotator.
-        answers: As of `propose_grids`.
-        max_tiles: As of `propose_grids`.
+        rates: Class id -> expected image share.
+        draw: Returns open, free images: random, or unusual first.
+        searched: Class id -> unusual images labeled absent.
     """
     sizes = choose_sizes(max_tiles)
     for class_id in sorted(rates, key=lambda class_id: (-rates[class_id], class_id))[:MAX_CLASSES_SEARCHED]:
@@ -287,19 +255,13 @@ def propose_images(
     *,
     in_events: bool = False,
 ) -> Iterator[Candidate]:
-    """Yield the best image to answer in every class, and the best image for a single click.
+    """Yield the best image to answer in every class, and the best single click.
 
     Args:
-        db: The project's database.
-        snapshot: The predictions, and what was decided since.
-        time_model: The seconds of this annotator.
-        unavailable_image_ids: Images that are leased, in hand or passed.
-        open_share: Fraction of all cells that is undecided, 0 to 1.
-        unlabeled: Images without a known positive, tried besides the likeliest ones.
-        prior: P(a class) of images without a known positive.
-        correct: What the probabilities of images' open classes are worth.
-        preset_threshold: As of `build_image_candidate`.
-        in_events: The project has events: an image is answered together with the others of its event.
+        unavailable_image_ids: Leased, current or skipped images.
+        unlabeled: Images without known positive, also tried.
+        prior: P(class) for them.
+        in_events: Images are answered with their event.
     """
     rows = snapshot.rankings.by_image[:MAX_IMAGES_TRIED]
     likeliest = snapshot.predictions.image_ids[rows[rows >= 0]].tolist()
@@ -332,7 +294,7 @@ def _correct_event_images(
     unavailable_image_ids: Collection[int],
     correct: ProbabilityCorrector,
 ) -> dict[int, dict[int, dict[int, float]]]:
-    """Return what the open cells of other images of events are worth: image -> other image -> class id -> worth."""
+    """Return image id -> event image -> class id -> corrected probability."""
     others = stored_events.find_open_siblings(db, image_ids, MAX_IMAGES_PER_TILE)
     free = {image_id for behind in others.values() for image_id in behind if image_id not in unavailable_image_ids}
     opened = list(iterate_open_cells(db, snapshot, sorted(free)))
@@ -346,17 +308,12 @@ def _correct_event_images(
 
 
 class PositivePrior:
-    """The probability that an image without known positives contains an unanswered class, by Bayes' rule.
-
-    A share of the images that were asked about had positives. An image that has a positive has it in the open classes
-    in proportion to how often people saw them.
+    """The probability (Bayes) that an image without known positives contains an unanswered class.
 
     Args:
-        had_positive: Of images that were answered in every class, or asked for a single label, newest first: whether
-            they have a positive. Each weighs half as much as one that was answered PRIOR_HALF_LIFE_IMAGES images
-            later: once
-            those with something on them have been labeled, more and more of the others are empty.
-        present: Class id -> how often people saw it.
+        had_positive: Whether answered images have a positive, newest first. Weights halve every
+            PRIOR_HALF_LIFE_IMAGES.
+        present: Class id -> present count.
     """
 
     def __init__(self, had_positive: Sequence[bool], present: dict[int, int]):
@@ -367,7 +324,7 @@ class PositivePrior:
         self.total = sum(self.frequency.values())
 
     def compute_any_probability(self, class_ids: Collection[int]) -> float:
-        """Return the probability that at least one of these classes is present."""
+        """Return the probability that any of these classes is present."""
         left = sum(self.frequency.get(class_id, 0.0) for class_id in class_ids) / max(self.total, 1e-9)
         return self.share * left / max(self.share * left + 1 - self.share, 1e-9)
 
@@ -375,10 +332,7 @@ class PositivePrior:
 def iterate_open_cells(
     db: Database, snapshot: Snapshot, image_ids: Sequence[int]
 ) -> Iterator[tuple[int, dict[int, float], bool]]:
-    """Yield each image that has an open cell: its id, its open cells, and whether people saw any class on it.
-
-    The open cells are given as class id -> probability, 0 without a model.
-    """
+    """Yield (image id, open class id -> probability, has a positive) per image with open cells."""
     states: dict[int, dict[int, int]] = {}
     for label in decisions.load_labels(db, image_ids):
         states.setdefault(label.image_id, {})[label.class_id] = label.state
@@ -400,7 +354,7 @@ def iterate_open_cells(
 
 
 def compute_sharpness(snapshot: Snapshot) -> float:
-    """Return the share of the expected positives that lies in open cells of probability SURE_PROBABILITY or more."""
+    """Return the share of expected positives in open cells of at least SURE_PROBABILITY."""
     scores = snapshot.rankings.scores[:, :SURE_SAMPLE_CELLS].astype(np.float32)
     return float(scores[scores >= SURE_PROBABILITY].sum() / max(float(snapshot.rankings.expected.sum()), 1e-9))
 
@@ -415,19 +369,14 @@ def build_image_candidate(
     preset_threshold: float | None = None,
     event_images: Mapping[int, Mapping[int, float]] = NO_EVENT_IMAGES,
 ) -> Candidate:
-    """Return the candidate of answering every open class of one image.
+    """Return the candidate of answering all open classes of an image.
 
     Args:
-        image_id: The image.
-        probabilities: Class id -> probability, of the open classes.
-        time_model: The seconds of this annotator.
-        open_share: Fraction of all cells that is undecided, 0 to 1.
-        min_positives: Lower bound on the expected positives.
-        preset_threshold: From this probability on a class starts as present (snapshot/preset_threshold.py); None: none
-            does.
-        event_images: The other images of its event, which get the same answers: image id -> class id -> probability,
-            of the
-            open classes. Each is looked at as a tile is.
+        probabilities: Class id -> probability, open classes.
+        open_share: Fraction of undecided cells.
+        min_positives: Lower bound of expected positives.
+        preset_threshold: Classes from this probability on start present. None disables.
+        event_images: Image id -> class id -> probability, for other images of the event.
     """
     values = np.array(list(probabilities.values()))
     preset = values >= (np.inf if preset_threshold is None else preset_threshold)
@@ -458,10 +407,7 @@ def build_click_candidate(
     *,
     min_positives: float = 0.0,
 ) -> Candidate:
-    """Return the candidate of naming one class of an image without known positives.
-
-    The arguments are those of `build_image_candidate`.
-    """
+    """Return the candidate of naming one class of an image without known positives."""
     values = np.array(list(probabilities.values()))
     positives = max(float(1 - np.prod(1 - values)), min_positives)
     learning = _estimate_learning_value(values, open_share) / len(values)
@@ -469,10 +415,7 @@ def build_click_candidate(
 
 
 def _estimate_learning_value(probabilities: np.ndarray, open_share: float) -> float:
-    """Return what the model learns from answers to cells with these probabilities (n,), in labels.
-
-    Uncertainty sampling: Lewis and Gale, "A Sequential Algorithm for Training Text Classifiers", SIGIR 1994.
-    """
+    """Return the learning value in labels (uncertainty sampling, Lewis and Gale, SIGIR 1994)."""
     return LEARNING_VALUE * open_share * float((probabilities * (1 - probabilities)).sum())
 
 

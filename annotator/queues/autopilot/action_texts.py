@@ -1,4 +1,4 @@
-"""The words of the Autopilot page: one line for each action, and why there is none."""
+"""Texts of the Autopilot page, per action or for its absence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,13 +28,11 @@ REASON_TEXTS = {
 
 @dataclass(frozen=True)
 class CandidateEvidence:
-    """What the words about a candidate rest on.
+    """The facts behind candidate texts.
 
     Attributes:
-        names: Class id -> name.
-        account: What was promised and found.
-        random_absent: Class id -> random images on which a class without an example was answered absent.
-        unusual_absent: The same of unusual images.
+        random_absent: Class id -> random images labeled absent.
+        unusual_absent: Likewise for unusual images.
     """
 
     names: Mapping[int, str]
@@ -44,14 +42,10 @@ class CandidateEvidence:
 
 
 def format_candidate_line(candidate: Candidate, evidence: CandidateEvidence, image: str = "this image") -> str:
-    """Return one line on what a candidate asks, what it brings and how long it takes.
-
-    How many positives a grid brings is said only of a class of which a grid was answered before.
+    """Return a line on a candidate's question, gain and duration.
 
     Args:
-        candidate: The candidate.
-        evidence: What the words rest on.
-        image: What an image is called: another one than that on screen is not "this image".
+        image: Words for the image, "this image" only on screen.
     """
     time = _format_seconds(candidate.seconds)
     if candidate.kind == "grid":
@@ -73,7 +67,7 @@ def format_candidate_line(candidate: Candidate, evidence: CandidateEvidence, ima
 
 
 def format_candidate_reason(candidate: Candidate, evidence: CandidateEvidence) -> str:
-    """Return why a candidate comes next, in one or two sentences, with what is known of it."""
+    """Return why a candidate comes next."""
     if candidate.kind == "search":
         return _format_search_reason(candidate, evidence)
     return REASON_TEXTS.get(candidate.reason, BEST_VALUE_REASON)
@@ -111,17 +105,17 @@ def _format_search_reason(candidate: Candidate, evidence: CandidateEvidence) -> 
 
 
 def format_max_share(absent: int) -> str:
-    """Return how many images show a class of which so many random images showed none, in words."""
+    """Return the maximum share of a class that no random image showed, in words."""
     return f"at most {100 * rule_out.compute_max_share(absent):.1f} % of all do (95 %)"
 
 
 def format_reading_line(seconds: float) -> str:
-    """Return the line of an image that several people answer blind."""
+    """Return the line of an image answered blind."""
     return _format_mark_everything("this image", _format_seconds(seconds))
 
 
 def format_audit_line(tiles: int, name: str, seconds: float) -> str:
-    """Return the line of an audit grid of this many tiles of one class."""
+    """Return the line of an audit grid."""
     return f"Audit: which of {tiles} random images show {name}? ({_format_seconds(seconds)})"
 
 
@@ -131,11 +125,8 @@ def explain_empty(
     """Return why there is no action.
 
     Args:
-        db: The project's database.
-        wanted: The request of the page.
-        counts: Images by stage (store/labels/project_counts.py).
-        has_classes: Whether the project has classes.
-        run: The current run; None before the first.
+        counts: Images by stage.
+        run: None before the first.
     """
     if not counts["all"]:
         return "No images yet. Add a folder on the Images page."
@@ -158,7 +149,7 @@ def explain_empty(
 
 
 def format_complete_line(complete: CompleteProject) -> str:
-    """Return what a project without an open pair holds, in one line."""
+    """Return the contents of a fully labeled project in one line."""
     progress, labels = complete.progress, sum(images for _, images in complete.labels)
     held = f"{format_count(progress.images, 'image')}, {format_count(labels, 'label')}"
     if progress.share == 1:
@@ -176,7 +167,7 @@ def format_complete_line(complete: CompleteProject) -> str:
 
 
 def format_doubted_line(doubted: PairOffer | None) -> str:
-    """Return what checking the answers that the model contradicts would ask."""
+    """Return the effort of checking labels that the model contradicts."""
     if doubted is None:
         return "There is no model to compare the answers with."
     if not doubted.pairs:
@@ -188,7 +179,7 @@ def format_doubted_line(doubted: PairOffer | None) -> str:
 
 
 def format_audit_offer_line(complete: CompleteProject) -> str:
-    """Return what an audit asks, how long that takes and what it tells."""
+    """Return an audit's effort and purpose."""
     offer = complete.open_audit
     if offer.pairs:
         pairs = format_count(offer.pairs, "pair of an audit is", "pairs of an audit are")

@@ -1,4 +1,4 @@
-"""Actions: what a page shows of a candidate once its image or its cells are leased to that page."""
+"""Actions: candidates whose image or cells are leased to a page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,14 +43,11 @@ _action_numbers = count(time_ns() // 1_000_000)
 
 @dataclass(frozen=True)
 class RuleOutOffer:
-    """The offer to rule out a class without an example (quality/rule_out.py).
+    """The offer to mark a class without example absent everywhere.
 
     Attributes:
-        class_id: The class.
-        name: Its name.
-        absent_answers: Random images that were answered absent.
-        images: How many images would count as absent.
-        max_share_text: The share of images that show it, at most, in percent, in words.
+        absent_answers: Random images labeled absent.
+        images: Images that would become absent.
     """
 
     class_id: int
@@ -62,20 +59,16 @@ class RuleOutOffer:
 
 @dataclass(frozen=True)
 class Action:
-    """One task for a person, leased to their page.
+    """One task for an annotator, leased to a page.
 
     Attributes:
-        kind: grid, audit (a grid of audit cells), image (every open class of it), click (one class of it), or reading
-            (every class of an image that others answer as well; nothing that is known of it is shown).
-        source: Of the decisions that answer it: records.SOURCES.
-        line: What it asks, what it brings and how long it takes, in words.
-        expected_positives: Expected new positives; decided: cells settled; seconds: expected time of this annotator.
-        preset: Image: the classes that start as present.
-        scores: Image and click: class id and probability of each open class, logged with the answer.
-        models: Image: of the classes that start as present, what models from elsewhere say: class id, name, score.
-        alternatives: What the other kinds would have brought, one line each.
-        ruling_out: Of a search: what ruling out its class would do; None where that is not offered.
-        reason: Why it comes next, in words.
+        kind: grid, audit, image (all open classes), click (one class) or reading (all classes, blind).
+        source: Source of the resulting decisions.
+        line: Question, gain and duration in words.
+        preset: Image classes that start present.
+        scores: (class id, probability) per open class, logged with the answer.
+        models: (class id, name, score) of external predictions.
+        alternatives: A line per other kind.
     """
 
     id: str
@@ -96,14 +89,11 @@ class Action:
 
 
 class ActionLeaser:
-    """The maker of actions for one request; what it leases for one candidate is not free for the next.
+    """The builder of one request's actions. Leased cells are not offered twice.
 
     Attributes:
-        unavailable_cells: Cells of grids that are not free.
-        unavailable_images: Images that are not free.
-        preset_threshold: From this probability on a class of an image starts as present; None: none does.
-        account: What promises were worth so far.
-        rates: Class id -> share of the images expected to show it, of the classes without an example.
+        preset_threshold: Image classes from this probability on start present. None disables.
+        rates: Class id -> expected image share, for classes without example.
     """
 
     def __init__(
@@ -128,7 +118,7 @@ class ActionLeaser:
         )
 
     def lease_action(self, candidate: Candidate, alternatives: tuple[str, ...] = ()) -> Action | None:
-        """Lease what a candidate needs and return its action; None when another page holds it."""
+        """Lease a candidate as an action, None if another page holds it."""
         if candidate.kind == "relabel":
             return self._lease_relabel(candidate, alternatives)
         if candidate.kind in ("grid", "search"):
@@ -136,7 +126,7 @@ class ActionLeaser:
         return self._lease_image(candidate, alternatives)
 
     def lease_audit(self, class_id: int, image_ids: Sequence[int]) -> Action | None:
-        """Lease these images and return an audit grid of them; None when another page holds them."""
+        """Lease an audit grid of these images, None if another page holds them."""
         tiles = self._lease_tiles(class_id, [(image_id, None) for image_id in image_ids], hide_predictions=True)
         if tiles is None:
             return None
@@ -146,10 +136,7 @@ class ActionLeaser:
         return Action(tiles.id, "audit", "audit", line, 0.0, size, seconds, grid=tiles)
 
     def lease_reading(self, image_id: int, source: str = OVERLAP_SOURCE) -> Action | None:
-        """Lease an image and return the action of answering all its classes blind.
-
-        None when another page holds the image, or when its file cannot be read.
-        """
+        """Lease an image for blind answers in all classes, None if held or unreadable."""
         if not leases.lease_overlap_image(self.db, self.wanted.holder, self.wanted.annotator, image_id):
             return None
         self.passed.add(image_id)
@@ -165,7 +152,7 @@ class ActionLeaser:
         )
 
     def load_open_classes(self, image_id: int) -> dict[int, float]:
-        """Return the open classes of an image: class id -> probability, 0 without a model."""
+        """Return an image's open class id -> probability, 0 without model."""
         if self.snapshot and (open_cells := list(acquisition.iterate_open_cells(self.db, self.snapshot, [image_id]))):
             return open_cells[0][1]
         answered = label_cells.load_answered_cells(self.db, [image_id]).get(image_id, {})
@@ -173,11 +160,7 @@ class ActionLeaser:
         return {class_id: 0.0 for class_id in self.names if class_id not in answered and class_id not in accepted}
 
     def correct_probabilities(self, of_images: Sequence[dict[int, float]]) -> list[dict[int, float]]:
-        """Return what the probabilities of each image's open classes are worth; of a class without a model, its rate.
-
-        Args:
-            of_images: Class id -> probability, for each image. All are looked up at once, as there are hundreds.
-        """
+        """Return corrected probabilities per image: class id -> probability, or its rate without model."""
         class_ids = [class_id for open_classes in of_images for class_id in open_classes]
         known = np.array([probability for open_classes in of_images for probability in open_classes.values()])
         values = iter(self.account.correct_for_image(class_ids, known).tolist())
@@ -253,7 +236,7 @@ class ActionLeaser:
         return Action(action_id, kind, source, line, *numbers, **words, **content)
 
     def _build_rule_out_offer(self, class_id: int) -> RuleOutOffer | None:
-        """Return the offer to rule out a class; None of too few random images, and for whoever may not review."""
+        """Return the offer for a class, None if samples or permission are missing."""
         absent = self.evidence.random_absent.get(class_id, 0)
         if absent < rule_out.MIN_RANDOM_ABSENT or authorization.explain_denial(self.db.sql, Right.REVIEW):
             return None
@@ -270,14 +253,7 @@ class ActionLeaser:
         hide_predictions: bool = False,
         event_images: acquisition.EventImages | None = None,
     ) -> Grid | None:
-        """Lease tiles and return a grid of them; None when no tile is free.
-
-        Args:
-            class_id: The class of the grid.
-            wanted: The image ids with their probability of the class, None without a model.
-            hide_predictions: As in records.WantedGrids.
-            event_images: As in Candidate.
-        """
+        """Lease tiles (image id, probability or None) as a grid, None if all are held."""
         asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)
         tiles = grid_queue.lease_tiles(self.db, asked, class_id, wanted)
         if event_images:

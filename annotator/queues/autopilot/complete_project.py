@@ -1,7 +1,4 @@
-"""The end of Autopilot: what there is once no pair is open, and what may be asked about answered pairs.
-
-Answers that may be wrong and audits are offers by then: each begins when a person asks for it (WantedActions.extras).
-"""
+"""The end of Autopilot, when no pair is open: label checks and audits become offers."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -24,7 +21,7 @@ AUDIT_GRID_TILES = 24  # of a grid of an audit
 
 @dataclass(frozen=True)
 class PairOffer:
-    """Pairs that may be asked about, 0 for none, and the seconds that this takes the person."""
+    """Pairs to ask about, and the annotator's seconds."""
 
     pairs: int
     seconds: float
@@ -32,15 +29,14 @@ class PairOffer:
 
 @dataclass(frozen=True)
 class CompleteProject:
-    """The project without an open pair.
+    """A project without open pairs.
 
     Attributes:
-        progress: Its progress; accepted pairs and those of unreadable images have no answer.
-        labels: Name of each class, and on how many images people have labeled it present, the most frequent first.
-        doubted_answers: The answers that the model contradicts, each asked again once; None without a model.
-        open_audit: The cells of audits that are not answered yet.
-        new_audit: A new audit of the usual size.
-        audit_finds: What its answers estimate: "missing" labels, or "wrong" answers where people answered every pair.
+        progress: Accepted and unreadable pairs count as unanswered.
+        labels: (class, images labeled present), most frequent first.
+        doubted_answers: Labels that the model contradicts, each checked once. None without model.
+        open_audit: Unanswered audit cells.
+        audit_finds: "missing" labels, or "wrong" ones if every pair is answered.
     """
 
     progress: Progress
@@ -52,7 +48,7 @@ class CompleteProject:
 
 
 def has_no_open_pair(db: Database, have: Collection[tuple[int, int]] = ()) -> bool:
-    """Return whether no pair is open, those left out that the page has in hand (as WantedActions.have)."""
+    """Return whether no pair is open, ignoring those the page has."""
     open_pairs = project_counts.count_open_cells(db)
     if open_pairs <= 0 or open_pairs > len(have) * classes.count_classes(db):
         return open_pairs <= 0
@@ -60,7 +56,7 @@ def has_no_open_pair(db: Database, have: Collection[tuple[int, int]] = ()) -> bo
 
 
 def load_complete_project(db: Database, wanted: WantedActions) -> CompleteProject | None:
-    """Return what a project holds that has no open pair; None while there is one, or a blind answer is missing."""
+    """Return the completed project, None while a pair or a blind answer is open."""
     counts = project_counts.count_images_by_stage(db)
     present = project_counts.list_label_counts_by_class(db)
     if not counts["all"] or not present or not has_no_open_pair(db):
@@ -85,7 +81,7 @@ def load_complete_project(db: Database, wanted: WantedActions) -> CompleteProjec
 
 
 def _count_open_among(db: Database, have: Collection[tuple[int, int]]) -> int:
-    """Count the open pairs among these cells; class 0: all of the image."""
+    """Count open pairs among these cells. Class 0 means the whole image."""
     image_ids = list({image_id for image_id, _ in have})
     answered = label_cells.load_answered_cells(db, image_ids)
     accepted = auto_accepted.load_accepted_class_ids(db, image_ids)
@@ -106,7 +102,7 @@ def _offer_doubted_answers(db: Database, wanted: WantedActions, time_model: Time
 
 
 def _split_into_grids(pairs_of_classes: Iterable[int]) -> list[int]:
-    """Return the sizes of the grids that ask about so many pairs of each class."""
+    """Return grid sizes for these pairs per class."""
     return [
         min(AUDIT_GRID_TILES, pairs - start)
         for pairs in pairs_of_classes

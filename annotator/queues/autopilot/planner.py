@@ -1,11 +1,8 @@
-"""The next best action: the grid, image or click that finishes most labels per second of this annotator.
+"""The next best action, by finished labels per second of this annotator.
 
-It begins with single clicks on images that represent many others, at least as many as the first training needs: a
-label takes one press and a few seconds that way, and there is a model after a minute. While that model is sure of few
-of the positives it expects, exploration comes first: more such clicks, then a few random images without a known
-positive, answered in every class. After that a fraction RANDOM_SHARE of the actions is sampled at random: these
-answers keep probabilities calibrated, answers to audits support the certificate, and both find what the model does not
-expect.
+Single clicks on representative images come first, and continue with random whole images while the
+model is unsure. Later RANDOM_SHARE of the actions are random, which keeps probabilities calibrated
+and supports the quality report.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +70,7 @@ EXPECTED_POSITIVES = 1.5  # of an image, before there is a model
 
 
 def lease_next_actions(db: Database, wanted: WantedActions) -> LeasedWork:
-    """Return up to `want` actions, the best first, each leased to this page, with what the page shows around them."""
+    """Lease up to `want` actions to this page, best first, with the page's context."""
     if wanted.instead:
         leases.take_over(db, wanted.holder, wanted.instead)
     leases.renew_cells(db, wanted.holder, wanted.annotator, wanted.have)
@@ -92,7 +89,7 @@ def lease_next_actions(db: Database, wanted: WantedActions) -> LeasedWork:
 
 
 class _Planner:
-    """The chooser of the actions of one request."""
+    """The selector of one request's actions."""
 
     def __init__(self, db: Database, wanted: WantedActions, all_classes: list[Class], image_count: int):
         self.db, self.image_count = db, image_count
@@ -140,7 +137,7 @@ class _Planner:
         self.rng = np.random.default_rng([self.answered_cells, len(wanted.have), len(wanted.passed)])
 
     def lease_next(self) -> Action | None:
-        """Return the next action; None when nothing is free, or all that is left is offered (complete_project.py)."""
+        """Lease the next action, None if nothing is free or only offers remain."""
         if not self.extras:
             return self._lease_reading()
         if self.known_share and self.rng.random() < self.known_share and (action := self._lease_reference_image()):
@@ -161,12 +158,7 @@ class _Planner:
         return self._lease_best(candidates) or self._lease_unbiased() or self._lease_leftover() or self._lease_reading()
 
     def _should_draw_randomly(self, candidates: Sequence[Candidate], drawn: float) -> bool:
-        """Return whether the next action is sampled at random: at most RANDOM_SHARE of the actions and of the time.
-
-        Args:
-            candidates: All that are not, the best first.
-            drawn: A random number in [0, 1).
-        """
+        """Return whether to act randomly: at most RANDOM_SHARE of actions and of time."""
         if self.snapshot is None or not candidates:
             return True
         if self.is_below_yield:
@@ -175,7 +167,7 @@ class _Planner:
         return drawn < RANDOM_SHARE * min(1.0, of_time)
 
     def _lease_reference_image(self) -> Action | None:
-        """Return an image with known answers that this person has not answered; it looks like a blind answer."""
+        """Lease an unanswered reference image, which looks like blind work."""
         for image_id in reference_answers.find_next_images(
             self.db, self.annotator, self.leaser.passed, MAX_IMAGES_TRIED
         ):
@@ -184,7 +176,7 @@ class _Planner:
         return None
 
     def _lease_reading(self) -> Action | None:
-        """Return an image that several people answer, blind to each other; None when this person has none left."""
+        """Lease an image that several annotators answer blind, None if none is left."""
         if not self.reading_share:
             return None
         for image_id in image_overlap.find_next_images(self.db, self.annotator, self.leaser.passed, MAX_IMAGES_TRIED):
@@ -193,13 +185,7 @@ class _Planner:
         return None
 
     def _choose_exploration_kind(self) -> str:
-        """Return how to explore: "click", "image" (all its classes), or "" for not at all.
-
-        Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second
-        of a person brings most labels that way. All exploration is by clicks where a whole image takes longer than
-        MAX_EXPLORATION_SECONDS. What predictions of other models say counts as sharp only once answers have
-        calibrated it.
-        """
+        """Return "click", "image" or "" while examples or sharpness are low. Clicks give most labels."""
         if not self.whole_images:
             return ""
         sharp = (
@@ -217,13 +203,13 @@ class _Planner:
 
     @cached_property
     def _is_proven(self) -> bool:
-        """Return whether the current run rests on people's answers, and not on the word of other models alone."""
+        """Return whether the current run rests on labels, not only on external predictions."""
         run = self.snapshot and self.snapshot.run
         return run is not None and (run.calibration is not None or not runs.load_source_versions(self.db, run.id))
 
     @cached_property
     def _event_tiles_factory(self) -> EventTilesFactory | None:
-        """Return how tiles stand for events; None in a project without events."""
+        """Return how tiles stand for events, or None."""
         if self.snapshot is None or not stored_events.has_multi_image_events(self.db):
             return None
         predictions = self.snapshot.predictions
@@ -233,7 +219,7 @@ class _Planner:
 
     @cached_property
     def _implied_counter(self) -> acquisition.ImpliedCounter | None:
-        """Return how many open classes a positive settles beside its own; None in a project without "is a kind of"."""
+        """Return a counter of implied open classes, or None."""
         declared = declared_relations.load_relations(self.db)
         if not declared.parents:
             return None
@@ -248,19 +234,14 @@ class _Planner:
 
     @cached_property
     def _realized_rate(self) -> float | None:
-        """Return this person's positives per second over the last YIELD_ACTIONS actions; None if there are fewer."""
+        """Return positives per second over the last YIELD_ACTIONS actions, None if fewer."""
         found, seconds, actions = answer_times.measure_recent_yield(
             self.db, self.annotator, MAX_YIELD_DECISIONS, YIELD_ACTIONS
         )
         return None if actions < YIELD_ACTIONS or not seconds else found / seconds
 
     def _rank_candidates(self) -> list[Candidate]:
-        """Return all candidates, the highest acquisition value per second first; none without a model.
-
-        A guarantee: where the last YIELD_ACTIONS actions brought over 5 % less a second than the best candidate is
-        worth by
-        what its kind has kept so far, the most positives a second come first, and nothing is drawn at random.
-        """
+        """Rank candidates by value per second, or by positives if recent yield falls 5% below the best."""
         if self.snapshot is None:
             return []
         open_share = 1 - self.answered_cells / max(1, self.image_count * self.class_count)
@@ -295,7 +276,6 @@ class _Planner:
         return sorted(candidates, key=lambda candidate: -candidate.value_per_second)
 
     def _lease_best(self, candidates: Sequence[Candidate]) -> Action | None:
-        """Return the action of the first candidate that is free; None without one."""
         best = {candidate.kind: candidate for candidate in reversed(candidates)}
         evidence = self.leaser.evidence
         lines = {kind: action_texts.format_candidate_line(best[kind], evidence, "another image") for kind in best}
@@ -306,7 +286,7 @@ class _Planner:
         return None
 
     def _draw_images(self, class_id: int, max_images: int, is_random: bool) -> list[int]:
-        """Return up to `most` images whose cell of a class is open and free: random ones, or unusual ones first."""
+        """Return open, free images of a class: random, or unusual first."""
         if class_id in self.leaser.unavailable_cells.withheld_classes:
             return []
         taken, found = self.leaser.unavailable_cells.get_unavailable_images(class_id), []
@@ -329,7 +309,7 @@ class _Planner:
 
     @cached_property
     def _unlabeled_ids(self) -> list[int]:
-        """Return images without a known positive, drawn once for all actions of the request."""
+        """Return images without known positive, drawn once per request."""
         if self.own_image_ids is not None:
             return label_cells.filter_without_positive(
                 self.db, self._draw_own_images(UNLABELED_SAMPLE_IMAGES), MAX_UNLABELED_IMAGES
@@ -354,7 +334,7 @@ class _Planner:
         return self._lease_audit() or self._lease_random_image()
 
     def _lease_audit(self) -> Action | None:
-        """Return a grid of open audit cells of one class, the class with most of them first; None when none is free."""
+        """Lease open audit cells of the class with most."""
         if "audit" not in self.extras:
             return None
         waiting: dict[int, list[int]] = {}
@@ -375,7 +355,7 @@ class _Planner:
         return None
 
     def _lease_leftover(self) -> Action | None:
-        """Return an image with an open class that no model knows and no random image has covered; None without one."""
+        """Lease an image whose open class has no model and no random coverage."""
         for class_id, counts in self.counts.items():
             if sum(counts) < self.image_count:
                 for image_id in self._find_open_images(class_id):
@@ -390,12 +370,7 @@ class _Planner:
         return label_cells.find_open_images(self.db, class_id, MAX_IMAGES_TRIED, least)
 
     def _lease_whole_image(self, image_id: int, reason: str) -> Action | None:
-        """Return the action of answering all open classes of an image, none preset; None when it is not free.
-
-        Args:
-            image_id: The id of the image.
-            reason: As in Candidate.
-        """
+        """Lease all open classes of an image, none preset, None if not free."""
         if not self.whole_images or image_id in self.leaser.unavailable_images:
             return None
         if not (open_classes := self.leaser.load_open_classes(image_id)):
@@ -410,10 +385,7 @@ class _Planner:
         yield from self._unlabeled_ids
 
     def _lease_exploration(self, kind: str) -> Action | None:
-        """Return an image without a known positive to explore; None when none is free.
-
-        "click": one click on the most representative image; "image": all classes of a random one.
-        """
+        """Lease an image without known positive: a representative "click" or a random "image"."""
         for image_id in self._iterate_unexplored(kind):
             if image_id in self.leaser.unavailable_images or not (
                 open_classes := self.leaser.load_open_classes(image_id)

@@ -1,8 +1,6 @@
-"""Relabel: grids of answers that are probably wrong, to check again; every answer once.
+"""Relabel: grids of probably wrong labels, each checked once.
 
-P(wrong) begins with the model's probability of the opposite and the share of answers that are wrong in general. Both
-promise too much of people who are right, so what relabels changed decides more with each of them: an annotator who
-never changes an answer is soon not asked again.
+P(wrong) learns from earlier relabels, so accurate annotators soon get no more.
 """
 
 from collections.abc import Iterator
@@ -34,16 +32,11 @@ def propose_grids(
     *,
     ask_once: bool = False,
 ) -> Iterator[Candidate]:
-    """Yield grids of likely mistakes of one class and state, the answers that are most probably wrong first.
+    """Yield grids of likely mistakes per class and state, most probable first.
 
     Args:
-        db: The project's database.
-        snapshot: The predictions, and what was decided since.
-        time_model: The seconds of this annotator.
-        unavailable_cells: The images and cells that the page is not given.
-        account: Has what earlier relabels changed.
-        max_tiles: How many tiles a grid may have; None: GRID_TILES.
-        ask_once: No answer is asked again twice, also if it was first given with a whole image.
+        max_tiles: None selects GRID_TILES.
+        ask_once: Skip every relabeled cell.
     """
     size = GRID_TILES if max_tiles is None else min(GRID_TILES, max_tiles)
     for (class_id, state), group in _group_likely_mistakes(db, snapshot, unavailable_cells, ask_once=ask_once).items():
@@ -65,7 +58,7 @@ def propose_grids(
 
 
 def compute_grid_sizes(db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells) -> list[int]:
-    """Return the number of answers in each grid that asks again, until none is left that is probably wrong."""
+    """Return the sizes of all relabel grids."""
     groups = _group_likely_mistakes(db, snapshot, unavailable_cells, ask_once=True).values()
     return [len(group[start : start + GRID_TILES]) for group in groups for start in range(0, len(group), GRID_TILES)]
 
@@ -73,7 +66,7 @@ def compute_grid_sizes(db: Database, snapshot: Snapshot, unavailable_cells: Unav
 def _group_likely_mistakes(
     db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells, *, ask_once: bool
 ) -> dict[tuple[int, int], list[tuple[int, float]]]:
-    """Return the likely mistakes by class and state: (image id, P(wrong) by the model), the worst first."""
+    """Return (class id, state) -> (image id, P(wrong)), worst first."""
     rows, columns = snapshot.rankings.disagreements[:MAX_CELLS_TRIED].T
     image_ids, class_ids = snapshot.predictions.image_ids[rows], snapshot.predictions.class_ids[columns]
     probabilities = snapshot.predictions.probabilities[rows, columns].astype(float)
@@ -104,8 +97,5 @@ def _group_likely_mistakes(
 
 
 def _estimate_wrong(promised: float, relabels: int, changed: int) -> float:
-    """Return P(wrong) of answers of which the model promises `promised`, after so many relabels and changes.
-
-    It is the posterior mean of a share with a Beta prior of mean `promised` that weighs PRIOR_WEIGHT_RELABELS relabels.
-    """
+    """Return P(wrong), a Beta posterior mean."""
     return (PRIOR_WEIGHT_RELABELS * promised + changed) / (PRIOR_WEIGHT_RELABELS + relabels)

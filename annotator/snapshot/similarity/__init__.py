@@ -1,4 +1,4 @@
-"""Rank images by their similarity to an example, exactly for the most similar ones, and choose varied ones of these.
+"""Image ranking by similarity to an example, exact at the top, with a varied selection.
 
 Start with image_similarity.py.
 """

@@ -1,7 +1,6 @@
-"""The likest images by codes, compared once more by the features that the codes were made of.
+"""The most similar images by codes, compared again by their original embeddings.
 
-A code keeps 256 directions of the features. Of a million images it finds the likest thousand, in an order that is not
-exact: what a code leaves out decides between images that are all much alike. Their features are read from the shards.
+A code keeps 256 directions, too few to rank very similar images.
 """
 
 from pathlib import Path
@@ -18,24 +17,21 @@ TAIL_IMAGES = 200  # of those, the last ones, whose values say how those of code
 
 
 def signed_sqrt(features: np.ndarray) -> np.ndarray:
-    """Return the roots of features, with their signs."""
+    """Return the square roots of absolute embeddings, with their signs."""
     return np.sign(features) * np.sqrt(np.abs(features))
 
 
 class ExactFeatures:
-    """The features of images that have codes.
-
-    Rows are those of the likeness that is corrected, in ascending order of image ids.
-    """
+    """The embeddings of coded images, in rows of ascending image ids."""
 
     def __init__(self, features: ShardedRows, places: np.ndarray):
-        """Keep the features (n, D), and the row in them of each image, (N,) int64, -1 where it has none."""
+        """Store embeddings (n, D) and the row per image, -1 if none."""
         self._features, self._places = features, places
         self._mean = self._read_roots(np.flatnonzero(places >= 0)[:MEAN_SAMPLE_IMAGES]).mean(0)
 
     @classmethod
     def build(cls, folder: Path, codes: StoredCodes, order: np.ndarray | None) -> "ExactFeatures | None":
-        """Return the features of codes whose images are in this order; None where none can be read."""
+        """Return the embeddings of ordered codes, or None if unreadable."""
         features, places = read_features(folder, codes)
         places = places if order is None else places[order]
         if not (places >= 0).any():
@@ -46,7 +42,7 @@ class ExactFeatures:
             return None
 
     def compute_direction(self, examples: np.ndarray) -> np.ndarray | None:
-        """Return the mean direction (D,) of images by their rows; None where one has no features any more."""
+        """Return the mean direction (D,) of rows, or None if an embedding is missing."""
         if (self._places[examples] < 0).any():
             return None
         try:
@@ -56,17 +52,17 @@ class ExactFeatures:
         return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).mean(0)
 
     def compute_example_direction(self, features: np.ndarray) -> np.ndarray:
-        """Return the direction (D,) of features from elsewhere."""
+        """Return the direction (D,) of an external embedding."""
         return signed_sqrt(features) - self._mean
 
     def correct_similarities(self, values: np.ndarray, direction: np.ndarray | None) -> None:
-        """Replace the likeness of the likest images by the exact one, and bring that of all others to its scale.
+        """Make the highest similarities exact and rescale the others to match.
 
-        Codes leave out directions in which images differ, so that their cosines are too large.
+        Codes omit directions, so their cosines are too large.
 
         Args:
-            values: (N,) float32 by codes, changed in place.
-            direction: (D,) what images are compared with; None: nothing is changed.
+            values: (N,) float32, changed in place.
+            direction: (D,), None changes nothing.
         """
         if direction is None or len(values) <= RECOMPARED_IMAGES:
             return

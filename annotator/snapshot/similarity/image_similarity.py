@@ -1,12 +1,9 @@
-"""How much images are like one image or several, by the features of the network in use: an order of the Gallery.
+"""Similarity of images to examples, by the current backbone's embeddings.
 
-Similarity is the cosine of the angle between the roots of the features of two images, counted from their mean (without
-that, features that are never negative make all images alike; with roots no single large feature decides). Up to
-MAX_EXACT_IMAGES images it is exact, over the features as they are stored; with more, over the worker's int8 codes of
-the same (store/features/stored_image_codes.py), which lie in one file, and exact again for the likest of these
-(exact_similarity.py). Several examples are one direction, the mean of theirs (Rocchio, "Relevance feedback in
-information retrieval", in: The SMART Retrieval System, 1971). A picture from elsewhere, a part of an image, and words
-are looked at by the worker (store/networks/search_examples.py).
+It is the cosine between centered signed roots. Without centering, nonnegative embeddings make all images
+similar. Roots keep single large values from deciding. Above MAX_EXACT_IMAGES it uses int8 codes, exact only
+at the top. Several examples are averaged (Rocchio, "Relevance feedback in information retrieval", in: The
+SMART Retrieval System, 1971).
 """
 
 import threading
@@ -40,20 +37,20 @@ MAX_EXAMPLES = 16
 
 @dataclass(eq=False)
 class _LockedFeatures:
-    """The features of one network, as the page reads them; the lock is held while they are read."""
+    """The embeddings of one backbone, locked while read."""
 
     cache: FeatureCache
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def get_change_key(db: Database) -> tuple[str, int]:
-    """Return what changes as images are analyzed: the network in use, and the number of files of its features."""
+    """Return the current backbone and its number of embedding files."""
     name = configuration.get_backbone(db)
     return name, len(list_shards(db.paths.features(name)))
 
 
 def has_analyzed_images(db: Database) -> bool:
-    """Return whether any image is analyzed with the network in use."""
+    """Return whether the current backbone has embeddings."""
     name, files = get_change_key(db)
     return files > 0 or (db.paths.features(name) / CODES_FOLDER / INDEX_FILE).exists()
 
@@ -61,20 +58,18 @@ def has_analyzed_images(db: Database) -> bool:
 def compute_similarities(
     db: Database, image_ids: np.ndarray, examples: Sequence[int], example_key: str = ""
 ) -> np.ndarray:
-    """Return how much images are like one example or several.
+    """Return the similarity of images to examples.
 
     Args:
-        db: The project's database.
         image_ids: (N,) int64.
-        examples: The ids of 1 to MAX_EXAMPLES images; not used with `other`.
-        example_key: The id of an example that is no image of the project (store/networks/search_examples.py).
+        examples: 1 to MAX_EXAMPLES image ids, if `example_key` is empty.
+        example_key: Id of an external example.
 
     Returns:
-        (N,) float32 from -1 to 1, the examples themselves 1; nan for images that are not analyzed yet. For words from 0
-        to 1, the image that they fit best; nan for images that were not analyzed when the worker compared them.
+        (N,) float32 in [-1, 1], for words rescaled to [0, 1], nan without an embedding.
 
     Raises:
-        AnnotatorError: An example is unknown, or none is analyzed yet.
+        AnnotatorError: If an example is unknown or none has an embedding.
     """
     wanted = () if example_key else tuple(sorted(set(examples)))
     ids, values = db.caches.get(
@@ -92,7 +87,7 @@ def compute_similarities(
 
 
 def _compare_with_images(db: Database, examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids of all analyzed images, ascending, and how much each is like the examples."""
+    """Return all analyzed image ids, ascending, and their similarities."""
     if len(examples) > MAX_EXAMPLES:
         raise AnnotatorError(f"{len(examples):,} examples are too many: take {MAX_EXAMPLES} at most.")
     marks = ",".join("?" * len(examples))
@@ -112,20 +107,19 @@ def _compare_with_images(db: Database, examples: Sequence[int]) -> tuple[np.ndar
 
 
 def load_directions(db: Database, image_ids: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return those of some images that are analyzed, (n,) int64, and their directions (n, K) float32 of length 1."""
+    """Return the analyzed images, (n,) int64, and their unit directions (n, K) float32."""
     space, ids = _load_space(db), np.asarray(image_ids, np.int64)
     rows, known = find_positions(ids, space.image_ids)
     return ids[known], space.compute_directions(rows[known])
 
 
 def is_text_example(db: Database, key: str) -> bool:
-    """Return whether an example from elsewhere is words."""
+    """Return whether an external example is text."""
     asked = search_examples.load_request(db, key)
     return asked is not None and asked.kind == search_examples.WORDS
 
 
 def _compare_with_example(db: Database, key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids of all analyzed images, ascending, and how much each is like an example from elsewhere."""
     found = search_examples.load_answer(db, key)
     if found.image_ids is not None and found.values is not None:
         return found.image_ids, _rescale(found.values)
@@ -139,13 +133,12 @@ def _compare_with_example(db: Database, key: str) -> tuple[np.ndarray, np.ndarra
 
 
 def _rescale(values: np.ndarray) -> np.ndarray:
-    """Return cosines with words, which hardly differ, from 0 to 1: half precision sorts them."""
+    """Rescale word cosines to [0, 1] for sorting in half precision."""
     lowest, highest = float(values.min()), float(values.max())
     return (values - lowest) / max(highest - lowest, 1e-12)
 
 
 def _load_space(db: Database) -> "_VectorSpace":
-    """Return all analyzed images in the space in which they are compared."""
     folder = db.paths.features(configuration.get_backbone(db))
     if coded := _load_coded_space(db, folder):
         return coded
@@ -166,7 +159,6 @@ def _load_space(db: Database) -> "_VectorSpace":
 
 
 def _load_coded_space(db: Database, folder: Path) -> "_VectorSpace | None":
-    """Return the stored codes, which are checked once for each index; None where there are none, or few."""
     try:
         state = (folder / CODES_FOLDER / INDEX_FILE).stat()
     except OSError:
@@ -185,14 +177,9 @@ def _load_coded_space(db: Database, folder: Path) -> "_VectorSpace | None":
 
 
 class _VectorSpace:
-    """Images as vectors (rows - centre) * scales, of which the lengths are computed once.
+    """Images as vectors (rows - center) * scales, compared in cache-sized blocks.
 
-    All are compared, some thousand rows at a time, which stay in the cache of a core.
-
-    Attributes:
-        image_ids: (N,) int64, ascending.
-        order: (N,) int64, the row of each of these images; None: their order is that of the rows.
-        exact: Of codes: the features that they were made of.
+    `image_ids` ascend. `order` has their rows, unless equal.
     """
 
     def __init__(
@@ -203,15 +190,6 @@ class _VectorSpace:
         scales: np.ndarray | None = None,
         basis: StoredBasis | None = None,
     ):
-        """Keep the images.
-
-        Args:
-            ids: (N,) int64.
-            rows: (N, K): codes, or roots of features.
-            centre: (K,) float32, in the form of `rows`.
-            scales: (K,) float32; None: all 1.
-            basis: Of codes: their axes.
-        """
         ascending = bool((np.diff(ids) > 0).all())
         self.order = None if ascending else np.argsort(ids, kind="stable")
         self.image_ids = ids if self.order is None else ids[self.order]
@@ -221,17 +199,16 @@ class _VectorSpace:
         self.exact: ExactFeatures | None = None
 
     def compute_direction(self, rows: np.ndarray) -> np.ndarray:
-        """Return the mean direction (K,) of some images, by their rows in `image_ids`."""
         return self.compute_directions(rows).sum(0)
 
     def compute_directions(self, rows: np.ndarray) -> np.ndarray:
-        """Return images (n, K) float32 of length 1, by their rows in `image_ids`."""
+        """Return unit vectors (n, K) float32 of rows in `image_ids`."""
         of_order = rows if self.order is None else self.order[rows]
         vectors = (np.asarray(self._rows[of_order], np.float32) - self._center) * self._scales
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     def project_example(self, example: ExampleAnswer) -> np.ndarray:
-        """Return the direction (K,) of features (D,). Raises AnnotatorError where they are of another network."""
+        """Return the direction (K,) of an example. Another backbone raises AnnotatorError."""
         assert example.vector is not None
         of_root = signed_sqrt(example.vector)
         centre = self._center if self._basis is None else self._basis.centre
@@ -243,7 +220,7 @@ class _VectorSpace:
         return of_root - centre if self._basis is None else (of_root - centre) @ self._basis.axes
 
     def compute_cosines(self, direction: np.ndarray) -> np.ndarray:
-        """Return the cosine of each image with a direction (K,), (N,) float32."""
+        """Return each image's cosine with a direction (K,), (N,) float32."""
         weights = self._scales * (direction / max(float(np.linalg.norm(direction)), 1e-12))
         offset = float(self._center @ weights)
         values = np.empty(len(self._rows), np.float32)
@@ -271,7 +248,7 @@ class _VectorSpace:
 
 
 class _SignedRootRows:
-    """Rows (N, D) of features, of which the roots are read."""
+    """Embedding rows (N, D), read as signed roots."""
 
     def __init__(self, features: ShardedRows):
         self._features = features

@@ -1,9 +1,7 @@
-"""A varied few of the images that a listing shows first, for a grid: where nobody knows an example of a class.
+"""A varied sample of the first images of a listing, for classes without a known example.
 
-The images most like words or a picture are often much alike, and all wrong for one reason. So of the likest
-MAX_CANDIDATES
-the first LIKEST_IMAGES are taken, and then one by one the image farthest from all taken so far (k-center; Gonzalez
-1985).
+The most similar images are often wrong for the same reason. The sample adds farthest images to the
+LIKEST_IMAGES first ones (k-center, Gonzalez 1985).
 """
 
 from collections.abc import Sequence
@@ -17,12 +15,7 @@ MAX_CANDIDATES, LIKEST_IMAGES, SAMPLE_IMAGES = 480, 24, 96
 
 
 def select_varied(db: Database, image_ids: Sequence[int]) -> list[int]:
-    """Return at most SAMPLE_IMAGES of these images, the LIKEST_IMAGES first ones and then the most different ones.
-
-    Args:
-        db: The project's database.
-        image_ids: At most MAX_CANDIDATES, the likest first.
-    """
+    """Return the first LIKEST_IMAGES, then the most different ones, at most SAMPLE_IMAGES."""
     ids, vectors = image_similarity.load_directions(db, image_ids)
     if len(ids) <= SAMPLE_IMAGES:
         return list(image_ids[:SAMPLE_IMAGES])

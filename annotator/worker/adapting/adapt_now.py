@@ -1,7 +1,6 @@
-"""`annotator adapt`: plan, estimate, train, judge, keep; and use a better network once all images have its features.
+"""The steps of `annotator adapt`: plan, estimate, train, judge, publish.
 
-Everything that a training needs to go on after a kill lies in PROJECT/adapting: the plan, the inputs of the trained
-stages, a checkpoint of the last epoch. The new network is published by one rename into PROJECT/adapted.
+PROJECT/adapting holds all resumable state. One rename into PROJECT/adapted publishes the backbone.
 """
 
 import shutil
@@ -30,9 +29,8 @@ class AdaptationResult:
     """The result of one `annotator adapt`.
 
     Attributes:
-        estimate: How long it was expected to take; zeros where a finished training was only kept.
-        network: None: the training was stopped, or only estimated.
-        in_use: Whether the project uses the network now, or will when all images have its features.
+        network: None if stopped or only estimated.
+        in_use: Whether the project uses the backbone now or once all images are embedded.
     """
 
     estimate: AdaptationEstimate
@@ -153,9 +151,9 @@ def _adapt(
 
 
 def clean_up_after_kill(db: Database) -> None:
-    """Finish an adaptation that was killed after its network was stored; delete files without a plan.
+    """Finish an adaptation killed after storing its backbone, or delete files without a plan.
 
-    An adaptation that can go on, or that another process is at, is left alone.
+    Resumable and running adaptations are left alone.
     """
     folder = db.paths.unfinished_adaptation
     try:
@@ -173,7 +171,6 @@ def clean_up_after_kill(db: Database) -> None:
 
 
 def _finish_stored_network(db: Database, plan: AdaptationPlan, seconds: float) -> AdaptationResult | None:
-    """Finish the adaptation of a plan whose network is stored; return None if it is not."""
     if adapted_networks.find_folder(db, plan.name) is None:
         return None
     network = next(network for network in adapted_networks.load_networks(db) if network.name == plan.name)
@@ -183,7 +180,7 @@ def _finish_stored_network(db: Database, plan: AdaptationPlan, seconds: float) -
 def _finish_adaptation(
     db: Database, network: AdaptedNetwork, estimate: AdaptationEstimate, seconds: float
 ) -> AdaptationResult:
-    """Prepare the network if it is better and nobody has chosen another since; store the result and clean up."""
+    """Select a better backbone unless another was chosen, store the result, clean up."""
     is_used = network.is_better and configuration.get_backbone(db) == network.parent
     if is_used:
         adapted_networks.set_next_backbone(db, network.name)
@@ -193,7 +190,7 @@ def _finish_adaptation(
 
 
 def describe_estimate(estimate: AdaptationEstimate) -> str:
-    """Return the estimate as one sentence."""
+    """Return the estimate in words."""
     from annotator.humanize import format_count, format_duration
 
     return (

@@ -1,8 +1,7 @@
-"""The plan of an adapting, settled when it begins: images, their answers, and which images are held out.
+"""The plan file of an adaptation: its images, their labels, and the held-out images.
 
-The plan is a file, so that later answers change nothing in a training that goes on after a kill. Which images are held
-out follows from their content alone: an image that one adapting has held out is never fitted to by a later one. Images
-of one event are held out together, as long as the events stay as they are.
+Later labels do not change a resumed training. Image content alone decides what is held out, so no
+later adaptation trains on it. Images of one event are held out together.
 """
 
 import json
@@ -35,19 +34,16 @@ ARRAY_FIELDS = ("image_ids", "labels", "mask", "unbiased", "held_out", "class_id
 
 @dataclass(frozen=True, eq=False)
 class AdaptationPlan:
-    """The images of an adapting, their answers, and how to train on them.
+    """The images, labels and training parameters of one adaptation.
 
     Attributes:
         image_ids: (n,) int64.
         labels: (n, C) int8, 1 present, -1 absent, 0 unanswered.
-        mask, unbiased: (n, C) bool as in TrainingSet.
-        held_out: (n,) bool, images that judge and are not trained on.
+        mask, unbiased: (n, C) bool, see `TrainingSet`.
+        held_out: (n,) bool.
         class_ids: (C,) int64.
-        class_names: Their names.
-        name, parent: The names of the new network, and of the one that it is made from.
-        method, parameters: The method whose loss is used, and its parameters.
-        is_settled: Whether the inputs of all these images were made.
-        known_answers: The project's answers when the plan was made (store/networks/adaptation.py).
+        is_settled: Whether all inputs are prepared.
+        known_answers: Labels in the project at planning time.
     """
 
     image_ids: np.ndarray
@@ -68,32 +64,32 @@ class AdaptationPlan:
 
     @property
     def fitted_rows(self) -> np.ndarray:
-        """Return the rows that are trained on."""
+        """Return the training rows."""
         return np.flatnonzero(~self.held_out)
 
     @property
     def held_out_rows(self) -> np.ndarray:
-        """Return the rows that are held out."""
+        """Return the held-out rows."""
         return np.flatnonzero(self.held_out)
 
     @property
     def held_out_labels(self) -> np.ndarray:
-        """Return the unbiased answers of held-out images: (m, C) int8, 0 elsewhere."""
+        """Return unbiased held-out labels: (m, C) int8, 0 elsewhere."""
         rows = self.held_out_rows
         return np.where(self.unbiased[rows] & self.mask[rows], self.labels[rows], 0).astype(np.int8)
 
     def count_judged_classes(self) -> int:
-        """Count classes with MIN_ANSWERS_PER_STATE unbiased answers of either state on held-out images."""
+        """Count classes with MIN_ANSWERS_PER_STATE held-out unbiased labels per state."""
         held = self.held_out_labels
         return int((((held > 0).sum(0) >= MIN_ANSWERS_PER_STATE) & ((held < 0).sum(0) >= MIN_ANSWERS_PER_STATE)).sum())
 
     def select_rows(self, rows: np.ndarray) -> "AdaptationPlan":
-        """Return the plan with these rows alone."""
+        """Return the plan restricted to rows."""
         arrays = {name: getattr(self, name)[rows] for name in ARRAY_FIELDS if name != "class_ids"}
         return replace(self, **arrays)
 
     def write(self, folder: Path) -> None:
-        """Write the plan to its file. Raises DiskFull."""
+        """Write the plan file. Raises DiskFull."""
         arrays = {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAY_FIELDS}
         facts = {name: value for name, value in asdict(self).items() if name not in ARRAY_FIELDS}
         with replace_file_atomically(folder / PLAN_FILE) as temporary:
@@ -101,7 +97,7 @@ class AdaptationPlan:
 
 
 def read_plan(folder: Path) -> AdaptationPlan | None:
-    """Return the plan of a training that was begun; None where there is none, or a damaged one."""
+    """Return the unfinished plan, or None if missing or damaged."""
     try:
         file: Any = safe_open(folder / PLAN_FILE, framework="numpy")
         with file as opened:
@@ -112,7 +108,7 @@ def read_plan(folder: Path) -> AdaptationPlan | None:
 
 
 def make_plan(db: Database, parent: str, epochs: int) -> AdaptationPlan:
-    """Return the plan of an adapting that begins now. Raises NothingToLearn as `check` does."""
+    """Plan a new adaptation. Raises NothingToLearn."""
     cache = open_features(db, parent)
     known = load_training_set(db, cache)
     image_ids = cache.image_ids[known.rows]
@@ -138,7 +134,7 @@ def make_plan(db: Database, parent: str, epochs: int) -> AdaptationPlan:
 
 
 def check_plan(plan: AdaptationPlan) -> None:
-    """Raise NothingToLearn when there is too little to train on, or to judge by."""
+    """Raise NothingToLearn if labels are too few to train or judge."""
     fitted = plan.fitted_rows
     if len(fitted) < MIN_TRAINING_IMAGES or not (plan.labels[fitted] > 0).any():
         raise NothingToLearn(

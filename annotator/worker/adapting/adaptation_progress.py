@@ -1,4 +1,4 @@
-"""One adapting in progress: heartbeats, progress, requests to stop, and the expected time."""
+"""Heartbeats, pause requests and remaining time of a running adaptation."""
 
 import contextlib
 import os
@@ -13,19 +13,15 @@ from annotator.store.networks import adaptation
 
 
 class Paused(Exception):
-    """A request to stop; finished epochs are kept."""
+    """A pause request."""
 
 
 @dataclass(frozen=True)
 class AdaptationEstimate:
-    """The expected seconds of each part, measured on a few images and one step.
+    """The estimated seconds per step, measured on a few images.
 
     Attributes:
-        inputs_seconds: To prepare the images.
-        training_seconds: For all epochs.
-        features_seconds: To compute the features of all images of the project.
-        images: The number of images in the plan.
-        device: In words.
+        images: Number of planned images.
     """
 
     inputs_seconds: float
@@ -37,12 +33,12 @@ class AdaptationEstimate:
 
     @property
     def total_seconds(self) -> float:
-        """Return the seconds of all steps together."""
+        """Return the seconds of all steps."""
         return self.inputs_seconds + self.training_seconds + self.features_seconds
 
 
 class AdaptationProgress:
-    """The heartbeats and progress of one adapting, and its requests to stop."""
+    """The heartbeats and pause requests of one adaptation."""
 
     def __init__(self, db: Database, claim: adaptation.AdaptationState, on_step: StepCallback):
         self.db, self._state, self._show = db, claim, on_step
@@ -51,11 +47,11 @@ class AdaptationProgress:
         self._ends_at: float | None = None
 
     def set_remaining_seconds(self, seconds: float) -> None:
-        """Set the expected time until the end."""
+        """Set the remaining time."""
         self._ends_at = time.monotonic() + seconds
 
     def report(self, doing: str, done: int = 0, total: int = 0, *, immediately: bool = False) -> None:
-        """Report progress, stored at most once in HEARTBEAT_SECONDS, unless the step is new or `immediately` is set."""
+        """Report progress, stored at most once per HEARTBEAT_SECONDS within a step."""
         seconds = time.monotonic()
         is_new = doing != self._state.doing
         left = None if self._ends_at is None else max(self._ends_at - seconds, 0.0)
@@ -68,7 +64,7 @@ class AdaptationProgress:
             adaptation.report(self.db, self._state)
 
     def should_stop(self) -> bool:
-        """Return whether somebody asked to stop; at most once a second, read the request and report progress."""
+        """Return whether a stop was requested, checked once per second."""
         if time.monotonic() - self._looked_at > 1.0:
             self._looked_at = time.monotonic()
             if adaptation.get_request(self.db) == "pause":
@@ -77,14 +73,14 @@ class AdaptationProgress:
         return self.stop.is_set()
 
     def raise_if_paused(self) -> bool:
-        """Raise Paused if somebody asked to stop; otherwise return False."""
+        """Raise Paused on request, else return False."""
         if self.should_stop():
             raise Paused
         return False
 
 
 def lower_priority() -> None:
-    """Lower the priority of this process, so that people's pages and the worker go first."""
+    """Lower this process's priority."""
     if hasattr(os, "nice"):
         with contextlib.suppress(OSError):
             os.nice(15)

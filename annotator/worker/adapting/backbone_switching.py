@@ -1,8 +1,4 @@
-"""Switching to another network: its features are computed while people go on with the old one, then it is used.
-
-Also starts the process that the Settings page asks for: it adapts beside the worker, which trains and updates
-meanwhile.
-"""
+"""Switching backbones: the next one is used once it has embedded all images."""
 
 import contextlib
 import subprocess
@@ -28,7 +24,7 @@ RESTART_SECONDS = 60.0  # after a process that ended with an error, until it may
 
 
 class NextBackboneContext(WorkerContext):
-    """A worker's context for the network that is being prepared; heartbeat and stop are those of the worker."""
+    """A worker context for the next backbone."""
 
     def __init__(self, context: WorkerContext):
         super().__init__(context.db)
@@ -36,30 +32,29 @@ class NextBackboneContext(WorkerContext):
         self._context = context
 
     def report_state(self, state: str, done: int = 0, total: int = 0) -> None:
-        """Write the heartbeat of the worker."""
+        """Write the worker's heartbeat."""
         self._context.report_state(state, done, total)
 
     def get_backbone(self) -> "Backbone":
-        """Return the network, downloaded first where necessary. Raises AnnotatorError where that fails."""
+        """Return the next backbone, downloaded if necessary. Raises AnnotatorError."""
         name = self.get_backbone_name()
         if not self.has_backbone() and adapted_networks.find_folder(self.db, name) is None:
             fetch_weights(name, lambda done, of: self.report_state(DOWNLOADING_STATE, done >> 20, of >> 20))
         return super().get_backbone()
 
     def get_backbone_name(self) -> str:
-        """Return the network that is being prepared; without one, that of the next run."""
+        """Return the next backbone, else the configured one."""
         return adapted_networks.get_next_backbone(self.db) or configuration.get_backbone(self.db)
 
 
 class BackbonePreparer:
-    """The duty of preparing the next network; each worker has one instance."""
+    """The worker duty that prepares the next backbone."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback):
-        """Make the duty.
+        """Create the duty.
 
         Args:
-            context: The worker's context.
-            on_step: Called after every batch with (state, done, of).
+            on_step: Called per batch with (state, done, of).
         """
         self._db = context.db
         self._next = NextBackboneContext(context)
@@ -67,11 +62,7 @@ class BackbonePreparer:
         self._retry_at = 0.0
 
     def prepare(self, train: Callable[[], bool] | None = None) -> bool:
-        """Compute missing features of the next network, and use it when all images have them; return True then.
-
-        Args:
-            train: As in ImageEmbedder.embed.
-        """
+        """Compute missing embeddings. Return True once the next backbone is in use."""
         name = adapted_networks.get_next_backbone(self._db)
         if not name or time.monotonic() < self._retry_at:
             return False
@@ -91,14 +82,14 @@ class BackbonePreparer:
 
 
 class AdaptationStarter:
-    """The duty of starting `annotator adapt` when Settings ask for it, or answers have doubled; one for each worker."""
+    """The worker duty that starts `annotator adapt`."""
 
     def __init__(self, context: WorkerContext):
         self._db, self._process = context.db, None
         self._retry_at = self._check_at = 0.0
 
     def start_if_requested(self) -> None:
-        """Start `annotator adapt` where it was asked for or is due again, unless it is running."""
+        """Start `annotator adapt` if requested or due."""
         if self._process is not None and self._process.poll() is not None:
             if self._process.returncode:
                 self._retry_at = time.monotonic() + RESTART_SECONDS
@@ -120,7 +111,7 @@ class AdaptationStarter:
         )
 
     def stop_process(self) -> None:
-        """End the process that was started; the next worker's process goes on from its last epoch."""
+        """Terminate the started process."""
         if self._process is not None and self._process.poll() is None:
             with contextlib.suppress(OSError):
                 self._process.terminate()

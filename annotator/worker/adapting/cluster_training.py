@@ -1,7 +1,6 @@
-"""The executor of a Ray cluster: Ray Train runs the training on its machines (node_run.py), this process waits.
+"""Training on a Ray cluster: Ray Train runs node_run.py while this process waits.
 
-Ray Train cannot be driven through `ray://`, so a task of the cluster drives it. Checkpoints go to the storage: a folder
-of the project where the cluster is this machine alone, else a folder or address that all of its machines reach.
+Ray Train cannot be driven through `ray://`, so a cluster task drives it.
 """
 
 import contextlib
@@ -31,15 +30,12 @@ WAIT_SECONDS = 1.0
 
 
 def train_on_cluster(on: str, training: Training, storage: str | None, notify: Callable[[str], None]) -> None:
-    """Train the plan on a cluster; afterwards `training` holds the trained network and its features.
+    """Train on a cluster and store weights and embeddings in `training`.
 
     Args:
-        on: As in adapt_now.
-        training: The training, which is changed.
-        storage: For checkpoints; None: a folder of the project, where the cluster is this machine alone.
-        notify: As in adapt_now.
+        storage: None selects a project folder, for single-machine clusters only.
 
-    Raises Paused, AnnotatorError: a cluster that cannot be reached or used, no storage, machines that cannot read.
+    Raises Paused, AnnotatorError.
     """
     use = ClusterUse(on, "annotator adapt PROJECT --on local", "The same command goes on from the last checkpoint.")
     with connect_to_cluster(use) as ray:
@@ -125,7 +121,7 @@ def _run_on_cluster(ray: Any, on: str, training: Training, storage: str | None, 
 
 
 def _get_project_storage(training: Training, on: str, nodes: list[Any]) -> str:
-    """Return a folder of the project for checkpoints. Raises AnnotatorError for a cluster with other machines."""
+    """Return the project's checkpoint folder. Raises AnnotatorError for multi-machine clusters."""
     others = {str(node.get("NodeManagerHostname")) for node in nodes} - {socket.gethostname()}
     if others:
         raise AnnotatorError(
@@ -140,7 +136,6 @@ def _get_node_cores(node: Any) -> float:
 
 
 def _extract_reason(error: Exception) -> str:
-    """Return the last line of Ray's message that names an AnnotatorError, else its last line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     ours = [line for line in lines if "AnnotatorError" in line]
     return (ours or lines)[-1].rpartition("AnnotatorError: ")[2]

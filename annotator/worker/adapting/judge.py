@@ -1,4 +1,4 @@
-"""Judging whether an adapted network is better than its parent for this project, by answers of held-out images."""
+"""Evaluation of an adapted backbone against its parent on held-out labels."""
 
 import numpy as np
 
@@ -14,16 +14,11 @@ from spmll.statistics.paired_bootstrap import Comparison, compare_scorings
 def judge_network(
     db: Database, plan: AdaptationPlan, fitted_features: np.ndarray, held_out_features: np.ndarray
 ) -> Comparison:
-    """Compare linear heads on the features of the parent and of the adapted network.
-
-    Both are fitted to the same answers of the images that were trained on, and judged on unbiased answers of those that
-    were held out.
+    """Compare linear heads on the parent's and the adapted embeddings.
 
     Args:
-        db: The project's database.
-        plan: The images and labels of the training.
-        fitted_features: (n, D) features by the adapted network of the images that were trained on.
-        held_out_features: (m, D) features by the adapted network of the images that were held out.
+        fitted_features: (n, D) adapted embeddings of training images.
+        held_out_features: (m, D), held-out images.
 
     Raises:
         ValueError: No class can be judged.

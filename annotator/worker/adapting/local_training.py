@@ -1,4 +1,4 @@
-"""One adapting on this machine: estimate, inputs, epochs, and publishing the network at the end."""
+"""An adaptation on this machine, from estimate to publication."""
 
 import hashlib
 import time
@@ -41,14 +41,10 @@ SEED = 0
 
 
 class Training:
-    """The training of one plan.
-
-    Attributes:
-        epochs_done: The number of epochs so far.
-    """
+    """The training of one plan."""
 
     def __init__(self, db: Database, plan: AdaptationPlan, folder: Path, work: AdaptationProgress):
-        """Load the network. Raises AnnotatorError when its weights cannot be had, or it cannot be adapted."""
+        """Load the backbone. Raises AnnotatorError if it cannot be adapted."""
         self.db, self.plan, self.folder, self.work = db, plan, folder, work
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         if self.device == "cpu":
@@ -69,14 +65,14 @@ class Training:
 
     @property
     def checkpoint_path(self) -> Path:
-        """Return the path of the checkpoint."""
+        """Return the checkpoint path."""
         return self.folder / CHECKPOINT_FILE
 
     def estimate(self, all_images: int) -> AdaptationEstimate:
-        """Estimate how long the training takes, by timing a few images and one step.
+        """Estimate the duration by timing one step.
 
         Args:
-            all_images: The number of images in the project, for the time to compute their features.
+            all_images: Number of images in the project.
         """
         self.work.report("timing one step")
         settings, plan = make_adaptation_recipe(self.plan.epochs), self.plan
@@ -100,12 +96,12 @@ class Training:
         )
 
     def write_plan(self) -> None:
-        """Write the plan, so that the same command goes on with it."""
+        """Write the plan, which makes the training resumable."""
         if not self.plan.is_settled:
             self.plan.write(self.folder)
 
     def make_inputs(self) -> AdaptationPlan:
-        """Write the plan and make the inputs that are missing. Raises Paused, DiskFull, NothingToLearn."""
+        """Write the plan and missing inputs. Raises Paused, DiskFull, NothingToLearn."""
         self.write_plan()
         doing = "preparing images"
         self.work.report(doing, 0, len(self.plan.image_ids))
@@ -122,7 +118,7 @@ class Training:
         return settled
 
     def train(self) -> None:
-        """Train all epochs that remain. Raises Paused, AnnotatorError."""
+        """Train the remaining epochs. Raises Paused, AnnotatorError."""
         plan, rows = self.plan, self.plan.fitted_rows
         self.work.report("starting from the linear head")
         try:
@@ -143,7 +139,7 @@ class Training:
             raise AnnotatorError(f"{plan.parent} could not be adapted: {error}") from error
 
     def run_epochs(self, training: "NetworkTraining") -> None:
-        """Run the epochs of a training and report progress. Raises Paused where it was stopped before the last one."""
+        """Run the epochs and report progress. Raises Paused."""
         self.epochs_done = len(training.history)
         self._report_epoch()
         for epoch in training:
@@ -161,13 +157,12 @@ class Training:
         held_out_features: np.ndarray,
         unreadable_rows: list[int],
     ) -> None:
-        """Take over the result of a training that ran elsewhere. Raises NothingToLearn.
+        """Load the result of a cluster training. Raises NothingToLearn.
 
         Args:
-            weights: As NetworkTraining returns them.
-            fitted_features: (n, D) features of the images that were trained on.
-            held_out_features: (m, D) features of the held-out images.
-            unreadable_rows: Rows of the plan that could not be read there; they are removed from the plan.
+            fitted_features: (n, D) embeddings of training images.
+            held_out_features: (m, D).
+            unreadable_rows: Rows to remove from the plan.
         """
         if unreadable_rows:
             self.plan = self.plan.select_rows(np.setdiff1d(np.arange(len(self.plan.image_ids)), unreadable_rows))
@@ -180,7 +175,7 @@ class Training:
 
     @property
     def digest(self) -> str:
-        """Return a short digest of the plan, which names its run on a cluster."""
+        """Return the plan's short digest, which names its cluster run."""
         digest = hashlib.sha256(repr((self.plan.parent, self.plan.epochs, self.plan.newest_decision)).encode())
         for array in (self.plan.image_ids, self.plan.labels, self.plan.mask):
             digest.update(array.tobytes())
@@ -193,7 +188,7 @@ class Training:
         self.work.report("training", self.epochs_done, plan.epochs, immediately=True)
 
     def judge_and_publish(self, seconds: float) -> AdaptedNetwork:
-        """Judge the network, and publish it as a folder of the project. Raises AnnotatorError, DiskFull."""
+        """Judge and publish the backbone. Raises AnnotatorError, DiskFull."""
         plan = self.plan
         features = self.features or [
             compute_stage_features(
@@ -252,7 +247,7 @@ class Training:
         )
 
     def _time_step(self, batch: int) -> float:
-        """Return the seconds of one step on random inputs; the weights are restored."""
+        """Return the seconds of one step, restoring the weights."""
         before = {name: tensor.clone() for name, tensor in self.last_stages.state_dict().items()}
         network = self.last_stages.to(self.device).train()
         inputs = torch.randn(batch, *self.inputs.shape, generator=torch.Generator().manual_seed(0)).to(self.device)

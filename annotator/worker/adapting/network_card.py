@@ -1,4 +1,4 @@
-"""The model card of an adapted network: what it is, what it was fitted to, how it was judged, how to load it."""
+"""The Markdown model card of an adapted backbone."""
 
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ UNKNOWN_LICENSE = "not stated by timm: that of the parent"
 
 
 def format_network_card(network: AdaptedNetwork, source: Pretrained, class_names: list[str]) -> str:
-    """Return the model card as Markdown."""
+    """Return the model card."""
     made = datetime.fromtimestamp(network.created_at, UTC)
     verdict = "better than its parent" if network.is_better else "not better than its parent beyond chance"
     lines = [
@@ -45,7 +45,7 @@ def format_network_card(network: AdaptedNetwork, source: Pretrained, class_names
 
 
 def _escape_text(text: str) -> str:
-    """Return a name with the characters escaped that Markdown or HTML would interpret."""
+    """Escape Markdown and HTML characters."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>#|" else letter for letter in text.replace("\n", " "))
 
 

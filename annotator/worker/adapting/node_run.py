@@ -1,6 +1,6 @@
-"""A training that several processes of a cluster do together: the task that has Ray Train run them.
+"""The cluster task that runs Ray Train.
 
-Ray loads this file in processes that compute nothing, so torch and the networks are imported where they are used.
+Ray imports this file in processes without computation, so torch is imported lazily.
 """
 
 import contextlib
@@ -16,12 +16,10 @@ MAX_WORKER_FAILURES = 20  # of workers or machines, until it is given up
 
 
 def train_in_worker(config: dict[str, Any]) -> None:
-    """Train in one of Ray Train's workers.
-
-    Errors that would be the same at every try are told to the waiting process, which then gives up.
+    """Train in one Ray Train worker, reporting permanent errors.
 
     Args:
-        config: {"task": Task, "cpus": cores of each worker, "storage": str}.
+        config: {"task": AdaptationTask, "cpus": cores per worker, "storage": str}.
     """
     import ray
 
@@ -37,10 +35,9 @@ def train_in_worker(config: dict[str, Any]) -> None:
 def run_ray_training(
     task: AdaptationTask, workers: int, resources: dict[str, float], use_gpu: bool, storage: str
 ) -> bytes:
-    """Run the whole training by Ray Train, as a task of the cluster; return the content of the file RESULT_FILE.
+    """Run the training with Ray Train and return the bytes of RESULT_FILE.
 
-    A lost worker, or machine, costs the epoch: the others go on from the last checkpoint, with fewer workers where it
-    does not come back. With the same name and storage a later task goes on from there, too.
+    A lost worker costs one epoch. A later task with the same name and storage resumes.
     """
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchTrainer

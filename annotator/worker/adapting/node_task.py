@@ -1,4 +1,4 @@
-"""The inputs of the processes of a training on a cluster, and the progress that they report. It loads no networks."""
+"""Inputs and progress of a cluster training's processes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +13,12 @@ RESULT_FILE = "final.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class AdaptationTask:
-    """The inputs that all processes of a training receive.
+    """The inputs of every process of a cluster training.
 
     Attributes:
-        name: The name of the run, and of the folder for temporary files.
-        network: Called for the Pretrained (annotator/worker/embedding/cluster_executor.py, _Network).
-        images: The files of each image; the other arrays are those of a Plan.
-        versions: The versions on the machine that asks (annotator/cluster/package_versions.py).
-        board: A Board, for progress.
-        bands: Which bands are shown of images of many.
+        name: Run name and temporary folder name.
+        network: Callable that returns the `Pretrained`.
+        versions: Package versions of the requesting machine.
     """
 
     name: str
@@ -41,7 +38,7 @@ class AdaptationTask:
 
 
 class ProgressBoard:
-    """A Ray actor that holds the progress which the processes report, for the waiting process."""
+    """A Ray actor that holds worker progress."""
 
     def __init__(self):
         self._state: dict[str, Any] = {
@@ -53,9 +50,9 @@ class ProgressBoard:
         }
 
     def say(self, **facts: Any) -> None:
-        """Replace some of the facts."""
+        """Update the progress."""
         self._state |= facts
 
     def get_state(self) -> dict[str, Any]:
-        """Return the facts: doing, done, of, workers; refusal: why the training cannot be done, "" while it can."""
+        """Return doing, done, of, workers and refusal ("" if none)."""
         return self._state

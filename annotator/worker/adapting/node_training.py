@@ -1,8 +1,4 @@
-"""The part of a training that runs on the machines of a cluster: one of several processes that train together.
-
-It knows nothing of the project or its database. Each process makes the inputs of its images on its machine, in a
-temporary folder of its own; the folders of lost processes are deleted by the next.
-"""
+"""One process of a cluster training, without access to the project or its database."""
 
 import contextlib
 import hashlib
@@ -35,7 +31,7 @@ SEED = 0
 
 
 def train_on_node(config: dict[str, Any]) -> None:
-    """Do the part of one process in the training; config as in train_in_worker (node_run.py)."""
+    """Run one process of the training."""
     import ray
     import ray.train
     import ray.train.torch
@@ -121,10 +117,7 @@ def _open_image(files: Any) -> Any:
 
 
 def _make_inputs(task: AdaptationTask, files: MapFiles, own_rows: np.ndarray, rank: int, world_size: int) -> list[int]:
-    """Make the inputs of the rows `own`; return rows that cannot be read here.
-
-    Raises AnnotatorError where most cannot be read.
-    """
+    """Prepare inputs and return unreadable rows. Raises AnnotatorError if most are."""
     import ray
 
     unread: list[int] = []
@@ -154,10 +147,7 @@ def _make_inputs(task: AdaptationTask, files: MapFiles, own_rows: np.ndarray, ra
 
 
 def _create_process_folder(name: str) -> Path:
-    """Make a folder for temporary files of this process, and delete those of ended processes of the run.
-
-    Raises AnnotatorError where another user could have made the folder above.
-    """
+    """Create a private temporary folder and delete those of ended processes."""
     own = os.getuid() if hasattr(os, "getuid") else 0
     folder = Path(tempfile.gettempdir()) / f"annotator-adapting-{own}"
     with contextlib.suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""The inputs of the first trained stage for the images of a plan, on the disk: two views of each image to train on."""
+"""Inputs of the first trained stage on disk: two views per training image."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,15 +23,14 @@ INPUTS_FOLDER = "inputs"
 
 
 def open_input_files(folder: Path, inputs: StageInputs, bands: BandChoices) -> MapFiles:
-    """Return the files of the inputs in the folder of an adapting."""
+    """Return the input files of an adaptation folder."""
     return MapFiles(folder / INPUTS_FOLDER, inputs, strong=0, bands=bands)
 
 
 def limit_to_disk_space(plan: AdaptationPlan, bytes_each: int, max_bytes: int = MAX_INPUT_BYTES) -> AdaptationPlan:
-    """Return the plan, with fewer images to train on where the inputs of all would be more than `most` bytes.
+    """Return the plan with training images dropped until its inputs fit in `max_bytes`.
 
-    Images with unbiased answers are kept before others, and by chance among them. Held-out images all stay. Raises
-    NothingToLearn when too few images remain.
+    Images with unbiased labels are kept first. Raises NothingToLearn.
     """
     fitted = plan.fitted_rows
     room = max((max_bytes - len(plan.held_out_rows) * bytes_each) // (WEAK_VIEWS * bytes_each), 0)
@@ -51,18 +50,9 @@ def make_inputs(
     on_progress: ProgressCallback,
     should_stop: Callable[[], bool],
 ) -> AdaptationPlan:
-    """Make the missing inputs, and return the plan without images whose file cannot be read.
+    """Prepare missing inputs and return the plan without unreadable images.
 
-    The reason is stored with each such image.
-
-    Args:
-        db: The project's database.
-        plan: The images of the training.
-        files: The files of the inputs.
-        on_progress: Called with (images done, of).
-        should_stop: Called between images; it may raise.
-
-    Raises DiskFull, NothingToLearn when too few images can be read.
+    The reason is stored per image. Raises DiskFull, NothingToLearn.
     """
     unread: set[int] = set()
     done = 0
@@ -97,5 +87,5 @@ def make_inputs(
 
 
 def build_examples(plan: AdaptationPlan, rows: np.ndarray, files: MapFiles, device: str) -> MapExamples:
-    """Return the inputs of some images of the plan in the form that training reads."""
+    """Return training examples."""
     return MapExamples(StoredMaps(files, plan.image_ids[rows].tolist()), weak=WEAK_VIEWS, device=device)

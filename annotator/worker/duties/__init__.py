@@ -1,4 +1,1 @@
-"""The duties of the worker beside training: heat maps, comparisons of networks, the map, first guesses.
-
-Begin with explain.py, which draws one heat map.
-"""
+"""Worker duties other than training, such as heat maps and prelabels."""

@@ -1,7 +1,4 @@
-"""Measures how images look (store/pictures/appearance.py) that were embedded before that was done beside it.
-
-Images at addresses are left out: they would all be fetched again. They are measured when they are embedded anew.
-"""
+"""Measures the appearance of images embedded before the embedder did, except images at URLs."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +17,7 @@ IMAGES_PER_STEP = 64  # images between two looks for more urgent work: half a se
 
 
 class AppearanceMeasurer:
-    """The duty of measuring images; each worker has one instance."""
+    """The worker duty of measuring image appearance."""
 
     def __init__(self, context: WorkerContext):
         self._context, self._db = context, context.db
@@ -28,9 +25,9 @@ class AppearanceMeasurer:
         self._after: int | None = None  # images up to this id were tried since then; None: all
 
     def measure_batch(self) -> bool:
-        """Measure a few images that were not; return whether there were any.
+        """Measure some unmeasured images. Return False if none remain.
 
-        An image that cannot be read now is tried again after the next registration, or when the worker starts anew.
+        Unreadable images are retried after the next registration or restart.
         """
         registrations = self._db.get_setting("registrations", 0)
         if registrations != self._registrations:

@@ -1,4 +1,4 @@
-"""Finds events again after images were added, facts imported or capture times read, where a project has events."""
+"""Updates a project's events after images, fields or capture times change."""
 
 import logging
 import time
@@ -12,17 +12,14 @@ log = logging.getLogger("annotator.worker")
 
 
 class EventRefresher:
-    """The duty of finding events again; each worker has one instance."""
+    """The worker duty of updating events."""
 
     def __init__(self, context: WorkerContext):
         self._context, self._db = context, context.db
         self._again_at = 0.0
 
     def find_if_due(self) -> bool:
-        """Find events if what they follow from has changed; return whether it did.
-
-        A project that never asked for events stays without.
-        """
+        """Update outdated events, if the project has any. Return whether it did."""
         if (
             time.monotonic() < self._again_at
             or not project_events.have_been_found(self._db)

@@ -1,7 +1,4 @@
-"""Draws heat maps, the regions of an image that support a class, and stores them as small PNG files.
-
-With each it stores which other class on the image the heat map may show instead (spmll/backbones/occlusion.py).
-"""
+"""Draws heat maps, the image regions that support a class, as PNG files."""
 
 import numpy as np
 from PIL import Image as Picture
@@ -23,7 +20,7 @@ from spmll.linear.training import Head
 
 
 class Explainer:
-    """The network and the head of a run, for drawing heat maps."""
+    """The backbone and head that draw heat maps."""
 
     def __init__(self, db: Database, backbone):
         self.db = db
@@ -31,10 +28,7 @@ class Explainer:
         self._head: tuple[int, Head, list[int]] | None = None
 
     def draw(self, run_id: int, image_id: int, class_ids: list[int]) -> None:
-        """Draw the image's heat maps for these classes and store them.
-
-        Raises AnnotatorError when the run is gone or does not know a class, or the image cannot be read; DiskFull.
-        """
+        """Draw and store an image's heat maps. Raises AnnotatorError."""
         head, known = self._load_head(run_id)
         unknown = [class_id for class_id in class_ids if class_id not in known]
         if unknown:
@@ -60,7 +54,7 @@ class Explainer:
                 Picture.fromarray(np.ascontiguousarray(color_heat_map(heat)), "RGBA").save(part, format="PNG")
 
     def _find_shown_classes(self, image_id: int) -> set[int]:
-        """Return the classes on the image, by people's answers, and by the model for unanswered classes."""
+        """Return classes labeled present, or predicted if unanswered."""
         labels = {label.class_id: label.state for label in decisions.load_labels(self.db, [image_id])}
         shown = {class_id for class_id, state in labels.items() if state == PRESENT}
         predictions = read_predictions(self.db)

@@ -1,4 +1,4 @@
-"""Draws heat maps: those that people wait for, and in advance those that they will probably ask for next."""
+"""Draws requested heat maps, and likely ones in advance."""
 
 from annotator.queues import review_queue
 from annotator.settings import PREFETCHED_HEATMAP_IMAGES
@@ -12,7 +12,7 @@ REQUESTS_PER_STEP = 2  # requests drawn before more urgent duties are checked
 
 
 class HeatmapDrawer:
-    """The duty of drawing heat maps, requested ones and those ahead in the review order; one for each worker."""
+    """The worker duty of drawing heat maps."""
 
     def __init__(self, context: WorkerContext):
         self._context, self._db = context, context.db
@@ -21,12 +21,12 @@ class HeatmapDrawer:
         self._drawn_ahead: tuple | None = None  # (run, version, newest decision) whose heat maps ahead are all drawn
 
     def forget_old_run(self) -> None:
-        """Drop requests for older runs after a new one, and retry images whose heat maps could not be drawn."""
+        """Drop requests for older runs and retry failed images."""
         self._undrawable.clear()
         jobs.delete_stale_heatmaps(self._db)
 
     def draw_requested(self) -> bool:
-        """Draw requested heat maps; return False if there were none."""
+        """Draw requested heat maps. Return False if none."""
         asked = jobs.claim(self._db, "heatmap", REQUESTS_PER_STEP)
         for job in asked:
             try:
@@ -39,7 +39,7 @@ class HeatmapDrawer:
         return bool(asked)
 
     def draw_in_advance(self) -> bool:
-        """Draw the missing heat maps of one image near the front of the review order; return False without any."""
+        """Draw missing heat maps of one upcoming image. Return False if none."""
         snapshot = read_snapshot(self._db)
         if snapshot is None:
             return False
@@ -66,7 +66,7 @@ class HeatmapDrawer:
         return False
 
     def draw(self, run_id: int, image_id: int, class_ids: list[int]) -> None:
-        """Draw an image's heat maps for these classes. Raises AnnotatorError as Explainer.draw."""
+        """Draw an image's heat maps. Raises AnnotatorError."""
         if self._explainer is None or self._explainer.backbone.name != self._context.get_backbone_name():
             from annotator.worker.duties.explain import Explainer
 

@@ -1,4 +1,4 @@
-"""Makes the 2-d layout of the Map page, in a thread beside the worker's other work."""
+"""Computes the 2-D layout of the Map page in a thread."""
 
 import logging
 import threading
@@ -20,17 +20,14 @@ log = logging.getLogger("annotator.worker")
 
 
 class Mapmaker:
-    """The duty of making the layout, in a thread of its own; each worker has one instance."""
+    """The worker duty of computing the map layout."""
 
     def __init__(self):
         self._thread: threading.Thread | None = None
         self._failed: tuple[Path, int] | None = None
 
     def start_if_due(self, db: Database, backbone: str, cache: FeatureCache) -> None:
-        """Start a new layout if there is none or RELAYOUT_NEW_SHARE of the images are new; returns at once.
-
-        An error is recorded for the Progress page; it is retried when there are more features.
-        """
+        """Start a layout thread if none exists or RELAYOUT_NEW_SHARE of images are new."""
         features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
         ids = cache.image_ids[: len(features)]
         folder = db.paths.map(backbone)

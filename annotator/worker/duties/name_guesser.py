@@ -1,8 +1,7 @@
-"""First guesses from the names of classes: a source of predictions that trainings use like any other one.
+"""Predictions from class names alone, used in training like any other source.
 
-Whole images are compared with the texts as soon as they have features, which takes seconds. Their patches need the
-image once more: they are compared a few seconds at a time, whenever the worker has nothing else to do, and used when
-nearly all are compared, because scores of two kinds are not quite comparable.
+Patch scores replace whole-image scores only once nearly all exist, because the two are not
+comparable.
 """
 
 import time
@@ -42,12 +41,7 @@ CHUNK_ROWS = 4096  # images compared at once
 
 
 class _EncodedWording:
-    """A wording, and the vectors that the network makes of its texts.
-
-    Attributes:
-        class_vectors: (C, E).
-        background_vector: (E,), of texts that name no class.
-    """
+    """Text embeddings: class_vectors (C, E), background_vector (E,)."""
 
     def __init__(self, context: WorkerContext, wording: Wording):
         from annotator.worker.features.backbone import load_project_network
@@ -68,14 +62,13 @@ class _EncodedWording:
 
 
 class NameGuesser:
-    """The duty of guessing classes from their names; each worker has one instance."""
+    """The worker duty of predicting from class names."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback):
-        """Make the duty.
+        """Create the duty.
 
         Args:
-            context: The worker's context.
-            on_step: Called after every batch with (state, done, of).
+            on_step: Called per batch with (state, done, of).
         """
         self._context, self._db, self._on_step = context, context.db, on_step
         self._encoded_wording: _EncodedWording | None = None
@@ -84,11 +77,7 @@ class NameGuesser:
         self._unreadable: set[int] = set()  # images of which no patch can be had, until the worker starts again
 
     def publish_if_due(self, all_embedded: bool) -> bool:
-        """Publish a guess where classes, texts or the network changed, or enough images were added; return True if so.
-
-        Args:
-            all_embedded: Whether embedding is finished: then any other number of images is a reason.
-        """
+        """Publish predictions if their inputs changed. Return whether it did."""
         wording = name_texts.build_wording(self._db)
         if wording is None:
             self._encoded_wording = self._patches = None
@@ -106,7 +95,7 @@ class NameGuesser:
         return self._run_or_record_error(wording, self._publish_guess)
 
     def compare_some_patches(self) -> bool:
-        """Compare the patches of some images, and publish when all are compared; return False with nothing to do."""
+        """Compare some image patches. Return False if none remain."""
         wording, before = name_texts.build_wording(self._db), name_texts.load_newest_guess(self._db)
         if wording is None or before.wording != wording.key or before.error or before.patches >= before.images:
             return False
@@ -169,7 +158,7 @@ class NameGuesser:
         return True
 
     def _score_images(self, asked: _EncodedWording) -> np.ndarray:
-        """Return the similarities (N, C) float32 of whole images with the classes, from their features."""
+        """Return the similarity of images and classes: (N, C) float32."""
         import torch
 
         cache = self._context.get_features()
@@ -222,7 +211,7 @@ class NameGuesser:
 
 
 def _score_patches(paths: Sequence[ImageSource], asked: _EncodedWording) -> Iterator[ScoredBatch]:
-    """Yield (places that were read, places that could not be, scores (n, C)) batch by batch, for STEP_SECONDS."""
+    """Yield (read positions, failed positions, scores (n, C)) per batch."""
     from annotator.worker.features.embed import BATCH_IMAGES, embedding_threads, read_batch
     from spmll.zero_shot.patch_scores import score_best_patch
 

@@ -1,4 +1,4 @@
-"""Finds twins: images whose difference hashes are close, and whose features, where there are some, agree."""
+"""Finds near-duplicates by difference hashes, confirmed by embeddings if available."""
 
 import logging
 import time
@@ -16,14 +16,14 @@ log = logging.getLogger("annotator.worker")
 
 
 class NearDuplicateFinder:
-    """The duty of finding twins; each worker has one instance."""
+    """The worker duty of finding near-duplicates."""
 
     def __init__(self, context: WorkerContext):
         self._context, self._db = context, context.db
         self._again_at = 0.0
 
     def find_if_due(self) -> bool:
-        """Find all twins if images were measured since the last time; return whether it did."""
+        """Find near-duplicates if images were measured since. Return whether it did."""
         newest = self._db.value("SELECT coalesce(max(id), 0) FROM appearance")
         if (
             newest == self._db.get_setting(near_duplicate_groups.GROUPED_SETTING, 0)

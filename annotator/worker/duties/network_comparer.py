@@ -1,8 +1,7 @@
-"""Networks compared on a project's own answers: features computed beside those in use, then cross-validation.
+"""Comparison of backbones by 5-fold cross-validated linear heads on the project's labels.
 
-A linear head is fitted to the answers of four fifths of the images, on the features of either network, and scores the
-remaining fifth; so every answer is judged by a head that has not seen it, nor another image of its event. Only unbiased
-answers are judged, and not those of images that an adapted network was fitted to.
+Folds keep events together. Only unbiased labels are judged, on images no adapted backbone was
+trained on.
 """
 
 import time
@@ -32,33 +31,32 @@ CHECK_SECONDS = 5.0  # between two looks at what is missing, where another proce
 
 
 class CandidateContext(NextBackboneContext):
-    """A worker's context for a network that is to be compared."""
+    """A worker context for a backbone to compare."""
 
     def __init__(self, context: WorkerContext, name: str):
         super().__init__(context)
         self.name = name
 
     def get_backbone_name(self) -> str:
-        """Return the network that is to be compared."""
+        """Return the backbone to compare."""
         return self.name
 
 
 class NetworkComparer:
-    """The duty of preparing and comparing networks; each worker has one instance."""
+    """The worker duty of comparing backbones."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback):
-        """Make the duty.
+        """Create the duty.
 
         Args:
-            context: The worker's context.
-            on_step: Called after every batch with (state, done, of).
+            on_step: Called per batch with (state, done, of).
         """
         self._context, self._db, self._on_step = context, context.db, on_step
         self._current: tuple[CandidateContext, ImageEmbedder] | None = None
         self._retry_at = 0.0
 
     def measure_speed(self) -> bool:
-        """Measure the first network whose speed was asked for; return False when there is none."""
+        """Measure the first requested backbone speed. Return False if none."""
         name = next(iter(network_comparisons.load_requested_speeds(self._db)), "")
         if not name:
             return False
@@ -75,14 +73,7 @@ class NetworkComparer:
         return True
 
     def prepare_and_compare(self, train: Callable[[], bool] | None = None) -> bool:
-        """Compute missing features of the first network to be compared; compare it when all images have them.
-
-        Args:
-            train: As in ImageEmbedder.embed.
-
-        Returns:
-            True when a comparison, or the error that prevented it, was stored.
-        """
+        """Embed with the first requested backbone, then compare it. Return True once stored."""
         name = next(iter(network_comparisons.load_requested(self._db)), "")
         if not name:
             self._current = None
@@ -109,7 +100,7 @@ class NetworkComparer:
 
 
 def compare_networks(db: Database, first: str, second: str) -> NetworkComparison:
-    """Compare two networks on the images with features of both. Raises NothingToLearn with too few answers."""
+    """Compare two backbones on images embedded by both. Raises NothingToLearn."""
     from spmll.finetune.linear_probe import score_with_probe  # loads torch
     from spmll.statistics.paired_bootstrap import compare_scorings
 

@@ -1,7 +1,6 @@
-"""Answers searches by example: the features of a picture or of a part of an image, and how well images fit words.
+"""Answers searches by example: an image, a crop or words.
 
-A picture goes the way of the project's own images (worker/features/embed.py), so that its features are theirs. Of words
-the network gives a vector in a space that only it can take images to, so here all images are compared with it.
+Text embeddings match only projected image embeddings, so words are compared here.
 """
 
 import io
@@ -30,7 +29,7 @@ CHUNK_ROWS = 4096  # images compared with words at once
 
 
 class SearchAnswerer:
-    """The duty of answering searches by example; each worker has one instance."""
+    """The worker duty of answering searches by example."""
 
     def __init__(self, context: WorkerContext):
         self._context, self._db = context, context.db
@@ -38,7 +37,7 @@ class SearchAnswerer:
         search_examples.delete_old(self._db)
 
     def answer_newest(self) -> bool:
-        """Answer the newest request; return False if there was none."""
+        """Answer the newest request. Return False if none."""
         asked = next(iter(search_examples.load_waiting(self._db)), None)
         if asked is None:
             return False
@@ -79,7 +78,7 @@ class SearchAnswerer:
         return ExampleAnswer(backbone.name, vector.astype(np.float16).astype(np.float32))
 
     def _crop_part(self, asked: ExampleRequest, size: int):
-        """Return the part of an image, read so large that the network gets no fewer pixels of it than it takes."""
+        """Return the requested crop with at least `size` pixels per side."""
         left, top, right, bottom = asked.box
         least = (math.ceil(size / (right - left)), math.ceil(size / (bottom - top)))
         source = start_reading(images.find_image_source(self._db, asked.image_id))()

@@ -1,4 +1,4 @@
-"""The duty of starting `annotator tag` when Settings ask for it, again after a kill; it asks beside the worker."""
+"""Starts `annotator tag` on request, again after a kill."""
 
 import contextlib
 import subprocess
@@ -13,7 +13,7 @@ RESTART_SECONDS = 30.0  # after a process that ended although it was still wante
 
 
 class TaggerStarter:
-    """Starts the tagger; each worker has one instance."""
+    """The worker duty of starting prelabeling."""
 
     def __init__(self, context: WorkerContext):
         self._db = context.db
@@ -21,7 +21,7 @@ class TaggerStarter:
         self._check_at = self._retry_at = 0.0
 
     def start_if_requested(self) -> None:
-        """Start `annotator tag` where it was asked for, unless a tagger is running."""
+        """Start `annotator tag` if requested and not running."""
         now = time.monotonic()
         if now < self._check_at:
             return
@@ -42,7 +42,7 @@ class TaggerStarter:
             )
 
     def stop_process(self) -> None:
-        """End the process that was started; the next worker's process goes on from what is stored."""
+        """Terminate the started process. The next worker resumes it."""
         if self._process is not None and self._process.poll() is None:
             with contextlib.suppress(OSError):
                 self._process.terminate()

@@ -1,7 +1,7 @@
-"""The images that remain to be embedded, handed out in chunks; every chunk is finished or comes back.
+"""The queue of images to embed, in chunks that are finished or requeued.
 
-A chunk whose worker is lost returns to the front. A chunk that is lost twice is cut in two, because one of its images
-may be what ends the workers: that image is alone in the end, and given up after MAX_LOSSES workers.
+A chunk lost twice is halved, which isolates the image that kills workers. It is given up after
+MAX_LOSSES workers.
 """
 
 from collections import deque
@@ -14,13 +14,12 @@ MAX_LOSSES = 3  # lost workers after which an image that is alone is given up
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Images that one worker embeds in one go.
+    """A batch of images for one worker.
 
     Attributes:
         image_ids: (n,) int64.
-        losses: The number of workers that were lost with the chunk.
-        with_files: Whether the content of the files travels with it, because a machine of the cluster could not read
-            them.
+        losses: Number of workers lost with it.
+        with_files: Whether file contents are sent along.
     """
 
     image_ids: np.ndarray
@@ -35,7 +34,7 @@ class ChunkQueue:
     """The queue of images to embed.
 
     Args:
-        image_ids: (n,) int64, in the order in which they are wanted.
+        image_ids: (n,) int64, most wanted first.
     """
 
     def __init__(self, image_ids: np.ndarray):
@@ -43,14 +42,11 @@ class ChunkQueue:
         self._returned: deque[Chunk] = deque()
 
     def __len__(self) -> int:
-        """Return the number of images that are not handed out."""
+        """Return the number of waiting images."""
         return len(self._image_ids) - self._next + sum(map(len, self._returned))
 
     def pop(self, size: int) -> Chunk | None:
-        """Return a chunk of up to `size` images; None when no images remain.
-
-        A chunk that was given back is returned whole, if it is not larger than that.
-        """
+        """Return at most `size` images, or None."""
         if self._returned:
             chunk = self._returned.popleft()
             if len(chunk) <= size:
@@ -63,12 +59,12 @@ class ChunkQueue:
         return Chunk(image_ids) if len(image_ids) else None
 
     def requeue(self, chunk: Chunk) -> None:
-        """Put back images that a worker did not begin, or that are to be handed out again with their files."""
+        """Put unprocessed images back first."""
         if len(chunk):
             self._returned.appendleft(chunk)
 
     def requeue_lost(self, chunk: Chunk) -> list[int]:
-        """Put back a chunk that was lost with its worker; return the ids of images that are given up."""
+        """Requeue a chunk lost with its worker. Return image ids given up."""
         lost = Chunk(chunk.image_ids, chunk.losses + 1, chunk.with_files)
         if lost.losses < 2:
             self.requeue(lost)
@@ -87,8 +83,4 @@ def _split_chunk(chunk: Chunk, size: int) -> tuple[Chunk, Chunk]:
 
 
 def _make_part(chunk: Chunk, image_ids: np.ndarray) -> Chunk:
-    """Return a part of a chunk; the losses of an image that is alone now begin at 0.
-
-    The image beside it may have been the one that ends workers.
-    """
     return Chunk(image_ids, chunk.losses if len(image_ids) > 1 else 0, chunk.with_files)

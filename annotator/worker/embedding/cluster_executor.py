@@ -1,16 +1,9 @@
-"""The executor of a Ray cluster: workers on every machine, chunks for each as fast as it takes them.
+"""The Ray cluster executor: workers per machine, each with one chunk running and one waiting.
 
-A worker has one chunk at work and one waiting, never more, and each result is received before the next is asked for:
-that is the back-pressure, and it bounds what Ray's object stores hold. Machines may come and go. A worker that is lost
-costs its chunks, which go to others; its machine gets a new one. A machine on which workers cannot start is left out,
-and the reason is shown.
-
-Ray Data is not used, although it maps batches with pools of actors, too. What is lost with a worker must be one chunk,
-known by its images, since each must be in the shards exactly once and a file that kills its reader must be found; Ray
-Data hides which rows were in a lost task. Its pipelines are hardly supported through `ray://`
-(https://github.com/ray-project/ray/issues/39860), and lost blocks of a lost machine are made again by lineage, outside
-of its back-pressure (docs.ray.io, Ray Data, fault tolerance). So there are actors, one chunk at work and one waiting
-for each, and a queue of our own. Ray's own retries are off (max_restarts = max_task_retries = 0): the queue knows more.
+That limit is the back-pressure that bounds Ray's object stores. Ray Data is not used: it hides
+which rows a lost task held, but each image must be stored exactly once and a file that kills its
+reader must be found. It is barely supported through `ray://`
+(https://github.com/ray-project/ray/issues/39860). Ray's own retries are off.
 """
 
 import math
@@ -58,20 +51,15 @@ class ClusterExecutor:
     """An executor that embeds on the machines of a cluster.
 
     Attributes:
-        note: The reason for a delay, "" for none.
-        workers: The number at work now.
+        note: Reason for a delay, or "".
     """
 
     def __init__(self, ray: Any, db: Database, use: ClusterUse, work: WorkerJob, network: Any, cache: FeatureCache):
-        """Put the network into the cluster, once; each machine takes it from there.
+        """Put the backbone into the cluster's object store.
 
         Args:
-            ray: The module, connected to a cluster.
-            db: The project's database.
-            use: The cluster, and what messages say about it.
-            work: The job of each worker; its `network` is replaced.
-            network: The Pretrained of the backbone.
-            cache: The features of the project.
+            work: Worker job, whose `network` is replaced.
+            network: The backbone's `Pretrained`.
         """
         self._ray, self._db, self._use, self._cache = ray, db, use, cache
         self._basis: Any = None  # a reference, once there is a basis
@@ -85,12 +73,12 @@ class ClusterExecutor:
 
     @property
     def workers(self) -> int:
-        """Return the number of workers that are ready."""
+        """Return the number of ready workers."""
         return sum(member.ready is not None for member in self._members)
 
     @property
     def note(self) -> str:
-        """Return the reason for a delay and the machines left out, in words; "" for none."""
+        """Return the reason for a delay and the excluded machines, or ""."""
         left_out = describe_excluded_machines(self._machines.values())
         if not self._machines and time.monotonic() - self._began > 10:
             return "Waiting for the cluster: no machine offers cores yet"
@@ -99,12 +87,10 @@ class ClusterExecutor:
         return "; ".join(left_out)
 
     def iterate_results(self, chunks: ChunkQueue, should_stop: Callable[[], bool]) -> Iterator[EmbeddingResult | None]:
-        """Yield results as they come, and None between them so that the caller can report progress.
-
-        Ends when all is done, or after should_stop returns True.
+        """Yield results, and None in between so that the caller can report progress.
 
         Raises:
-            AnnotatorError: No machine can embed, or the cluster is gone.
+            AnnotatorError: No machine can embed.
         """
         try:
             while not should_stop() and (len(chunks) or any(member.sent_chunks for member in self._members)):
@@ -127,7 +113,7 @@ class ClusterExecutor:
     # -- machines and their workers
 
     def _refresh_machines(self) -> None:
-        """Add new machines, forget those that are gone, and start the workers that are missing."""
+        """Update the machine list and start missing workers."""
         if time.monotonic() - self._looked_at < MACHINE_CHECK_SECONDS:
             return
         self._looked_at = time.monotonic()
@@ -173,10 +159,7 @@ class ClusterExecutor:
     # -- chunks
 
     def _distribute_chunks(self, chunks: ChunkQueue) -> Iterator[EmbeddingResult]:
-        """Give each worker the chunks it can take.
-
-        Yields results for images that this process could not read for a worker.
-        """
+        """Send chunks to free workers. Yield results for unreadable images."""
         for wanted in range(1, CHUNKS_PER_WORKER + 1):  # one for each first
             for member in self._members:
                 if member.ready is None or len(member.sent_chunks) >= wanted:
@@ -187,12 +170,7 @@ class ClusterExecutor:
                 yield from self._send_chunk(member, chunk, chunks)
 
     def _send_chunk(self, member: ClusterWorker, chunk: Chunk, chunks: ChunkQueue) -> Iterator[EmbeddingResult]:
-        """Send a chunk to a worker, with the content of the files that its machine cannot read.
-
-        Images beyond MAX_SENT_BYTES of content go back to the queue. Yields a result for images that this process
-        cannot
-        read.
-        """
+        """Send a chunk, with at most MAX_SENT_BYTES of files the machine cannot read."""
         assert member.ready is not None  # or it would get nothing
         of_images: list[ImageFiles] = []
         contents: dict[int, bytes] = {}
@@ -226,13 +204,13 @@ class ClusterExecutor:
             member.record_sent(member.handle.embed.remote(of_images, contents, self._get_basis_reference()), sent)
 
     def _get_basis_reference(self) -> Any:
-        """Return a reference to the axes along which the project's regions are coded; None until they are settled."""
+        """Return a reference to the project's region basis, or None until it exists."""
         if self._basis is None and self._cache.basis is not None:
             self._basis = self._ray.put(self._cache.basis)
         return self._basis
 
     def _wait_for_answers(self) -> list[Any]:
-        """Return references that are ready, after WAIT_SECONDS at most."""
+        """Return ready references within WAIT_SECONDS."""
         starting = [member.pending_start for member in self._members if member.pending_start is not None]
         waiting = starting + [reference for member in self._members for reference in member.sent_chunks]
         if not waiting:
@@ -266,10 +244,7 @@ class ClusterExecutor:
     def _accept_chunk(
         self, embedded: EmbeddedChunk, chunk: Chunk, member: ClusterWorker, chunks: ChunkQueue
     ) -> Iterator[EmbeddingResult]:
-        """Yield the result of a chunk.
-
-        Images that the worker could not read but this machine can are queued again, with their files.
-        """
+        """Yield a chunk's result. Requeue images that only this machine can read."""
         failures, again = embedded.failures, []
         if not chunk.with_files:
             problems = _find_read_problems(self._db, [image_id for image_id, _ in failures])
@@ -284,14 +259,7 @@ class ClusterExecutor:
     def _handle_lost_worker(
         self, member: ClusterWorker, chunks: ChunkQueue, reason: str, *, final: bool = False
     ) -> Iterator[EmbeddingResult]:
-        """Drop a lost worker: its chunks go back to the queue; yield failures for images that are given up.
-
-        Args:
-            member: The worker.
-            chunks: The queue of chunks of images.
-            reason: Why it was lost.
-            final: Whether a new worker would end the same way.
-        """
+        """Drop a lost worker and requeue its chunks. `final`: a new one would fail too."""
         if member.ready is None:
             member.machine.failed_starts += 1
             if final or member.machine.failed_starts >= MAX_FAILED_STARTS:
@@ -313,7 +281,7 @@ class ClusterExecutor:
 
 
 def _find_read_problems(db: Database, image_ids: list[int]) -> dict[int, str]:
-    """Return image id -> why it cannot be read on this machine, "" when it can."""
+    """Return image id -> read error here, "" if readable."""
     problems: dict[int, str] = {}
     readings = [(files.image_id, start_reading_image(files)) for files in load_image_files(db, image_ids)]
     for image_id, read in readings:
@@ -330,7 +298,7 @@ def _read_bytes(source: Path | BytesIO) -> bytes:
 
 
 class _NetworkReference:
-    """A callable that returns the network on a machine of the cluster; only a reference travels until it is called."""
+    """A callable that loads the backbone by reference."""
 
     def __init__(self, reference: Any):
         self._reference = [reference]  # in a list Ray leaves it a reference
@@ -342,7 +310,6 @@ class _NetworkReference:
 
 
 def _find_free_shares(wanted: list[WorkerShare], taken: list[WorkerShare]) -> list[WorkerShare]:
-    """Return the shares that no worker has."""
     rest = list(taken)
     missing = []
     for share in wanted:
@@ -359,7 +326,7 @@ def _build_failed_result(failures: list[tuple[int, str]], node: str) -> Embeddin
 
 
 def _is_final(error: Exception) -> bool:
-    """Return whether each further worker on this machine would fail in the same way."""
+    """Return whether every worker on this machine would fail."""
     return "ModuleNotFoundError" in str(error) or "ImportError" in str(error)
 
 

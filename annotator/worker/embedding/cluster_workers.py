@@ -1,4 +1,4 @@
-"""The workers of a cluster: how many a machine gets, their shares of its cores and GPUs, and the chunks each has."""
+"""Cluster workers: their number per machine, resource shares and current chunks."""
 
 import math
 import time
@@ -21,25 +21,22 @@ MIN_OVERDUE_SECONDS, OVERDUE_FACTOR = 300.0, 20.0  # a chunk that takes longer, 
 
 @dataclass(frozen=True)
 class WorkerShare:
-    """The cores and GPUs of a machine that one worker takes; part of a GPU where several workers decode for it."""
+    """One worker's cores and (fractional) GPUs."""
 
     cpus: float
     gpus: float
 
     @property
     def thread_count(self) -> int:
-        """Return the number of threads that the share is for."""
+        """Return the number of threads."""
         return max(1, int(self.cpus))
 
 
 def split_machine(resources: Mapping[str, float]) -> list[WorkerShare]:
-    """Return the shares of the workers of a machine; none where it offers no cores.
-
-    A GPU gets as many workers as there are cores to decode for it; without one, a worker has CORES_PER_WORKER cores
-    at most.
+    """Return the worker shares of a machine, empty without cores.
 
     Args:
-        resources: The machine's resources as Ray names them: {"CPU": 16, "GPU": 2}.
+        resources: As Ray names them: {"CPU": 16, "GPU": 2}.
     """
     cpus, gpus = resources.get("CPU", 0.0), int(resources.get("GPU", 0.0))
     if cpus <= 0:
@@ -72,12 +69,7 @@ class WorkerMachine(Machine):
 
 @dataclass(frozen=True)
 class SentChunk:
-    """A chunk that a worker has.
-
-    Attributes:
-        sent_at: When it was sent (time.monotonic).
-        overdue_at: When it should be done at the latest.
-    """
+    """A chunk sent to a worker, with times from time.monotonic()."""
 
     chunk: Chunk
     sent_at: float
@@ -86,11 +78,11 @@ class SentChunk:
 
 @dataclass(eq=False)
 class ClusterWorker:
-    """One worker: a Ray actor, the machine it runs on and the chunks it has.
+    """A Ray actor with its machine and its chunks.
 
     Attributes:
-        sent_chunks: Reference of Ray's -> the chunk that was sent.
-        speed: Recent images a second; 0 while it is not known.
+        sent_chunks: Ray reference -> sent chunk.
+        speed: Recent images per second, 0 if unknown.
     """
 
     machine: WorkerMachine
@@ -103,14 +95,14 @@ class ClusterWorker:
     _returned: list[tuple[float, int]] = field(default_factory=list)  # when chunks came back, and their images
 
     def choose_chunk_size(self, remaining: int, worker_count: int) -> int:
-        """Return the number of images for the next chunk: CHUNK_SECONDS of work, less when little is left for all."""
+        """Return the next chunk size: CHUNK_SECONDS of work, less near the end."""
         size = self.speed * CHUNK_SECONDS if self.speed else FIRST_CHUNK_IMAGES * self.share.thread_count
         fair = remaining / (2 * max(1, worker_count))
         step = 8 * self.share.thread_count
         return int(max(step, min(size, fair, MAX_CHUNK_IMAGES) // step * step))
 
     def record_sent(self, reference: Any, chunk: Chunk) -> None:
-        """Record that the worker has this chunk now."""
+        """Record a sent chunk."""
         seconds = time.monotonic()
         expected = len(chunk) * (len(self.sent_chunks) + 1) / self.speed if self.speed else 0.0
         self.sent_chunks[reference] = SentChunk(
@@ -118,7 +110,7 @@ class ClusterWorker:
         )
 
     def record_received(self, reference: Any) -> Chunk:
-        """Record that the worker has returned a chunk, update its speed, and return the chunk."""
+        """Remove and return a received chunk, updating the speed."""
         sent = self.sent_chunks.pop(reference)
         # Two chunks are at work side by side and come back in pairs: only several of them say how fast it is.
         self._returned = self._returned[-SPEED_WINDOW_CHUNKS:] or [(sent.sent_at, 0)]
@@ -129,5 +121,5 @@ class ClusterWorker:
         return sent.chunk
 
     def is_overdue(self) -> bool:
-        """Return whether an answer of the worker should have come by now."""
+        """Return whether a result is overdue."""
         return any(time.monotonic() > sent.overdue_at for sent in self.sent_chunks.values())

@@ -1,4 +1,4 @@
-"""`annotator embed`: find images without features, claim the project, embed here or on a cluster, report the result."""
+"""`annotator embed`: claim the project, embed images without embeddings, report the result."""
 
 import contextlib
 import threading
@@ -40,18 +40,13 @@ PROBES_PER_FOLDER, MAX_PROBED_IMAGES = (3, 10_000)
 
 
 class Executor(Protocol):
-    """A maker of results from chunks.
-
-    Attributes:
-        workers: The number at work now.
-        note: The reason for a delay, "" for none.
-    """
+    """An executor that turns chunks into results."""
 
     workers: int
     note: str
 
     def iterate_results(self, chunks: ChunkQueue, should_stop: Callable[[], bool]) -> Iterator[EmbeddingResult | None]:
-        """Yield results as they come, and None between them; end when all is done or should_stop() is True."""
+        """Yield results, and None in between, until done or should_stop() is True."""
         ...
 
 
@@ -60,12 +55,11 @@ class EmbeddingSummary:
     """The result of one `annotator embed`.
 
     Attributes:
-        images: Images that have features now and had none.
-        failed: Images that could not be read; the reason is stored with each.
-        remaining: Images without features or such a reason: the command was stopped, or they are unanswered.
-        unanswered: Images at addresses that did not answer.
-        workers: The most that were at work at one time.
-        nodes: Machine -> images a second.
+        images: Newly embedded images.
+        remaining: Unprocessed images, including `unanswered`.
+        unanswered: Images at unresponsive URLs.
+        workers: Maximum running at once.
+        nodes: Machine -> images per second.
     """
 
     images: int
@@ -78,7 +72,7 @@ class EmbeddingSummary:
 
     @property
     def images_per_second(self) -> float:
-        """Return the images a second, 0 before any time has passed."""
+        """Return the images per second, initially 0."""
         return self.images / self.seconds if self.seconds else 0.0
 
 
@@ -129,7 +123,7 @@ def embed_now(
 def _embed_with_retries(
     executor: Executor, image_ids: np.ndarray, results: ResultWriter, progress: EmbeddingProgress, stop: threading.Event
 ) -> None:
-    """Embed images; retry unreachable addresses, at most MAX_TRIES times in a row without a result."""
+    """Embed images, retrying unreachable URLs up to MAX_TRIES times."""
     _embed_chunks(executor, ChunkQueue(image_ids), results, progress, stop)
     tries = 1
     while results.unanswered and tries < MAX_TRIES and not stop.is_set():
@@ -165,7 +159,7 @@ def _embed_chunks(
 
 
 def _find_missing(db: Database, cache: FeatureCache) -> tuple[np.ndarray, int]:
-    """Return the image ids (n,) without features in the order of need, and the number of images with features."""
+    """Return image ids (n,) to embed, most wanted first, and the embedded count."""
     wanted = images.load_ids_in_working_order(db)
     has = np.isin(wanted, cache.image_ids)
     return wanted[~has], int(has.sum())
@@ -192,7 +186,7 @@ def _open_executor(db: Database, on: str, backbone: str, cache: FeatureCache, mi
 
 
 def _choose_probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFiles]]:
-    """Return for each folder a few images that a machine is asked to read before it gets work."""
+    """Return sample images per folder that a machine must read first."""
     probes: dict[str, list[ImageFiles]] = {}
     for files in load_image_files(db, missing[:MAX_PROBED_IMAGES].tolist()):
         for place in files.places:

@@ -1,4 +1,4 @@
-"""The speed of embedding on each machine and the time that remains, for the terminal and the Progress page."""
+"""Embedding speed per machine and remaining time, for terminal and pages."""
 
 import time
 from collections import defaultdict, deque
@@ -41,11 +41,11 @@ class EmbeddingProgress:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Return the seconds since the beginning."""
+        """Return the elapsed seconds."""
         return time.monotonic() - self._began
 
     def add(self, node: str, images: int) -> None:
-        """Add images that were done on a machine."""
+        """Add a machine's finished images."""
         self.images[node] += images
         self._recent[node].append((time.monotonic(), images))
         self._state = replace(self._state, done=self._state.done + images)
@@ -54,9 +54,7 @@ class EmbeddingProgress:
         """Store and show the progress.
 
         Args:
-            workers: At work now.
-            note: The reason for a delay.
-            immediately: Do not wait for HEARTBEAT_SECONDS.
+            note: Reason for a delay.
         """
         self.workers = max(self.workers, workers)
         seconds = time.monotonic()
@@ -73,7 +71,7 @@ class EmbeddingProgress:
         self._show(title, self._state.done, self._state.of)
 
     def compute_rates(self) -> dict[str, float]:
-        """Return the images a second of each machine, over the whole run."""
+        """Return machine -> images per second over the whole run."""
         return {node: images / max(self.elapsed_seconds, 1e-9) for node, images in self.images.items()}
 
     def _compute_recent_rate(self, node: str) -> float:

@@ -1,4 +1,4 @@
-"""The executor of this machine: the worker's own pipeline (worker/features/embed.py) over all chunks."""
+"""The executor of this machine, which runs the worker's embedding pipeline."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -20,12 +20,7 @@ IMAGES_PER_CHUNK = 4096  # images whose places are looked up at once
 
 
 class LocalExecutor:
-    """An executor that embeds in threads of this process.
-
-    Attributes:
-        workers: The number of threads.
-        note: Always "".
-    """
+    """An executor that embeds in threads of this process."""
 
     note = ""
 
@@ -34,7 +29,7 @@ class LocalExecutor:
         self.workers = 0
 
     def iterate_results(self, chunks: ChunkQueue, should_stop: Callable[[], bool]) -> Iterator[EmbeddingResult | None]:
-        """Yield results as they come, until all chunks are done or should_stop returns True."""
+        """Yield results until all chunks are done or should_stop() is True."""
         with embedding_threads() as pool:
             self.workers = pool.size
             while not should_stop() and (chunk := chunks.pop(IMAGES_PER_CHUNK)) is not None:

@@ -1,8 +1,4 @@
-"""The network on a machine of a cluster: threads that decode and embed on a CPU, or that decode for a GPU.
-
-It embeds as the worker does (worker/features/embed.py). How many images a GPU takes at once is found by trying before
-the first (spmll/backbones/batch_size.py).
-"""
+"""The backbone on a cluster machine: threads decode and embed, or decode for a GPU."""
 
 from collections.abc import Callable
 from itertools import chain
@@ -19,11 +15,7 @@ from spmll.backbones.pretrained import Pretrained
 
 
 class NodeNetwork:
-    """A network, ready to embed; a context manager, because it has threads.
-
-    Attributes:
-        setting: How it runs, in words.
-    """
+    """A backbone and its threads, as a context manager."""
 
     def __init__(
         self,
@@ -33,14 +25,11 @@ class NodeNetwork:
         use_gpu: bool,
         bands: BandChoices = NO_BAND_CHOICES,
     ):
-        """Load the network, on a GPU if `gpu` is set and there is one.
+        """Load the backbone, on a GPU if requested and available.
 
         Args:
-            name: The name of the network.
-            source: Returns a separate copy of the network at each call.
-            threads: The number of threads that decode images.
-            use_gpu: Whether to use a GPU if there is one.
-            bands: Which bands to show of images of many.
+            source: Returns a separate copy per call.
+            threads: Number of decoding threads.
         """
         self._backbone = load_on_device(name, source, "cuda" if use_gpu and torch.cuda.is_available() else "cpu")
         self._threads, self._bands = threads, bands
@@ -57,11 +46,10 @@ class NodeNetwork:
         self._context.__exit__(None, None, None)
 
     def embed(self, count: int, begin: Callable[[int], PendingRead]) -> EmbeddedBatch:
-        """Embed images 0 .. count - 1 as one batch, with features (float16) of their regions.
+        """Embed images 0 .. count - 1 and their regions, in float16.
 
         Args:
-            count: The number of images.
-            begin: Place -> what gives its file (embed_batches).
+            begin: Position -> pending read of its file.
         """
         parts = list(embed_batches(count, begin, self._backbone, self._pool, regions=True, bands=self._bands))
         with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which the project reports

@@ -1,7 +1,6 @@
-"""The part of `annotator embed` that runs on a machine of a cluster: it reads images, embeds them, returns features.
+"""The cluster side of `annotator embed`, without access to the project or its database.
 
-It knows nothing of the project or its database. The network comes with the job, so no weights need to be there. This
-program must be there, in the same version: that is checked before the network is unpacked.
+The backbone comes with the job, unpacked only after a check for equal package versions.
 """
 
 import os
@@ -31,13 +30,10 @@ class WorkerJob:
     """The job of a worker.
 
     Attributes:
-        name: The name of the backbone.
-        network: Called for the Pretrained that the backbone is built of.
-        versions: The versions on the machine that asks (annotator/cluster/package_versions.py).
+        network: Returns the backbone's `Pretrained`.
+        versions: Package versions of the requesting machine.
         threads: Images decoded at once.
-        gpu: Whether the worker has a GPU, or a share of one.
-        probes: For each folder of images a few, to see whether this machine can read them.
-        bands: Which bands are shown of images of many.
+        probes: Folder -> sample images that test readability.
     """
 
     name: str
@@ -51,12 +47,11 @@ class WorkerJob:
 
 @dataclass(frozen=True)
 class StartReply:
-    """A worker's answer to its start.
+    """A worker's reply to its start.
 
     Attributes:
-        setting: How the network runs, in words.
-        refusal: Why the worker cannot begin, "" when it can.
-        unreadable_folders: Folders whose images it cannot read.
+        setting: Backbone configuration in words.
+        refusal: Why it cannot start, or "".
     """
 
     pid: int
@@ -68,15 +63,14 @@ class StartReply:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedChunk:
-    """The features of one chunk.
+    """The embeddings of one chunk.
 
     Attributes:
         image_ids: (n,) int64.
         features: (n, D) float16.
-        regions: (n, R, D) float16, or their codes.
-        failures: (image id, reason) of images that could not be embedded.
-        facts: (image id, facts) of images that were read at addresses.
-        appearances: (image id, how it looks) of the images.
+        regions: (n, R, D) float16, or codes.
+        failures: (image id, reason).
+        facts: (image id, facts), images at URLs only.
     """
 
     image_ids: np.ndarray
@@ -88,13 +82,13 @@ class EmbeddedChunk:
 
 
 class NodeWorker:
-    """One worker of the cluster. Ray calls `embed` for two chunks at once, so that the worker never waits for one."""
+    """A cluster worker. Ray runs two `embed` calls at once, so it never idles."""
 
     def __init__(self):
         self._stack = ExitStack()
 
     def start(self, work: WorkerJob) -> StartReply:
-        """Check versions, build the network, and test which folders can be read here."""
+        """Check versions, build the backbone, test which folders are readable."""
         host = socket.gethostname()
         if reason := find_version_mismatch(work.versions):
             return StartReply(os.getpid(), host, refusal=reason)
@@ -112,9 +106,8 @@ class NodeWorker:
         """Embed a chunk.
 
         Args:
-            of_images: The images and their files.
-            contents: Image id -> the content of its file, for those that this machine cannot read itself.
-            basis: The project's basis; with it, regions become codes here, a tenth of the bytes to send.
+            contents: Image id -> file content, for files unreadable here.
+            basis: Region basis. Encoding here sends a tenth of the bytes.
         """
 
         def begin(place: int) -> PendingRead:

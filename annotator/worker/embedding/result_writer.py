@@ -1,7 +1,6 @@
-"""Writing features and failures of embedded images into the project; the one writer of `annotator embed`.
+"""The only writer of `annotator embed`: stores embeddings and failures.
 
-Nothing is written twice: a result is added once, in the process that holds the claim. A kill loses the results that
-were in no shard yet, at most SHARD_SECONDS of work, and the next run plans from the shards.
+A kill loses at most SHARD_SECONDS of work, and the next run plans from the shards.
 """
 
 import time
@@ -28,11 +27,9 @@ class EmbeddingResult:
     Attributes:
         image_ids: (n,) int64.
         features: (n, D) float16.
-        regions: (n, R, D) float16, or their codes where a machine of a cluster has made them.
-        failures: (image id, one sentence that says why), for images that could not be read.
-        facts: (image id, size and time) of images that were read at addresses.
-        appearances: (image id, how it looks) of the images.
-        node: The machine, by the name that people know.
+        regions: (n, R, D) float16, or codes from a cluster.
+        failures: (image id, reason).
+        facts: (image id, size and time), images at URLs only.
     """
 
     image_ids: np.ndarray
@@ -45,11 +42,7 @@ class EmbeddingResult:
 
 
 class ResultWriter:
-    """The writer of shards and of reasons for failures, for one run.
-
-    Args:
-        cache: The features of the network.
-    """
+    """The writer of embedding shards and failure reasons."""
 
     def __init__(self, db: Database, cache: FeatureCache):
         self._db, self._cache = db, cache
@@ -60,9 +53,9 @@ class ResultWriter:
         self.unanswered: list[int] = []  # image ids whose address did not answer: they are tried again, without a note
 
     def add(self, result: EmbeddingResult) -> int:
-        """Add a result to the next shard; return how many images are done, embedded or not. Raises DiskFull.
+        """Add a result to the next shard and return the number of finished images.
 
-        Images whose address did not answer are not done: they are collected in `unanswered`.
+        Images at unresponsive URLs go to `unanswered`. Raises DiskFull.
         """
         finite = np.asarray(np.isfinite(result.features).all(1))
         failures = result.failures + [(int(image_id), NOT_FINITE_PROBLEM) for image_id in result.image_ids[~finite]]
@@ -82,13 +75,13 @@ class ResultWriter:
         return int(finite.sum()) + len(failures) - len(unanswered)
 
     def write_if_due(self) -> None:
-        """Write a shard if the waiting results are old, or many. Raises DiskFull."""
+        """Write a shard if enough results wait. Raises DiskFull."""
         waiting = sum(len(part.image_ids) for part in self._shard)
         if waiting >= MAX_SHARD_IMAGES or (waiting and time.monotonic() - self._written_at > SHARD_SECONDS):
             self.write()
 
     def write(self) -> None:
-        """Write the waiting results as shards. Raises DiskFull."""
+        """Write waiting results as shards. Raises DiskFull."""
         from annotator.worker.features.region_coding import write_features  # torch is loaded by now
 
         appearances.save(self._db, [one for part in self._shard for one in part.appearances])

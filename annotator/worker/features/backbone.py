@@ -1,6 +1,6 @@
-"""The network of a project by its name: one that any project can name, or one that was adapted in this project.
+"""A project's backbone by name, published or adapted.
 
-Weights under a licence that binds their users are downloaded only once it was accepted on this machine.
+Weights under a restrictive license are downloaded only after its acceptance on this machine.
 """
 
 import time
@@ -63,16 +63,13 @@ def prepare_backbone(
 
 
 def check_installed(name: str) -> None:
-    """Raise AnnotatorError for a network whose library is not installed."""
+    """Raise AnnotatorError if the backbone's library is missing."""
     if command := get_install_command(name):
         raise AnnotatorError(f"{name} needs open_clip, which is not installed.\n    Install it with: {command}")
 
 
 def _find_published_weights(part: str) -> "PublishedWeights":
-    """Return the published facts of a network.
-
-    The licence of a repository that is only on the hub is asked for there, before its download.
-    """
+    """Return a backbone's published facts, with the license from the hub if necessary."""
     from spmll.backbones.published_weights import find_published_weights
 
     facts = find_published_weights(part)
@@ -83,12 +80,11 @@ def _find_published_weights(part: str) -> "PublishedWeights":
 
 
 def _needs_acceptance(licence: str) -> bool:
-    """Return whether a licence binds those who use the weights, and was not accepted on this machine."""
     return licenses.must_be_accepted(licence) and licence not in machine_settings.load_accepted_licenses()
 
 
 def check_license_accepted(name: str) -> None:
-    """Raise AnnotatorError for a network whose weights would be downloaded under a licence that nobody accepted."""
+    """Raise AnnotatorError if a download needs an unaccepted license."""
     from spmll.backbones.pretrained import split_joined_name
 
     for part in split_joined_name(name):
@@ -106,14 +102,13 @@ def check_license_accepted(name: str) -> None:
 
 
 def fetch_weights(name: str, on_progress: ProgressCallback) -> None:
-    """Download and check the weights of a network, where they are on the hub and not on this machine.
+    """Download missing weights from the hub.
 
     Args:
-        name: The name of the network.
         on_progress: Called with (bytes done, of).
 
     Raises:
-        AnnotatorError: Its licence is not accepted, or its weights cannot be had.
+        AnnotatorError: License not accepted, or weights unavailable.
     """
     from spmll.backbones.pretrained import split_joined_name
     from spmll.backbones.published_weights import find_published_weights
@@ -130,10 +125,7 @@ def fetch_weights(name: str, on_progress: ProgressCallback) -> None:
 
 
 def load_project_network(db: Database, name: str) -> "Pretrained":
-    """Return the network that a project calls by this name, with how its images are prepared.
-
-    Raises AnnotatorError when its weights cannot be had.
-    """
+    """Return a project's network with its preprocessing. Raises AnnotatorError."""
     from spmll.backbones.pretrained import load_pretrained
     from spmll.backbones.sources.timm_models import LOCAL_DIR_PREFIX
 
@@ -147,10 +139,7 @@ def load_project_network(db: Database, name: str) -> "Pretrained":
 
 
 def load_project_backbone(db: Database, name: str) -> "Backbone":
-    """Return that network frozen and in its fastest form: on a GPU if there is one with room for it.
-
-    Raises AnnotatorError when its weights cannot be had.
-    """
+    """Return a project's frozen backbone, on a GPU if possible. Raises AnnotatorError."""
     from spmll.backbones.frozen_backbone import load_on_device, warn_user
 
     def say(sentence: str) -> None:
@@ -164,16 +153,13 @@ def load_project_backbone(db: Database, name: str) -> "Backbone":
 
 
 def measure_speed(name: str, db: Database | None = None, seconds: float | None = None) -> machine_settings.NetworkSpeed:
-    """Measure how many images a second the network takes on this machine, regions included, and store the speed.
-
-    The images are made up and in memory: reading files comes on top, which takes less where a network is slow.
+    """Measure and store a backbone's images per second, on synthetic images without file reads.
 
     Args:
-        name: The name of the network.
-        db: A project that has adapted networks.
-        seconds: To measure; None: DEFAULT_MEASURE_SECONDS.
+        db: Project with adapted backbones.
+        seconds: None selects DEFAULT_MEASURE_SECONDS.
 
-    Raises AnnotatorError when its weights cannot be had.
+    Raises AnnotatorError.
     """
     import torch
 

@@ -1,12 +1,7 @@
-"""From image files to features, as fast as the machine's cores allow.
+"""From image files to embeddings, as fast as the cores allow.
 
-Every worker thread takes a batch all the way: decode, squash, forward. Pillow and torch both release Python's lock
-while they work, so the threads run side by side, each on its own core, and no batch is handed from one thread to
-another. That is faster than one forward pass spread over all cores with decoders beside it: the pass would wait, layer
-by layer, for the core that a decoder has taken.
-
-A GPU takes many images at once: threads decode a few each, ahead of it; one more thread uploads the next batch while
-the GPU embeds those before.
+On a CPU each thread decodes and embeds its own batch, because one forward pass over all cores would
+wait, layer by layer, for decoders. For a GPU, threads decode ahead and another uploads.
 """
 
 import contextlib
@@ -46,7 +41,7 @@ MAX_THREADS = 8  # beyond that, threads wait for Python's global lock
 
 @dataclass(frozen=True)
 class EmbeddedBatch:
-    """One batch of embedded images; the numbers are places in the list of paths given to embed()."""
+    """One batch of embedded images. Numbers are positions in the given paths."""
 
     indices: list[int]  # n of them
     features: np.ndarray  # (n, D) float32, one row for each of `indices`
@@ -58,7 +53,7 @@ class EmbeddedBatch:
 
 @dataclass(frozen=True)
 class DecodedBatch:
-    """A batch as the network takes it."""
+    """A decoded input batch."""
 
     indices: list[int]  # n of them
     pixels: torch.Tensor  # (n, 3, S, S) uint8
@@ -79,23 +74,17 @@ def embed_images(
     should_skip: Callable[[ImageSource], bool] = lambda path: False,
     bands: BandChoices = NO_BAND_CHOICES,
 ) -> Iterator[EmbeddedBatch]:
-    """Yield the features of image files, batch by batch, in the order of the paths.
+    """Yield embeddings of image files per batch, in path order.
 
     Args:
-        paths: The image files, on this machine or at addresses.
-        backbone: The frozen network.
-        regions: Whether features of the regions of each image are wanted too: no slower, but ten times the memory.
-        batch: Paths a batch; the last may be shorter. None: BATCH_IMAGES, on a GPU as many as it takes.
-        workers: Batches in the making at once; None: one a core, at most MAX_THREADS.
-        should_stop: Asked before each batch is begun; once it returns True, nothing new is begun, and the iterator ends
-            after the batches that are already in the making.
-        contents: The sha256 that each file should have; a file with another content is a failure. None: not checked.
-            Files at addresses are always checked.
-        should_skip: Asked for each path when its batch is next: True makes it a failure without a try.
-        bands: Which bands are shown of images of many.
+        regions: Also embed regions, at ten times the memory.
+        batch: Paths per batch. None selects the default.
+        workers: Concurrent batches. None selects one per core.
+        should_stop: True ends the iterator after running batches.
+        contents: Expected sha256 per file. A mismatch is a failure.
+        should_skip: True makes a path a failure without reading.
 
-    A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the network
-    at the size it wants, read at reduced scale where the format can do that.
+    Unreadable files are failures in their batch, never exceptions.
     """
 
     def begin(place: int) -> PendingRead:
@@ -121,19 +110,11 @@ def embed_batches(
     should_stop: Callable[[], bool] | None = None,
     bands: BandChoices = NO_BAND_CHOICES,
 ) -> Iterator[EmbeddedBatch]:
-    """Yield the features of images 0 .. count - 1 in batches, as `embed` does.
+    """Yield embeddings of images 0 .. count - 1 in batches, like `embed_images`.
 
     Args:
-        count: The number of images.
-        start_reading: Place -> a call that returns its file (read_batch); called when its batch is next, so that
-            files at
-            addresses are read while batches before it are embedded.
-        backbone: The frozen network.
-        pool: May be used by several such iterators at once.
-        regions: As in `embed`.
-        batch: As in `embed`.
-        should_stop: As in `embed`.
-        bands: As in `embed`.
+        start_reading: Position -> pending read, called early to overlap downloads.
+        pool: May be shared by several iterators.
     """
     stopped = should_stop or (lambda: False)
     if backbone.on_gpu:
@@ -170,7 +151,7 @@ def _embed_on_gpu(
     stopped: Callable[[], bool],
     bands: BandChoices,
 ) -> Iterator[EmbeddedBatch]:
-    """Yield the features as embed_batches does, on a GPU that takes `batch` images at once."""
+    """Yield embeddings from a GPU that takes `batch` images at once."""
     few = min(BATCH_IMAGES, batch)
     starts = deque(range(0, count, few))
     decoding: deque[Future[DecodedBatch]] = deque()
@@ -219,7 +200,7 @@ def _embed_uploaded(uploaded: Future[DecodedBatch], backbone: "Backbone", region
 
 
 class SizedThreadPool(ThreadPoolExecutor):
-    """A thread pool that knows how many threads it has."""
+    """A thread pool with known size."""
 
     def __init__(self, size: int, torch_threads: int):
         super().__init__(size, "embed", initializer=torch.set_num_threads, initargs=(torch_threads,))
@@ -228,13 +209,12 @@ class SizedThreadPool(ThreadPoolExecutor):
 
 @contextlib.contextmanager
 def embedding_threads(workers: int | None = None, core_count: int | None = None) -> Iterator[SizedThreadPool]:
-    """Yield threads that share the cores among them, each with its own part for torch.
+    """Yield a thread pool whose threads share the cores.
 
     Args:
-        workers: The number of threads; None: one a core, at most MAX_THREADS.
-        core_count: The number of cores that are shared; None: all that this process may run on.
+        workers: None selects one per core, at most MAX_THREADS.
 
-    Within, torch gives new threads of this process fewer threads of its own; at the end that is set back.
+    Torch's thread count is restored at the end.
     """
     core_count = core_count or count_usable_cores()
     workers = workers or max(1, min(core_count, MAX_THREADS))
@@ -260,14 +240,10 @@ def _embed_decoded(batch: DecodedBatch, backbone: "Backbone", regions: bool) -> 
 def read_batch(
     readings: Iterable[PendingRead], places: Iterable[int], backbone: "Backbone", bands: BandChoices = NO_BAND_CHOICES
 ) -> DecodedBatch:
-    """Decode one batch, and measure how each image looks.
+    """Decode one batch and measure image appearance.
 
     Args:
-        readings: For each place a call that returns its file; a BadImage, AnnotatorError or OSError from it is a
-            failure.
-        places: The numbers of the images.
-        backbone: The frozen network.
-        bands: As in `embed`.
+        readings: Pending reads, whose BadImage, AnnotatorError or OSError is a failure.
     """
     least = max(backbone.input_size, GRAY_SIDE_PIXELS)
     indices, images, failures, facts, appearances = [], [], [], [], []
@@ -302,7 +278,7 @@ def _read_checked(read: PendingRead, sha256: str) -> Path | io.BytesIO:
 
 
 def forward(images: torch.Tensor, backbone: "Backbone", regions: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return features (n, D) float32 of images (n, 3, S, S) uint8, and of their regions (n, R, D) float16 if asked."""
+    """Return embeddings (n, D) float32 of images (n, 3, S, S) uint8, and of regions (n, R, D) float16."""
     if not regions:
         return backbone.features(images).numpy(), None
     features, of_regions = backbone.features_and_regions(images)

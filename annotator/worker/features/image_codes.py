@@ -1,10 +1,6 @@
-"""The codes of all images, as updates use them (spmll/ensemble/incremental_update.py).
+"""The stored image codes of all images, as incremental updates use them.
 
-They are made once, extended as images come, and stored beside the features for the next worker
-(store/features/stored_image_codes.py).
-
-The axes are settled by the first SAMPLE images. While there are fewer, they are learned again, and all images are coded
-again, whenever their number has doubled, and nothing is stored.
+Until BASIS_SAMPLE_IMAGES exist, each doubling relearns the basis and nothing is stored.
 """
 
 import logging
@@ -33,7 +29,7 @@ log = logging.getLogger("annotator.worker")
 
 
 class ImageCodesCache:
-    """The codes of all images, cached in memory; each updater has one instance."""
+    """An in-memory cache of all image codes."""
 
     def __init__(self):
         self._folder = None
@@ -41,12 +37,11 @@ class ImageCodesCache:
         self._image_ids, self._learned_from, self._kept = np.zeros(0, np.int64), 0, 0
 
     def get_codes(self, cache: FeatureCache, features: ShardedRows, image_ids: np.ndarray) -> ImageCodes:
-        """Return the codes of images, made where they are missing.
+        """Return image codes, computing missing ones.
 
         Args:
-            cache: The features, in whose folder the codes are kept.
-            features: (N, D) of the cache as it was at one moment.
-            image_ids: (N,) the images of these rows.
+            features: (N, D), a snapshot of the cache.
+            image_ids: (N,).
         """
         if self._codes is None or self._folder != cache.folder or not self._extends_coded_images(image_ids):
             self._folder, self._codes = cache.folder, None
@@ -64,11 +59,11 @@ class ImageCodesCache:
         return self._codes
 
     def _extends_coded_images(self, image_ids: np.ndarray) -> bool:
-        """Return whether these images begin with those that have codes; a shard may have been deleted since."""
+        """Return whether these images start with the coded ones."""
         return np.array_equal(image_ids[: len(self._image_ids)], self._image_ids)
 
     def _load_stored_codes(self, cache: FeatureCache, features: ShardedRows, image_ids: np.ndarray) -> None:
-        """Read the stored codes, and make those of images that are new since; do nothing where most are new."""
+        """Load stored codes and add missing ones, unless most are missing."""
         kept = read_codes(cache.folder)
         if kept is None or len(kept.basis.centre) != features.shape[1]:
             return

@@ -1,4 +1,4 @@
-"""Embeds images that have no features yet, in the order in which they are needed."""
+"""Embeds images that have no embedding, most needed first."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,14 +27,13 @@ ShardParts = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # image ids (n,), 
 
 
 class ImageEmbedder:
-    """The duty of embedding images without features; each worker has one instance."""
+    """The worker duty of embedding images."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback):
-        """Make the duty.
+        """Create the duty.
 
         Args:
-            context: The worker's context.
-            on_step: Called after every batch with (state, done, of).
+            on_step: Called per batch with (state, done, of).
         """
         self._context, self._db, self._on_step = context, context.db, on_step
         self._checked: tuple | None = None  # (registrations, backbone) for which every image has been tried
@@ -43,14 +42,10 @@ class ImageEmbedder:
         self._looked_at = 0.0  # for shards of another process
 
     def embed_missing(self, train: Callable[[], bool] | None = None) -> None:
-        """Embed all images without features.
-
-        Returns at once while `annotator embed` runs, and where all images have been tried.
+        """Embed all images without embedding, unless `annotator embed` is running.
 
         Args:
-            train: Called between batches, at most every MIN_TRAINING_INTERVAL_SECONDS, so that suggestions do
-                not wait
-                for the last image; returns whether it has trained.
+            train: Called between batches, so that suggestions do not wait for the last image.
         """
         state = self._get_state()
         if state == self._checked or (state == self._waits_with and time.monotonic() < self._retry_at):
@@ -82,7 +77,7 @@ class ImageEmbedder:
         return self._db.get_setting("registrations", 0), self._context.get_backbone_name()
 
     def _is_embedding_elsewhere(self) -> bool:
-        """Return whether `annotator embed` runs now; its new shards are then read, so that trainings use them."""
+        """Return whether `annotator embed` is running, and read its new shards."""
         if embedding_claim.get_running(self._db) is None:
             return False
         if time.monotonic() - self._looked_at > SHARD_SECONDS:
@@ -91,7 +86,7 @@ class ImageEmbedder:
         return True
 
     def find_missing(self) -> list[int]:
-        """Return the image ids without features: labeled ones first, then as people will see them."""
+        """Return image ids to embed, most needed first."""
         missing = self._build_work_list()
         return missing.pop(len(missing))
 
@@ -101,7 +96,7 @@ class ImageEmbedder:
     def _embed_images(
         self, image_ids: Sequence[int], missing: int, unreachable: UnreachableAddresses
     ) -> Iterator[None]:
-        """Embed these images, of `missing` in all; yield whenever a shard has been written."""
+        """Embed these images, yielding after each shard."""
         from annotator.worker.features.embed import embed_images
 
         done = len(self._context.get_features().image_ids)
@@ -145,7 +140,7 @@ class ImageEmbedder:
         yield
 
     def _find_sources(self, image_ids: Sequence[int]) -> tuple[list[ImageSource], list[int]]:
-        """Return sources and ids of the images that have a file; the others are marked as problems."""
+        """Return sources and ids of images with a file. Mark the others."""
         paths: list[ImageSource] = []
         ids: list[int] = []
         for image_id in image_ids:

@@ -1,10 +1,6 @@
-"""Feature maps of images, kept on the disk, for the methods that need more than one pooled vector an image.
+"""Feature maps on disk, for methods that need more than one pooled vector per image.
 
-A map is as much as a hundred pooled vectors (207 kB an image of the default backbone), so each image has a file of its
-own, read when a batch needs it. An image that is trained on has several views: unchanged, mirrored, and strongly
-augmented ones. They are made once instead of in every epoch, which makes two augmented views affordable without a GPU.
-Files are written atomically and never expire, because an image is identified by its content: a killed pass continues
-where it ended, and the next run makes only the maps of images labeled since.
+Views are computed once, not per epoch. Files never expire, so a killed pass resumes.
 """
 
 import io
@@ -41,14 +37,12 @@ Key = TypeVar("Key", bound=int | str)  # of an image: its id, or any name a file
 
 
 class MapFiles:
-    """The maps of images by one backbone, in one folder.
+    """The feature maps of one backbone.
 
     Attributes:
-        network: Computes the maps.
-        strong: The number of strong views of an image, besides the WEAK_VIEW_COUNT weak ones.
-        bands: Which bands are shown of images of many.
-        opened: The source given to `make` for an image -> what the decoder reads.
-        bytes_each: Bytes of one view of one image.
+        strong: Strong views per image.
+        opened: Converts an image's source for the decoder.
+        bytes_each: Bytes per view.
     """
 
     def __init__(
@@ -65,18 +59,18 @@ class MapFiles:
         remove_unfinished_files(folder, exclusive=True)
 
     def get_path(self, key: int | str, views: bool) -> Path:
-        """Return the file of an image's views, or of its plain map; key: its id, or any name a file may have."""
+        """Return the file of an image's views or plain map."""
         return self.folder / ("views" if views else "plain") / f"{key}.npy"
 
     def has_maps(self, key: int | str, views: bool) -> bool:
-        """Return whether the maps exist; the plain map is also the first of the views."""
+        """Return whether the maps exist. The plain map is the first view."""
         return self.get_path(key, True).exists() or (not views and self.get_path(key, False).exists())
 
     def read(self, key: int | str) -> np.ndarray:
-        """Return (V, K, h, w) float16, mapped into memory: the plain map first, then the other views if there are any.
+        """Return memory-mapped views (V, K, h, w) float16, plain map first.
 
         Raises:
-            AnnotatorError: The file is damaged or of another network; it is deleted, so that it is made anew.
+            AnnotatorError: The file is damaged or of another backbone. It is deleted.
         """
         path = self.get_path(key, True)
         path = path if path.exists() else self.get_path(key, False)
@@ -94,18 +88,16 @@ class MapFiles:
     def make_maps(
         self, items: Sequence[tuple[Key, ImageSource]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[int, dict[Key, str]]]:
-        """Make and store the maps of images that have none.
+        """Compute and store missing maps.
 
         Args:
-            items: (key, file) of each image.
-            views: All views, or only the plain map.
-            should_stop: Called between steps; once it returns True, the work ends.
+            items: (key, file) per image.
+            views: All views instead of the plain map.
 
         Yields:
-            (images processed so far, by key why files of this batch could not be read), about every second.
+            (images processed, key -> read error), about every second.
 
-        Raises AnnotatorError before the first one when the disk has not enough room, DiskFull when it is filled
-        meanwhile.
+        Raises AnnotatorError if disk space is short, DiskFull if it runs out.
         """
         missing = [(key, path) for key, path in items if not self.has_maps(key, views)]
         needed = len(missing) * self.bytes_each * (WEAK_VIEW_COUNT + self.strong if views else 1)
@@ -121,10 +113,7 @@ class MapFiles:
     def iterate_maps(
         self, items: Sequence[tuple[Key, ImageSource]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[list[Key], dict[Key, np.ndarray | str]]]:
-        """Yield (keys, results by key) for the maps of images, in order and a few at a time, without storing them.
-
-        A result is (V, K, h, w) float16, or a sentence that says why the file cannot be read.
-        """
+        """Yield (keys, results by key) per batch: maps (V, K, h, w) float16 or a read error."""
         each = max(1, VIEWS_PER_STEP // (WEAK_VIEW_COUNT + self.strong)) if views else VIEWS_PER_STEP
         batches = iter([items[start : start + each] for start in range(0, len(items), each)])
         pending: deque[tuple[list[Key], Future[dict[Key, np.ndarray | str]]]] = deque()
@@ -156,13 +145,11 @@ class MapFiles:
 
 
 def make_views(plain: torch.Tensor, key: int | str, strong_views: int = STRONG_VIEW_COUNT) -> list[torch.Tensor]:
-    """Return the views of an image (3, S, S) uint8: WEAK_VIEW_COUNT weak ones, the first unchanged, then the strong
-        ones.
+    """Return WEAK_VIEW_COUNT weak views, the first unchanged, then strong ones.
 
     Args:
-        plain: The image, (3, S, S) uint8.
-        key: Seeds the strong views: an image always gets the same ones.
-        strong_views: The number of strong views.
+        plain: (3, S, S) uint8.
+        key: Seed of the strong views.
     """
     mirrored = plain.flip(2)
     strong = []
@@ -175,7 +162,7 @@ def make_views(plain: torch.Tensor, key: int | str, strong_views: int = STRONG_V
 
 
 def check_disk_space(folder: Path, needed_bytes: int) -> None:
-    """Raise DiskFull when the disk of this folder does not have `needed` bytes to spare."""
+    """Raise DiskFull if the folder's disk cannot spare `needed_bytes`."""
     make_folder_in_project(folder)
     free = shutil.disk_usage(folder).free
     if needed_bytes > MAX_DISK_SHARE * free:
@@ -186,7 +173,7 @@ def check_disk_space(folder: Path, needed_bytes: int) -> None:
 
 
 class StoredMaps(Sequence):
-    """A sequence of the maps of some images; each is read from the disk when it is indexed."""
+    """A sequence of image maps, read from disk when indexed."""
 
     def __init__(self, files: MapFiles, keys: Sequence[int | str]):
         self.files, self.keys = files, keys

@@ -1,7 +1,6 @@
-"""A thread of the worker that notices when image files are deleted or restored; it only checks that they exist.
+"""A worker thread that detects deleted and restored image files.
 
-For images that an older version registered it reads the capture times first, a few headers at a time. It is a thread of
-its own because a disk that does not answer blocks the thread that asks.
+It is a thread because an unresponsive disk blocks its caller.
 """
 
 import logging
@@ -19,10 +18,7 @@ log = logging.getLogger("annotator.worker")
 
 
 class MissingFileWatcher:
-    """The thread that marks images whose files are gone, and unmarks those that are back, round after round.
-
-    It runs from `start` to `close`; a stalled disk can delay its end. Each worker has one instance.
-    """
+    """The thread that marks and unmarks images with missing files."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -34,11 +30,11 @@ class MissingFileWatcher:
         self._thread.start()
 
     def close(self) -> None:
-        """Ask the thread to end; do not wait for it."""
+        """Request the thread's end without waiting."""
         self._closed.set()
 
     def check_all(self) -> None:
-        """Check the files of all images once."""
+        """Check all image files once."""
         last: int | None = 0
         while last is not None:
             last = images.update_missing_images(self._db, last, FILES_PER_CHECK)
@@ -46,7 +42,7 @@ class MissingFileWatcher:
                 return
 
     def read_capture_times(self) -> None:
-        """Read the capture times of all images that were registered without one."""
+        """Read missing capture times."""
         last: int | None = 0
         while last is not None:
             last = images.read_capture_times(self._db, last, HEADERS_PER_READ)

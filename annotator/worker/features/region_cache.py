@@ -1,8 +1,4 @@
-"""The region codes of all embedded images, as trainings read them (spmll/ensemble/regions.py).
-
-Once the axes are settled, codes lie on the disk (region_coding.py), also those of images that an older version has
-embedded. Before, with few images, they are made in memory, anew whenever the number of images has doubled.
-"""
+"""The region codes of all embedded images, for training."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +10,10 @@ from spmll.ensemble.regions import BASIS_SAMPLE_IMAGES, RegionCodes, Regions, en
 
 
 class RegionCache:
-    """The source of region codes for trainings; each worker has one instance, empty at first.
+    """The source of region codes for training.
 
     Attributes:
-        memory: Values that trainers keep from one training to the next.
+        memory: Values that trainers keep between trainings.
     """
 
     def __init__(self):
@@ -25,12 +21,7 @@ class RegionCache:
         self.memory: dict[str, Any] = {}
 
     def get_codes(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
-        """Return the region codes of the cache's images, in the order of its rows.
-
-        Args:
-            cache: The features of the project's images.
-            tell: Called every few dozen images.
-        """
+        """Return the region codes of cached images, in row order."""
         basis = ensure_basis(cache)
         if basis is not None:
             replace_regions_by_codes(cache, tell)

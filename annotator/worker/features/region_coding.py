@@ -1,9 +1,6 @@
-"""From the regions of images to their codes: settling the axes, and writing shards.
+"""From region embeddings to codes: learning the basis and writing shards.
 
-The first images of a project keep their regions. Once there are enough to learn axes from, the axes are settled for
-good, every further shard is written with codes, and the regions of those before are replaced by codes
-(`replace_regions_by_codes`),
-a tenth of their size.
+Once learned, the basis is final, and codes a tenth the size replace regions.
 """
 
 from collections.abc import Callable
@@ -20,10 +17,9 @@ from spmll.rows import Rows
 
 
 def ensure_basis(cache: FeatureCache) -> StoredBasis | None:
-    """Return the basis of the cache's folder, learned now where there is none yet.
+    """Return the region basis, learned if missing, or None with fewer than BASIS_SAMPLE_IMAGES.
 
-    None while there are fewer than SAMPLE images to learn from. Raises DiskFull, ValueError for regions that are not
-    finite.
+    Raises DiskFull, or ValueError for regions that are not finite.
     """
     if cache.basis is None and len(cache) >= BASIS_SAMPLE_IMAGES:
         publish_basis(cache.folder, to_stored_basis(learn_region_basis(cache.features, cache.regions)))
@@ -34,15 +30,12 @@ def ensure_basis(cache: FeatureCache) -> StoredBasis | None:
 
 
 def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray) -> None:
-    """Add a shard of images to the cache's folder, with codes as soon as there is a basis, and read it.
+    """Add a shard to the cache, coded if a basis exists. Raises DiskFull.
 
     Args:
-        cache: The features of the project's images.
-        image_ids: (n,), of images of the project.
+        image_ids: (n,).
         features: (n, D).
-        regions: (n, R, D) as the network gave them.
-
-    Raises DiskFull.
+        regions: (n, R, D).
     """
     basis = ensure_basis(cache)
     if basis is not None and len(basis.centre) != features.shape[1]:
@@ -53,15 +46,15 @@ def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndar
 
 
 def compute_region_codes(basis: StoredBasis, regions: Rows, tell: Callable[[], None] = lambda: None) -> CodedRegions:
-    """Return the codes of regions (n, R, D); tell is called every few dozen images. Needs nothing of the project."""
+    """Return the codes of regions (n, R, D)."""
     codes = encode_regions(to_basis(basis), regions, tell)
     return CodedRegions(codes.codes.numpy(), codes.lengths[..., 0].half().numpy(), basis.name)
 
 
 def replace_regions_by_codes(cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> None:
-    """Replace the regions of the cache's images by codes, shard by shard; do nothing where that is done.
+    """Replace cached regions by codes, shard by shard. Raises DiskFull.
 
-    A shard with codes is written before the one with regions is deleted, so a kill loses nothing. Raises DiskFull.
+    The coded shard is written before the old one is deleted, so a kill loses nothing.
     """
     basis = ensure_basis(cache)
     if basis is None:
@@ -76,10 +69,10 @@ def replace_regions_by_codes(cache: FeatureCache, tell: Callable[[], None] = lam
 
 
 class StoredRegions:
-    """The region codes of a cache's images, read by rows from the disk (spmll.ensemble.regions.Regions).
+    """The region codes of a cache, read by rows from disk.
 
     Attributes:
-        codes, lengths: Rows (N, R, K) int8 and (N, R) float16.
+        codes, lengths: (N, R, K) int8, (N, R) float16.
     """
 
     def __init__(self, cache: FeatureCache, basis: StoredBasis):
@@ -94,7 +87,7 @@ class StoredRegions:
 
 
 def to_region_codes(basis: Basis, codes: np.ndarray, lengths: np.ndarray) -> RegionCodes:
-    """Return codes (n, R, K) and lengths (n, R) in the form that a model takes."""
+    """Return codes (n, R, K) and lengths (n, R) as model input."""
     return RegionCodes(basis, torch.from_numpy(codes), torch.from_numpy(lengths).float()[..., None])
 
 

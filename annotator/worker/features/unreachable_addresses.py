@@ -1,6 +1,6 @@
-"""Addresses that do not answer in one round of embedding: the rest of their images waits for the next round.
+"""Unreachable URLs, whose remaining images wait for the next embedding round.
 
-Without this each image of a bucket that is away would be tried, and get a problem of its own that is removed later.
+Otherwise each image would be tried and get its own problem.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ REFUSAL_FACTOR = 10  # times as many of an address that answers, and refuses man
 
 
 class UnreachableAddresses:
-    """The addresses that count as away, after AT_A_TIME images in a row without an answer."""
+    """The URLs considered unreachable after READ_AHEAD_FILES consecutive failures."""
 
     def __init__(self):
         self._failed: Counter[str] = Counter()  # by address, images in a row
@@ -21,20 +21,17 @@ class UnreachableAddresses:
         self.addresses: set[str] = set()
 
     def is_unreachable(self, source: ImageSource) -> bool:
-        """Return whether this image is not to be tried now, because its address is away."""
+        """Return whether to skip this image."""
         return not isinstance(source, Path) and source.folder in self.addresses
 
     def record_answer(self, source: ImageSource) -> None:
-        """Record that this image was read."""
+        """Record a successful read."""
         if not isinstance(source, Path):
             self._failed[source.folder] = 0
             self._answered.add(source.folder)
 
     def record_failure(self, source: ImageSource, reason: str) -> bool:
-        """Record that this image could not be read; return whether its address was away already.
-
-        The failure of an image at such an address is not stored with the image.
-        """
+        """Record a failed read. Return whether its URL was already unreachable."""
         if isinstance(source, Path):
             return False
         if not reason.startswith(UNREADABLE_NOW_PROBLEM):

@@ -1,8 +1,4 @@
-"""The images that have yet to be embedded, in the order in which they are needed, a few at a time.
-
-The order is read once: at ten million images that takes a while. Images that people label meanwhile come first all the
-same, found by one look into an index.
-"""
+"""The queue of images to embed, whose slow order is read once."""
 
 import time
 
@@ -14,19 +10,13 @@ from annotator.store.labels import decisions
 
 
 class WorkList:
-    """Images to embed: labeled ones first, then in the order in which people will see them.
-
-    Attributes:
-        seconds: The time that reading the order took.
-        excluded_addresses: Addresses whose images are left out.
-    """
+    """Images to embed, labeled ones first, then in display order."""
 
     def __init__(self, db: Database, with_features: np.ndarray):
-        """Read the order of the images.
+        """Read the image order.
 
         Args:
-            db: The project's database.
-            with_features: Image ids that have features already.
+            with_features: Embedded image ids.
         """
         began = time.monotonic()
         self._db = db
@@ -41,11 +31,11 @@ class WorkList:
         self.excluded_addresses: set[str] = set()
 
     def __len__(self) -> int:
-        """Return the number of images that are not taken."""
+        """Return the number of waiting images."""
         return self._left
 
     def pop(self, count: int) -> list[int]:
-        """Return up to `count` image ids, newly labeled ones first; [] when none is left."""
+        """Return at most `count` image ids, newly labeled ones first."""
         labeled = images.load_ids_labeled_since(self._db, self._newest)
         taken = self._mark_taken(labeled[labeled < len(self._is_waiting)], count)
         while len(taken) < count and self._next < len(self._order):
@@ -55,13 +45,13 @@ class WorkList:
         return taken
 
     def exclude_address(self, address: str) -> None:
-        """Remove the images that lie at this address only."""
+        """Remove images stored only at this URL."""
         image_ids = images.load_ids_only_at_address(self._db, address)
         self._mark_taken(image_ids[image_ids < len(self._is_waiting)])
         self.excluded_addresses.add(address)
 
     def _mark_taken(self, image_ids: np.ndarray, max_count: int | None = None) -> list[int]:
-        """Mark up to `most` of these images that still wait as taken, and return their ids."""
+        """Mark at most `max_count` waiting images as taken. Return their ids."""
         image_ids = image_ids[self._is_waiting[image_ids]][:max_count]
         self._is_waiting[image_ids] = False
         self._left -= len(image_ids)

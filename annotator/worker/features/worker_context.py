@@ -1,4 +1,4 @@
-"""State shared by the worker's duties: the store, the features, the network, the heartbeat and the request to stop."""
+"""State shared by all duties: store, embeddings, backbone, heartbeat, stop flag."""
 
 import threading
 import time
@@ -16,16 +16,11 @@ if TYPE_CHECKING:
 
 
 class Stopped(Exception):
-    """The request to end, raised inside of a worker's duties."""
+    """A stop request, raised inside duties."""
 
 
 class WorkerContext:
-    """The state that all duties of a worker share.
-
-    Attributes:
-        cache: Features of the current backbone, None until `features` is called.
-        stop: Set when the worker was asked to end.
-    """
+    """The state shared by a worker's duties."""
 
     def __init__(self, db: Database):
         self.db = db
@@ -36,27 +31,27 @@ class WorkerContext:
         self._state: tuple = ()
 
     def report_state(self, state: str, done: int = 0, total: int = 0) -> None:
-        """Write the heartbeat: at once when the state is new, otherwise once in HEARTBEAT_SECONDS."""
+        """Write the heartbeat, throttled within a state."""
         seconds = time.monotonic()
         if (state, total) != self._state or seconds - self._beaten_at >= HEARTBEAT_SECONDS or done == total:
             heartbeat.beat(self.db, state, done, total)
             self._beaten_at, self._state = seconds, (state, total)
 
     def check_stop(self) -> None:
-        """Raise Stopped when the worker was asked to end."""
+        """Raise Stopped on request."""
         if self.stop.is_set():
             raise Stopped
 
     def get_backbone_name(self) -> str:
-        """Return the network of the next run; it can change at any time."""
+        """Return the next run's backbone, which may change anytime."""
         return configuration.get_backbone(self.db)
 
     def has_backbone(self) -> bool:
-        """Return whether a network is loaded already."""
+        """Return whether a backbone is loaded."""
         return self._network is not None
 
     def get_backbone(self) -> "Backbone":
-        """Return the network of the next run. Raises AnnotatorError when its weights cannot be had."""
+        """Return the next run's backbone. Raises AnnotatorError."""
         name = self.get_backbone_name()
         if self._network is None or self._network[0] != name:
             self.report_state("loading the network")
@@ -64,7 +59,7 @@ class WorkerContext:
         return self._network[1]
 
     def get_features(self) -> FeatureCache:
-        """Return the features of the current backbone that exist so far."""
+        """Return the current backbone's embeddings."""
         name = self.get_backbone_name()
         if self.cache is None or self.cache.folder != self.db.paths.features(name):
             self.cache = open_features(self.db, name)
@@ -72,5 +67,5 @@ class WorkerContext:
         return self.cache
 
     def release(self) -> None:
-        """Free the network and the features."""
+        """Free the backbone and embeddings."""
         self._network, self.cache = None, None

@@ -1,7 +1,4 @@
-"""A classifier's files: one ONNX file, or weights for torch with a JSON file beside them; and its card.
-
-All files are written, or none. An ONNX file is compared with torch before it gets its name.
-"""
+"""Writes a classifier and its model card, all files or none."""
 
 import contextlib
 import io
@@ -79,7 +76,7 @@ def write_classifier(
 
 
 class ClassifierModule(nn.Module):
-    """Pixels (n, 3, S, S) uint8 -> probabilities (n, C): what a file holds."""
+    """A module from pixels (n, 3, S, S) uint8 to probabilities (n, C)."""
 
     mean: Tensor
     scale: Tensor
@@ -103,11 +100,7 @@ class ClassifierModule(nn.Module):
 
 
 def _write_onnx(made: PortableClassifier, path: Path) -> None:
-    """Write the classifier as one ONNX file that holds its description.
-
-    Raises:
-        AnnotatorError: The network cannot be written as ONNX, or gives other probabilities there.
-    """
+    """Write one ONNX file. Raises AnnotatorError."""
     import onnx
 
     network, side = ClassifierModule(made), made.description.size
@@ -132,7 +125,7 @@ def _write_onnx(made: PortableClassifier, path: Path) -> None:
 
 
 def _check_same_probabilities(network: ClassifierModule, content: bytes, example: Tensor) -> None:
-    """Raise AnnotatorError where onnxruntime gives other probabilities than torch."""
+    """Raise AnnotatorError if onnxruntime and torch disagree."""
     import onnxruntime
 
     more = torch.cat([example, example.flip(3)[:1]])  # another number of images than it was traced with
@@ -158,7 +151,7 @@ def _write_weights(made: PortableClassifier, path: Path) -> None:
 
 
 def _build_file_paths(target: Path) -> list[Path]:
-    """Return the files of a classifier: itself, of .safetensors its .json, and its card."""
+    """Return the classifier's files, its card last."""
     suffix = target.suffix.lower()
     if suffix not in CLASSIFIER_SUFFIXES:
         raise AnnotatorError(
@@ -185,7 +178,7 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _silence_exporter() -> Iterator[None]:
-    """Keep what the exporter tells its developers from the terminal."""
+    """Hide the exporter's developer messages."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""A classifier in a .safetensors file with its .json file, as a torch module."""
+"""Loads a safetensors classifier as a torch module."""
 
 from pathlib import Path
 
@@ -18,13 +18,13 @@ from spmll.linear.training import Head
 
 
 def load_module(path: str | Path) -> ClassifierModule:
-    """Return the classifier as a torch module: pixels (n, 3, S, S) uint8, in RGB -> probabilities (n, C).
+    """Return a classifier as a torch module from RGB uint8 (n, 3, S, S) to probabilities (n, C).
 
     Args:
-        path: The .safetensors file that `annotator classifier` wrote; its .json file lies beside it.
+        path: A .safetensors file with its .json file.
 
     Raises:
-        AnnotatorError: The files are no classifier, or the network that it is built on cannot be had.
+        AnnotatorError: Invalid files, or missing backbone.
     """
     path = Path(path)
     try:
@@ -47,7 +47,7 @@ def load_module(path: str | Path) -> ClassifierModule:
 
 
 def _build_model(tensors: dict[str, Tensor]) -> PortableModel:
-    """Return the model of these tensors. Raises KeyError where some are missing."""
+    """Return the model. Raises KeyError for missing tensors."""
     if "centre" in tensors:
         return PortableEnsemble(tensors)
     head = Head(tensors["weight"].shape[1], tensors["weight"].shape[0])

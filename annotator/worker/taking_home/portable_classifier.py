@@ -1,9 +1,4 @@
-"""The classifier of a project's current run: its model, thresholds, and what its card says.
-
-The model is the one of the run (spmll/ensemble/portable.py), for an image of which nothing is known but its pixels.
-A slope and a shift a class, fitted to the published probabilities of all images, calibrate it. Classes without a model
-are left out.
-"""
+"""The portable classifier of a project's current run, calibrated per class to published probabilities."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -52,15 +47,12 @@ MAX_CALIBRATION_PAIRS = 500_000  # pairs that the calibration is fitted to, at m
 
 @dataclass(frozen=True, eq=False)
 class PortableClassifier:
-    """A classifier, ready to be written.
+    """A classifier, ready to write.
 
     Attributes:
-        backbone: The network, on the CPU.
-        state: The weights of the network by the names that its library gives them.
-        model: From features and regions to the logits of all classes of the run.
-        columns: (C,) int64, the classes among these that are taken home.
-        slopes, shifts: (C,) float32, which calibrate their logits.
-        description: What its file states about itself.
+        state: Backbone weights under their library's names.
+        columns: (C,) int64, indices of exported classes.
+        slopes, shifts: (C,) float32, logit calibration.
     """
 
     backbone: "Backbone"
@@ -138,7 +130,7 @@ def build_classifier(db: Database, limits: Limits, on_step: StepCallback) -> Por
 
 
 def _load_model(db: Database, predictions: Predictions) -> tuple[PortableModel, bool]:
-    """Return the model of the current run, and whether it is all of it, not a linear head that comes near."""
+    """Return the current run's model and whether it is complete."""
     folder = db.paths.run(predictions.run.id)
     if (portable := PortableEnsemble.load(folder / PORTABLE_MODEL_FILE)) is not None:
         return portable, True
@@ -149,7 +141,7 @@ def _load_model(db: Database, predictions: Predictions) -> tuple[PortableModel, 
 
 
 class _StoredFeatures:
-    """The stored features and regions of a project's images."""
+    """Stored image and region embeddings."""
 
     def __init__(self, db: Database, backbone: str):
         self.cache = open_features(db, backbone)
@@ -161,7 +153,7 @@ class _StoredFeatures:
         self._regions = _load_region_codes(self.cache)
 
     def score_images(self, model: PortableModel, on_step: StepCallback) -> np.ndarray:
-        """Return the logits (N, C) float32 of all images."""
+        """Return all logits (N, C) float32."""
         parts, images = [], len(self.cache)
         with torch.inference_mode():
             for start in range(0, images, IMAGES_PER_BLOCK):
@@ -172,11 +164,7 @@ class _StoredFeatures:
 
 
 def _load_region_codes(cache: FeatureCache) -> "Regions":
-    """Return the region codes of all images; nothing is written, because a worker may be at work.
-
-    Raises:
-        AnnotatorError: The worker has not coded the regions of some images yet.
-    """
+    """Return region codes without writing any, since a worker may run."""
     if cache.basis is None:
         return encode_regions(learn_region_basis(cache.features, cache.regions), cache.regions)
     if cache.list_uncoded_parts():
@@ -187,11 +175,7 @@ def _load_region_codes(cache: FeatureCache) -> "Regions":
 def _fit_calibration(
     logits: np.ndarray, image_ids: np.ndarray, predictions: Predictions, class_ids: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a slope and a shift a class, (C,) float32 each, by which logits (N, C) agree with what was published.
-
-    Each image counts as present by its published probability, and as absent by the rest, as in distillation (Hinton et
-    al., arXiv 1503.02531).
-    """
+    """Fit slopes and shifts (C,) float32 to published probabilities (Hinton et al., arXiv 1503.02531)."""
     most = max(1, MAX_CALIBRATION_PAIRS // len(class_ids))
     rows = np.sort(np.random.default_rng(0).permutation(len(logits))[:most])
     wanted = predictions.align(predictions.probabilities, image_ids[rows], class_ids).astype(np.float64)
@@ -212,7 +196,7 @@ def _fit_calibration(
 def _compute_mean_distance(
     chances: np.ndarray, image_ids: np.ndarray, predictions: Predictions, class_ids: np.ndarray
 ) -> float:
-    """Return the mean distance of probabilities (N, C) to the published ones; nan where none was published."""
+    """Return the mean distance of probabilities (N, C) to published ones, nan without any."""
     total = count = 0.0
     for start in range(0, len(chances), IMAGES_PER_BLOCK):
         rows = slice(start, start + IMAGES_PER_BLOCK)
@@ -223,7 +207,7 @@ def _compute_mean_distance(
 
 
 def _make_probability_lookup(chances: np.ndarray, cache: FeatureCache) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function from image ids (n,) to their rows of probabilities (N, C); nan for an image without."""
+    """Return a function from image ids (n,) to probabilities, nan if missing."""
     order = np.argsort(cache.image_ids, kind="stable")
     ordered = cache.image_ids[order]
 
@@ -237,7 +221,7 @@ def _make_probability_lookup(chances: np.ndarray, cache: FeatureCache) -> Callab
 def _compute_thresholds(
     db: Database, chances: np.ndarray, cache: FeatureCache, class_ids: np.ndarray, limits: Limits, calibrated: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the thresholds of each class, (C,) each: those of an export that this classifier fills in."""
+    """Return thresholds (C,) as an export would compute them."""
     order = np.argsort(cache.image_ids, kind="stable")
     labels, _ = audits.load_label_matrix(db, cache.image_ids[order], class_ids)
     cells = OpenCells(len(class_ids))
@@ -248,7 +232,7 @@ def _compute_thresholds(
 
 
 def _load_network(db: Database, name: str) -> "tuple[Backbone, dict[str, Tensor]]":
-    """Return a network on the CPU, and its weights without the classifier it was published with."""
+    """Return a backbone on the CPU and its weights."""
     from spmll.backbones.frozen_backbone import Backbone
 
     source = load_project_network(db, name)
@@ -260,7 +244,7 @@ def _load_network(db: Database, name: str) -> "tuple[Backbone, dict[str, Tensor]
 
 
 def _find_license(db: Database, name: str) -> str:
-    """Return the licence of a network's weights, of a joined one those of all; "" where one is not known."""
+    """Return the license of a backbone's weights, "" if unknown."""
     from spmll.backbones.packaged import PACKAGED_BACKBONES
     from spmll.backbones.pretrained import split_joined_name
     from spmll.backbones.published_weights import find_published_weights
@@ -276,7 +260,7 @@ def _find_license(db: Database, name: str) -> str:
 
 
 def _find_timm_architecture(name: str) -> str:
-    """Return the name by which timm makes this network; "" where it is no network of timm."""
+    """Return timm's architecture name, "" if not in timm."""
     import timm
 
     from spmll.backbones.packaged import PACKAGED_BACKBONES

@@ -1,8 +1,6 @@
-"""Calibrates a model's probabilities with what people answered to earlier predictions.
+"""Calibrates predicted probabilities with labels given after the predictions.
 
-Only answers to probabilities that were logged *before* the answer count: a model's probabilities of cells it was
-trained on prove nothing. Logged probabilities are the calibrated ones of their run; the calibration that is stored with
-the run turns them back into logits. The order of the images within a class stays as the model made it.
+Probabilities of training labels would prove nothing.
 """
 
 from dataclasses import dataclass, field
@@ -30,13 +28,12 @@ MIN_THRESHOLD, MAX_THRESHOLD = 0.25, 0.5  # between these a method's own thresho
 
 @dataclass(frozen=True, eq=False)
 class LoggedAnswers:
-    """Answers to logged predictions.
+    """Labels for logged predictions.
 
     Attributes:
-        logits: (n,), the model's own, before calibration.
-        columns: (n,), the columns of the classes in the next run.
+        logits: (n,), uncalibrated.
+        columns: (n,), class columns of the next run.
         present: (n,) bool.
-        left_out: One sentence for each kind of answer that cannot be used.
     """
 
     logits: np.ndarray
@@ -46,16 +43,9 @@ class LoggedAnswers:
 
 
 def load_logged_answers(db: Database, method: str, backbone: str, class_ids: list[int]) -> LoggedAnswers:
-    """Return the answers to predictions of earlier runs of this method on this backbone.
+    """Return labels for predictions of earlier runs with this method and backbone.
 
-    Answers about images that the backbone was fitted to are left out: the scores of such images are not like those of
-    others.
-
-    Args:
-        db: The project's database.
-        method: The name of the method.
-        backbone: The name of the network.
-        class_ids: Ascending, the columns of the result.
+    Images that the backbone was trained on are excluded.
     """
     left_out = []
     answers, odd = calibration_data.load_scored_answers(
@@ -85,17 +75,14 @@ def load_logged_answers(db: Database, method: str, backbone: str, class_ids: lis
 
 
 def fit_run_calibration(answers: LoggedAnswers, probabilities: np.ndarray, unknown: np.ndarray) -> Calibration | None:
-    """Return the calibration of a new run; None with fewer than MIN_ANSWERS answers.
+    """Return a new run's calibration, None with fewer than MIN_ANSWERS labels.
 
     Args:
-        answers: Answers to logged predictions.
-        probabilities: (N, C) float of the model, nan where it has none.
-        unknown: (N, C) bool, cells that nobody has answered: those the calibration is for.
+        probabilities: (N, C), nan if missing.
+        unknown: (N, C) bool, unanswered cells.
 
-    People are shown likely cells first. An answer is weighted by the number of unknown cells for each shown one, in its
-    bin of the logits. The weights are raised to a power below 1 ("flattened", Shimodaira 2000, "Improving predictive
-    inference under covariate shift by weighting the log-likelihood function"), so that no single answer counts for
-    thousands of cells.
+    Likely cells are shown first, so labels are weighted by the unanswered cells per shown one in their
+    logit bin, flattened by a power below 1 (Shimodaira 2000) to limit single labels.
     """
     if len(answers.logits) < MIN_ANSWERS:
         return None
@@ -115,15 +102,12 @@ def fit_run_calibration(answers: LoggedAnswers, probabilities: np.ndarray, unkno
 
 
 def make_identity_calibration(classes: int, answers: int) -> Calibration | None:
-    """Return the identity, stored with a run that its training has calibrated already (spmll/ensemble/stacking.py).
-
-    None with fewer than MIN_ANSWERS unbiased answers.
-    """
+    """Return the identity for runs calibrated in training, None with too few labels."""
     return None if answers < MIN_ANSWERS else Calibration("stacked", np.ones(classes), np.zeros(classes))
 
 
 def apply_calibration(calibration: Calibration | None, probabilities: np.ndarray) -> np.ndarray:
-    """Return the model's probabilities (N, C), calibrated; unchanged without a calibration."""
+    """Return calibrated probabilities (N, C)."""
     if calibration is None:
         return probabilities
     result = np.empty_like(probabilities)
@@ -134,7 +118,7 @@ def apply_calibration(calibration: Calibration | None, probabilities: np.ndarray
 
 
 class CalibratedRows:
-    """The model's probabilities (N, C), calibrated for the rows that are asked for (spmll.rows.Rows)."""
+    """Probabilities (N, C), calibrated per requested rows."""
 
     def __init__(self, calibration: Calibration | None, probabilities: Rows):
         self._calibration, self._probabilities = calibration, probabilities
@@ -148,10 +132,9 @@ class CalibratedRows:
 
 
 def compute_threshold(calibration: Calibration | None, threshold: float) -> float:
-    """Return the calibrated probability from which on a class is suggested.
+    """Return the calibrated probability above which a class is suggested.
 
-    It is the method's own threshold after calibration, on average over the classes, kept between MIN_THRESHOLD and
-    MAX_THRESHOLD.
+    This is the mean calibrated threshold of the method, clipped.
     """
     if calibration is None:
         return threshold
@@ -160,7 +143,7 @@ def compute_threshold(calibration: Calibration | None, threshold: float) -> floa
 
 
 def _parse_run_calibration(class_ids: Any, saved: Any) -> tuple[Calibration | None, np.ndarray]:
-    """Return a run's calibration, checked, and its classes (C,) int64. A damaged row raises one of several errors."""
+    """Return a run's calibration and classes (C,) int64."""
     columns = np.array(class_ids, np.int64)
     calibration = Calibration.from_dict(saved)
     if calibration is not None:

@@ -1,4 +1,4 @@
-"""Where, when and together with what the images of a project were taken, as trainings read it."""
+"""Capture place, time and event of images, as training input."""
 
 import numpy as np
 
@@ -9,12 +9,11 @@ from spmll.statistics.image_context import ImageContext
 
 
 def load(db: Database, image_ids: np.ndarray, events: np.ndarray | None) -> ImageContext | None:
-    """Return the context of images; None in a project that never asked for events.
+    """Return the capture context of images, None if the project has no events.
 
     Args:
-        db: The project's database.
         image_ids: (N,) int64.
-        events: (N,) int64, the event of each as it is stored; None: the project never asked for events.
+        events: (N,) int64.
     """
     if events is None or not len(events):
         return None

@@ -1,9 +1,6 @@
-"""Scoring all images of a project with a trained model on the machines of a cluster.
+"""Scores all images with a trained model on a cluster.
 
-A cluster gets the model once. Each call takes a chunk of images: where their features lie, if its machine sees the same
-files, else the features themselves (about 5 KB an image), and returns their probabilities, which are written by rows
-here. So this process holds a few chunks, however many images there are. Images that the cluster does not score are
-scored here: a training never fails because of a machine.
+Images that the cluster does not score are scored here, so no machine can fail a training.
 """
 
 import logging
@@ -39,12 +36,11 @@ RowArray = ShardedRows | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some images to score.
+    """A batch of images to score.
 
     Attributes:
         features: (n, D).
-        codes, lengths: (n, R, K) and (n, R), of their regions; None: without.
-        known: The labels of these images.
+        codes, lengths: Region codes (n, R, K) and (n, R), or None.
     """
 
     features: RowArray
@@ -58,7 +54,7 @@ SharedInputs = tuple[ImageModel, Basis | None]
 
 
 def score_chunk(shared: SharedInputs, chunk: Chunk) -> np.ndarray:
-    """Return the probabilities (n, C) float32 of a chunk; runs on any machine."""
+    """Return a chunk's probabilities (n, C) float32."""
     model, basis = shared
     parts = []
     with one_thread():
@@ -74,12 +70,8 @@ def score_chunk(shared: SharedInputs, chunk: Chunk) -> np.ndarray:
 class ClusterScoring:
     """A `Scoring` on the machines of a cluster.
 
-    Args:
-        ray: The module, connected.
-        folder: For the array of probabilities.
-
     Attributes:
-        problem_sentences: Sentences for a person: machines that are left out, images that were scored here.
+        problem_sentences: Excluded machines and locally scored images.
     """
 
     def __init__(self, ray: Any, use: ClusterUse, folder: Path):
@@ -95,7 +87,7 @@ class ClusterScoring:
         classes: int,
         tell: Callable[[], None],
     ) -> np.ndarray:
-        """Return the probabilities of all N images, (N, C) float32; what no machine can score is scored here."""
+        """Return all probabilities (N, C) float32, scored here if no machine can."""
         images = _Images(features, region_codes, known)
         shared = model, None if region_codes is None else region_codes.basis
         result = create_scratch_array(self._folder, (len(features), classes), np.float32)
@@ -126,7 +118,7 @@ class ClusterScoring:
     def _score_locally(
         self, starts: Sequence[int], shared: SharedInputs, images: "_Images", result: np.ndarray, tell
     ) -> None:
-        """Score in this process the chunks that the cluster has not scored."""
+        """Score the remaining chunks here."""
         self._add_note(
             f"{sum(images.get_chunk_size(start) for start in starts):,} of {len(result):,} images were scored here"
         )
@@ -146,7 +138,7 @@ class ClusterScoring:
 
 
 class _Images:
-    """The images of a collection, cut into chunks."""
+    """The images in chunks."""
 
     def __init__(self, features: Features, region_codes: Regions | None, known: Callable[[slice], KnownLabels]):
         self._features: RowArray = features if isinstance(features, ShardedRows) else np.asarray(features)
@@ -154,7 +146,7 @@ class _Images:
         self._known = known
 
     def choose_probe_files(self) -> list[tuple[Path, int]]:
-        """Return a few of the feature files, with their sizes; [] where the features are in memory."""
+        """Return sample embedding files with sizes, [] if in memory."""
         files = self._features.list_files() if isinstance(self._features, ShardedRows) else []
         some = files[:: max(1, len(files) // PROBED_FILES)][:PROBED_FILES]
         return [(path, path.stat().st_size) for path in some]
@@ -163,12 +155,7 @@ class _Images:
         return min(IMAGES_PER_CALL, len(self._features) - start)
 
     def make_chunk(self, start: int, *, include_features: bool) -> Chunk:
-        """Return the chunk of images that begins at a row.
-
-        Args:
-            start: The row.
-            include_features: Whether the chunk carries the features themselves, not only where they lie.
-        """
+        """Return the chunk from a row on, with embeddings or only their paths."""
         stop = start + self.get_chunk_size(start)
 
         def cut(array: RowArray | None) -> RowArray | None:
@@ -186,7 +173,7 @@ class _Images:
 
 
 def _get_code_arrays(region_codes: Regions | None) -> tuple[RowArray | None, RowArray | None]:
-    """Return codes (N, R, K) and lengths (N, R); (None, None) without region codes."""
+    """Return codes (N, R, K) and lengths (N, R), or (None, None)."""
     if region_codes is None:
         return None, None
     if isinstance(region_codes, StoredRegions):

@@ -1,4 +1,4 @@
-"""Predictions from elsewhere as a training reads them, and the versions and weights that a run stores of them."""
+"""External predictions as training input, and their versions and weights per run."""
 
 from dataclasses import dataclass
 
@@ -20,11 +20,11 @@ SourceVersions = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class ExternalPredictions:
-    """The sources of predictions at one moment.
+    """The prediction sources at one moment.
 
     Attributes:
-        versions: Of all sources, also of those without scores of these images and unreadable ones: a run has seen them.
-        scores: (source, its scores in the order of the features) of the others.
+        versions: Of all sources, even unreadable ones.
+        scores: (source id, scores in embedding order) of usable sources.
     """
 
     versions: SourceVersions
@@ -32,19 +32,16 @@ class ExternalPredictions:
 
     @property
     def can_guess(self) -> bool:
-        """Return whether a source gives probabilities, so that a run is possible without labels."""
+        """Return whether a source gives probabilities, so that training needs no labels."""
         return any(scores.is_probability for _, scores in self.scores)
 
     def build_source_weights(
         self, class_ids: list[int], weights: np.ndarray | None
     ) -> list[tuple[int, int, dict[int, float]]]:
-        """Return the sources as runs.publish stores them: source, version, and the weight by class.
-
-        The weights are {} where nothing was learned.
+        """Return (source id, version, weight by class) per source, {} if nothing was learned.
 
         Args:
-            class_ids: The ids of the classes.
-            weights: (C, K) of `scores`; None: nothing was learned.
+            weights: (C, K) for `scores`, or None.
         """
         place = {source_id: at for at, (source_id, _) in enumerate(self.scores)}
         return [
@@ -63,12 +60,12 @@ NO_PREDICTIONS = ExternalPredictions((), [])
 
 
 def are_used_by(method: str) -> bool:
-    """Return whether a method learns from other models: `auto` does, published methods are trained as published."""
+    """Return whether a method uses external predictions: only `auto` does."""
     return method == get_default_method_name()
 
 
 def load(db: Database, cache: FeatureCache, class_ids: list[int]) -> ExternalPredictions:
-    """Return the scores of all sources for the images with features."""
+    """Return all sources' scores for embedded images."""
     versions = prediction_sources.load_versions(db)
     scores: list[tuple[int, OutsideScores]] = []
     for opened in prediction_sources.open_scores(db, versions):
@@ -79,10 +76,10 @@ def load(db: Database, cache: FeatureCache, class_ids: list[int]) -> ExternalPre
 
 
 def load_name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) -> np.ndarray:
-    """Return the probabilities (N, C) float16 guessed from class names for the images with features, nan for none.
+    """Return probabilities predicted from class names: (N, C) float16, nan if missing.
 
     Raises:
-        AnnotatorError: Classes were not guessed from their names.
+        AnnotatorError: None exist.
     """
     for opened in prediction_sources.open_scores(db):
         if opened.source.name == prediction_sources.CLASS_NAMES_SOURCE:
@@ -96,7 +93,7 @@ def load_name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) ->
 
 
 def have_sources_changed(db: Database, run: Run | None, versions: SourceVersions) -> bool:
-    """Return whether a run without enough labels would differ from the current one, because sources have changed."""
+    """Return whether changed sources would change a run without enough labels."""
     before = runs.load_source_versions(db, run.id) if run else ()
     if before == versions:
         return False

@@ -1,4 +1,4 @@
-"""Publishes query orders that need features alone before there is a run, so that the first labels teach most."""
+"""Publishes query orders before the first run, from embeddings alone."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ REMAKE_GROWTH_FACTOR = 2.0
 
 
 class FirstOrderPublisher:
-    """The duty of making the orders before the first run; each worker has one instance."""
+    """The worker duty of ordering images before the first run."""
 
     def __init__(self, context: WorkerContext):
         self._context, self._db = context, context.db
@@ -21,10 +21,10 @@ class FirstOrderPublisher:
         self._is_over = False
 
     def publish_if_due(self, all_embedded: bool) -> bool:
-        """Publish orders if no run exists yet and enough images were added since the last orders; return True if so.
+        """Publish orders if no run exists and enough images were added. Return whether it did.
 
         Args:
-            all_embedded: Whether embedding is finished: then any added image is a reason.
+            all_embedded: If True, any added image suffices.
         """
         if self._is_over:
             return False

@@ -1,9 +1,7 @@
-"""Images that an adapted network was fitted to, whose answers cannot tell how reliable scores are.
+"""Labels of images that an adapted backbone was trained on, which say nothing about score quality.
 
-Their features contain the answers, so every model that learns from the features has seen them. Stacking and calibration
-leave them out. Likely mistakes are looked for among them as well: their answered cells get the scores of linear heads
-on the features of the network that was there first, fitted to the answers of other images (two halves), on the scale of
-the answers (Platt 1999).
+Stacking and calibration exclude them. The mistake search scores them with linear heads on the
+original backbone, fitted in halves and scaled (Platt 1999).
 """
 
 from collections.abc import Callable
@@ -28,11 +26,10 @@ SEED = 0
 
 
 def mark_biased(known: TrainingSet, fitted: np.ndarray) -> TrainingSet:
-    """Return the labels, with no label unbiased on images that a network was fitted to.
+    """Return the labels, none unbiased on images that a backbone was trained on.
 
     Args:
-        known: The labels of one moment.
-        fitted: (n,) bool, of the labeled images.
+        fitted: (n,) bool, labeled images.
     """
     return replace(known, unbiased=known.unbiased & ~fitted[:, None]) if fitted.any() else known
 
@@ -46,19 +43,11 @@ def score_unseen(
     probabilities: np.ndarray,
     tell: Callable[[], None] = lambda: None,
 ) -> None:
-    """Give unbiased answers on images that a network was fitted to probabilities of models that have not seen them.
+    """Overwrite probabilities of labels that the backbone was trained on, using heads that were not.
 
     Args:
-        db: The project's database.
-        cache: The features of the backbone that is used.
-        backbone: The name of the network.
-        known: All labels, unbiased as they were given.
-        fitted: (n,) bool, of the labeled images.
-        probabilities: (N, C) in the order of the cache; those cells are changed.
-        tell: Called between blocks of images.
-
-    Where the features of the first network are gone, those of the cache are taken: heads have not seen an answer then,
-    but the network has.
+        fitted: (n,) bool, labeled images.
+        probabilities: (N, C) in cache order, changed in place.
     """
     first = open_features(db, adapted_networks.find_first_parent(db, backbone))
     image_ids = cache.image_ids[known.rows]

@@ -1,10 +1,7 @@
-"""Publishes a new version of the current run after new decisions, in a fraction of a second, without a training.
+"""Publishes a corrected version of the current run within a second of new decisions, without training.
 
-Every class that was answered since the run's training gets a correction (spmll/ensemble/incremental_update.py). It is
-always fitted to all of these answers, so that a version does not depend on the ones before it. Only columns with newer
-answers change, in the probabilities and in the rankings. Files are written first, one row last: if the worker is killed
-in between, the previous version stays. Probabilities and codes of all images lie on the disk and pass through memory in
-blocks.
+Versions are independent. Files are written first and one row last, so a kill keeps the previous
+version.
 """
 
 from typing import Any
@@ -31,23 +28,17 @@ MAX_ANSWERS_PER_STATE = 2000  # the newest of each class and state that an updat
 
 
 class Updater:
-    """A publisher of versions of the current run; its state in memory is a cache of data on the disk."""
+    """A publisher of run versions. Its memory only caches files."""
 
     def __init__(self):
         self._codes = ImageCodesCache()
         self._run: _LoadedRun | None = None
 
     def update(self, db: Database, cache: FeatureCache) -> Run | None:
-        """Publish a version that includes all decisions; return its run.
-
-        None without new decisions, and if the run has other features.
-
-        Args:
-            db: The project's database.
-            cache: The features of the images.
+        """Publish a version with all decisions and return its run, or None if nothing is new.
 
         Raises:
-            DiskFull: The previous version stays, and the next call tries again.
+            DiskFull: The previous version stays.
         """
         run = runs.load_current_run(db)
         if run is None or cache.folder != db.paths.features(run.backbone):
@@ -73,7 +64,7 @@ class Updater:
         return runs.load_current_run(db)
 
     def _load_run(self, db: Database, run: Run, cache: FeatureCache) -> "_LoadedRun | None":
-        """Return this run with the codes of its images; None if they are not available."""
+        """Return this run with its image codes, None if unavailable."""
         if self._run is None or self._run.run_id != run.id:
             features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
             image_ids = cache.image_ids[: len(features)]
@@ -88,24 +79,16 @@ class Updater:
 
 
 class _LoadedRun:
-    """A run as its training left it, and the ranking of its newest version."""
+    """A run as trained, with the ranking of its newest version."""
 
     def __init__(self, db: Database, trained: Predictions, codes: ImageCodes, images: np.ndarray):
-        """Load the run's own probabilities and its ranking.
-
-        Args:
-            db: The project's database.
-            trained: The predictions of the newest version.
-            codes: The codes of images.
-            images: (N,) the rows of the run's images in codes.
-        """
         self.run_id = trained.run.id
         self._newest, self._codes, self._images = trained, codes, images
         self._trained = open_arrays(db, trained.run.id)[1]
         self._ranker = self._load_ranker(db, trained)
 
     def _load_ranker(self, db: Database, newest: Predictions) -> Ranker:
-        """Return the ranker of a version: the one its training has left, else one made from the stored rankings."""
+        """Return the ranker left by training, else one rebuilt from stored rankings."""
         run = newest.run
         ranker = rankings.pop_ranker(db, run.id)
         if ranker is not None and not run.version:
@@ -120,25 +103,16 @@ class _LoadedRun:
 
     @property
     def class_ids(self) -> list[int]:
-        """Return the class of each column."""
         return self._newest.class_ids.tolist()
 
     def find_columns(self, class_ids: set[int] | None) -> list[int]:
-        """Return the columns of these classes; all for None."""
+        """Return the columns of these classes, or all."""
         return [column for column, class_id in enumerate(self.class_ids) if class_ids is None or class_id in class_ids]
 
     def write_next_version(
         self, db: Database, before: Predictions, columns: list[int], newest: int, related: ClassRelations | None
     ) -> Rankings:
-        """Write the next version's probabilities and return its rankings. Raises DiskFull.
-
-        Args:
-            db: The project's database.
-            before: The predictions of the present version.
-            columns: The columns to bring up to date; the others stay as they are.
-            newest: The newest decision to include.
-            related: The relations of the columns, of which all or none are brought up to date; None: none.
-        """
+        """Write the next version with updated columns and return its rankings. Raises DiskFull."""
         run = before.run
         corrections = np.stack([self._fit_correction(db, run, column, newest) for column in columns])
         rows = _CorrectedRows(
@@ -171,7 +145,7 @@ class _LoadedRun:
 
 
 class _CorrectedRows:
-    """Probabilities (N, C) float16 of the next version, computed for the rows that are asked for (spmll.rows.Rows)."""
+    """The next version's probabilities (N, C) float16, computed per requested rows."""
 
     def __init__(
         self,
@@ -197,7 +171,7 @@ class _CorrectedRows:
         return block
 
     def compute_changed_columns(self) -> np.ndarray:
-        """Return the columns that change, (c, N) float16."""
+        """Return changed columns, (c, N) float16."""
         found = np.empty((len(self._columns), len(self)), np.float16)
         for start in range(0, len(self), CHUNK_ROWS):
             rows = slice(start, start + CHUNK_ROWS)
@@ -215,5 +189,4 @@ class _CorrectedRows:
 
 
 def _find_rows(wanted: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
-    """Return the places of image ids among `image_ids`, which contain them all."""
     return find_positions(wanted, image_ids, np.argsort(image_ids, kind="stable"))[0]

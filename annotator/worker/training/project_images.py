@@ -1,4 +1,4 @@
-"""The images of a project as trainers read them (spmll/trainers/base.py): cached features, region codes, maps."""
+"""The images of a project as trainers read them."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ProjectImages:
-    """The images of a feature cache, in its order."""
+    """The images of an embedding cache, in its order."""
 
     def __init__(
         self,
@@ -36,36 +36,31 @@ class ProjectImages:
         """Give trainers access to the images of a cache.
 
         Args:
-            db: The project's database.
-            cache: The features of the images.
-            backbone: The name of the network.
-            load: Returns the backbone; None: it is loaded by its name when it is needed.
-            regions: Keeps region codes from one training to the next.
-            class_ids: The classes of the columns.
+            load: Returns the backbone. None loads it by name.
         """
         self._class_ids = class_ids
         self._db, self._cache, self._backbone, self._load, self._regions = db, cache, backbone, load, regions
 
     @property
     def features(self) -> Rows:
-        """Return the features of the project's images."""
+        """Return the embeddings."""
         return self._cache.features
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Return what trainings keep from one to the next."""
+        """Return values kept between trainings."""
         return self._regions.memory
 
     def region_codes(self, progress: Progress) -> Regions:
-        """Return the codes of all images; only those of new images are made."""
+        """Return all region codes, computing only new ones."""
         return self._regions.get_codes(self._cache, lambda: progress("looking at regions of images", 0, 0))
 
     def name_scores(self) -> np.ndarray:
-        """Return the probabilities guessed from class names. Raises AnnotatorError where there are none."""
+        """Return probabilities predicted from class names. Raises AnnotatorError."""
         return external_predictions.load_name_scores(self._db, self._cache, list(self._class_ids))
 
     def maps(self) -> "ProjectMaps":
-        """Return the feature maps. Raises AnnotatorError when the backbone has none."""
+        """Return the feature maps. Raises AnnotatorError if unsupported."""
         # These take seconds to import, and only methods that read maps need them.
         from annotator.worker.features.map_cache import MapFiles
         from annotator.worker.training.project_maps import ProjectMaps

@@ -1,4 +1,4 @@
-"""The feature maps of a project's images as trainers read them (spmll/trainers/base.py)."""
+"""The feature maps of a project's images as trainers read them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,19 +17,14 @@ MAPS_PER_BLOCK = 32  # read from the disk
 
 
 class ProjectMaps:
-    """The feature maps of a project's images.
-
-    Maps of labeled images are stored on the disk, and those of the others if MAX_STORED_BYTES suffices for all. An
-    image
-    without a readable file is marked as a problem and skipped.
-    """
+    """A project's feature maps, stored for labeled images, for others if MAX_STORED_BYTES suffices."""
 
     def __init__(self, db: Database, files: MapFiles, image_ids: np.ndarray):
         self._db, self._files, self._image_ids = db, files, image_ids
         self.channels, self.weak, self.device = files.network.shape[0], WEAK_VIEW_COUNT, "cpu"
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-        """Return the rows that can be read, and augmented views of their feature maps."""
+        """Return which rows are readable and their augmented feature maps."""
         ids = self._image_ids[rows].tolist()
         self._make_maps(ids, True, "making feature maps", progress)
         readable = np.array([self._files.has_maps(image_id, True) for image_id in ids], bool)
@@ -37,7 +32,7 @@ class ProjectMaps:
         return readable, StoredMaps(self._files, with_maps)
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Yield blocks of rows that can be read, and their feature maps as they are."""
+        """Yield blocks of readable rows with unaugmented feature maps."""
         state, ids = "asking about all images", self._image_ids[rows].tolist()
         places = {image_id: place for place, image_id in enumerate(ids)}
         if len(ids) * self._files.bytes_each <= MAX_STORED_BYTES:
@@ -57,7 +52,6 @@ class ProjectMaps:
                 yield np.array([places[key] for key in maps]), list(maps.values())
 
     def _make_maps(self, ids: list[int], views: bool, state: str, progress: Progress) -> None:
-        """Make and store the maps of these images that do not exist."""
         progress(state, 0, len(ids))
         items = self._find_sources([image_id for image_id in ids if not self._files.has_maps(image_id, views)])
         have = len(ids) - len(items)
@@ -67,7 +61,7 @@ class ProjectMaps:
             progress(state, have + done, len(ids))
 
     def _find_sources(self, ids: list[int]) -> list[tuple[int, ImageSource]]:
-        """Return images with their source; those without a file are marked as problems."""
+        """Return images with their source, marking those without a file."""
         items: list[tuple[int, ImageSource]] = []
         for image_id in ids:
             try:

@@ -1,4 +1,4 @@
-"""Publishes a finished training as the current run: calibration, query orders, rankings, arrays, and its row."""
+"""Publishes a training as the current run: calibration, query orders, rankings, arrays."""
 
 import logging
 import time
@@ -48,23 +48,13 @@ def publish_run(
     left_out: Sequence[str],
     sources: Sequence[tuple[int, int, dict[int, float]]] = (),
 ) -> Run:
-    """Write the result of a training, and make its run the current one.
+    """Write the result of a training and make its run current.
 
     Args:
-        db: The project's database.
-        cache: The features of the images.
-        known: The labels that were trained on.
-        run_id: The id of the row that runs.begin made.
-        method: The method, with its parameters.
-        backbone: The name of the network.
-        outcome: The probabilities and the head.
-        losses: The loss of each epoch.
-        started: time.perf_counter() when the training began.
-        left_out: One sentence for each kind of rows of the database that could not be used.
-        sources: The predictions from elsewhere that it used (runs.publish).
+        started: time.perf_counter() at the start.
 
     Raises:
-        DiskFull: The previous run stays the current one.
+        DiskFull: The previous run stays current.
     """
     calibration, unusable = None, []
     recorded = calibrate.make_identity_calibration(len(known.class_ids), int(known.unbiased.sum()))
@@ -101,15 +91,10 @@ def publish_run(
 def write_run_files(
     db: Database, run_id: int, head: Head, scores: Rows, cache: FeatureCache, known: TrainingSet
 ) -> None:
-    """Write the run's files: query orders, probabilities, rankings, head.
+    """Write the run's query orders, probabilities, rankings and head.
 
     Args:
-        db: The project's database.
-        run_id: The id of the run.
-        head: The linear head.
-        scores: (N, C) float, calibrated, in the order of the cache; read by rows.
-        cache: The features of the images.
-        known: The labels that were trained on.
+        scores: (N, C), calibrated, in cache order.
     """
     folder, class_ids = db.paths.run(run_id), np.array(known.class_ids)
     labels = _LabelRows(known, len(cache.image_ids))
@@ -131,7 +116,7 @@ def write_run_files(
 
 
 class _ReorderedRows:
-    """Rows (N, ...) in another order, read when they are asked for (spmll.rows.Rows)."""
+    """Reordered rows (N, ...), read on request."""
 
     def __init__(self, rows: Rows, order: np.ndarray):
         self._rows, self._order = rows, order
@@ -145,7 +130,7 @@ class _ReorderedRows:
 
 
 class _LabelRows:
-    """The labels (N, C) int8 of all images, 0 where nobody has answered; made for the rows that are asked for."""
+    """Labels (N, C) int8 of all images, 0 unanswered, built per requested rows."""
 
     def __init__(self, known: TrainingSet, images: int):
         self._known = known
@@ -163,7 +148,7 @@ class _LabelRows:
 
 
 def describe_invalid_rows(db: Database, known: TrainingSet) -> list[str]:
-    """Return one sentence for each kind of rows that cannot be used; a training continues without them."""
+    """Return a sentence per kind of unusable rows, which training skips."""
     sentences = [
         *invalid_rows.describe_settings(db),
         *configuration.describe_ignored_settings(db),
@@ -177,7 +162,7 @@ def describe_invalid_rows(db: Database, known: TrainingSet) -> list[str]:
 
 
 def record_invalid_rows(db: Database, left_out: list[str]) -> None:
-    """Store the sentences about left-out rows for the status; log those that are new since the previous training."""
+    """Store the sentences for the status page and log new ones."""
     before = db.get_setting(LEFT_OUT_SETTING, [])
     for sentence in left_out:
         if sentence not in before:

@@ -1,4 +1,4 @@
-"""The relations of a project's classes, as what a run publishes has to obey them."""
+"""Class relations by column, which published probabilities must obey."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from spmll.statistics.relation_constraints import ClassRelations
 
 
 def load_related_columns(db: Database, class_ids: Sequence[int]) -> ClassRelations | None:
-    """Return the relations of the classes with these columns; None where there are none."""
+    """Return the relations of these classes by column, or None."""
     declared, column_of = (
         declared_relations.load_relations(db),
         {class_id: column for column, class_id in enumerate(class_ids)},
@@ -50,7 +50,7 @@ def list_related_columns(related: ClassRelations | None) -> list[int]:
 
 
 class ConsistentRows:
-    """Probabilities (N, C) that obey relations, made for the rows that are asked for (spmll.rows.Rows)."""
+    """Probabilities (N, C) that obey relations, computed per requested rows."""
 
     def __init__(self, rows: Rows, related: ClassRelations):
         self._rows, self._related = rows, related

@@ -1,8 +1,4 @@
-"""Decides when to train: when a training would add more than updates do, and for at most half of the time.
-
-The worker and `annotator bench effort` use the same `Schedule`; a simulation has no clock and skips the rules that
-depend on time.
-"""
+"""Decides when to train: when it beats updates, at most half of the time."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +26,7 @@ MAX_REQUESTED_REST_SECONDS = 30.0  # seconds of rest after a training at most, w
 
 @dataclass(frozen=True)
 class RunInputs:
-    """The inputs of a run: two runs with the same inputs are the same."""
+    """The inputs of a run. Equal inputs give equal runs."""
 
     newest_decision: int
     images: int
@@ -41,12 +37,7 @@ class RunInputs:
 
     @classmethod
     def from_project(cls, db: Database, embedded: int) -> "RunInputs":
-        """Return the inputs of a run that would begin now.
-
-        Args:
-            db: The project's database.
-            embedded: The number of images with features.
-        """
+        """Return the inputs of a run started now."""
         class_ids, method = tuple(class_.id for class_ in classes.load_active_classes(db)), configuration.get_method(db)
         sources = prediction_sources.load_versions(db) if external_predictions.are_used_by(method) else ()
         return cls(
@@ -61,26 +52,24 @@ class RunInputs:
 
     @property
     def urgent_inputs(self) -> tuple:
-        """Return the inputs other than decisions and sources: a change of these calls for a training at once."""
+        """Return the inputs whose change requires immediate training."""
         return (self.images, self.class_ids, self.method, self.backbone)
 
 
 class Schedule:
-    """The rules that decide when the next training is due; each worker has one instance.
+    """The rules that decide when training is due.
 
     Attributes:
-        last_end: When the last training ended, on the clock.
-        last_seconds: How long it took.
-        failed_inputs: The inputs of the last failed training: not retried before they change.
+        last_end: Clock time of the last training's end.
+        failed_inputs: Not retried until they change.
     """
 
     def __init__(self, clock: Callable[[], float] | None = time.monotonic):
-        """Make a schedule.
+        """Create a schedule.
 
         Args:
-            clock: Returns seconds. None: no time passes, and only the number of decisions counts: no training waits for
-                a rest, and none begins after a quiet moment or for the first positive of a class, because without rests
-                such trainings would follow each other without a pause.
+            clock: Returns seconds. None counts only decisions, since without rests the other rules would
+                train without pause.
         """
         self._clock = clock
         self.last_end = self.last_seconds = 0.0
@@ -90,15 +79,10 @@ class Schedule:
         self._sources_since = self._quiet_since
 
     def is_due(self, db: Database, embedded: int) -> bool:
-        """Return whether to train now: a training is requested, or enough has changed and enough images are labeled.
+        """Return whether to train now: on request, or if enough changed and enough images are labeled.
 
-        Args:
-            db: The project's database.
-            embedded: The number of images with features.
-
-        Enough has changed when there are other images, classes, or another method; MIN_NEW_DECISIONS decisions and
-        MIN_NEW_DECISION_SHARE
-        of the labels; a first positive of a class; or fewer decisions, and then none for QUIET_SECONDS.
+        Enough is other images, classes or method, MIN_NEW_DECISIONS and MIN_NEW_DECISION_SHARE, a class's
+        first positive, or fewer decisions followed by QUIET_SECONDS.
         """
         asked = jobs.is_training_requested(db)
         basis = RunInputs.from_project(db, embedded)
@@ -122,7 +106,7 @@ class Schedule:
         )
 
     def record_end(self, seconds: float) -> None:
-        """Record that a training of this many seconds has ended, successful or not."""
+        """Record the end of a training, successful or not."""
         self.last_end, self.last_seconds = self._clock() if self._clock else 0.0, seconds
 
     def _enough_changed(self, db: Database, basis: RunInputs, run: Run) -> bool:
@@ -154,8 +138,5 @@ class Schedule:
 
 
 def compute_rest_seconds(seconds: float, is_requested: bool) -> float:
-    """Return the seconds that the worker leaves the machine to others after a training that took `seconds`.
-
-    The rest is as long as the training, but at most MAX_REQUESTED_REST_SECONDS while somebody waits for the next one.
-    """
+    """Return the training's duration, capped at MAX_REQUESTED_REST_SECONDS on request."""
     return min(seconds, MAX_REQUESTED_REST_SECONDS) if is_requested else seconds

@@ -1,4 +1,4 @@
-"""One training: from decisions and cached features to probabilities for every image, published as a run."""
+"""One training, from decisions and embeddings to a published run."""
 
 import time
 from collections.abc import Callable
@@ -40,22 +40,15 @@ def train(
     regions: RegionCache | None = None,
     scoring: ScoringFunction | None = None,
 ) -> Run:
-    """Train on everything decided so far and publish the result.
+    """Train on all decisions and publish the result.
 
     Args:
-        db: The project's database.
-        cache: The features of the images.
-        method_name: A name in METHODS.
-        parameters: Parameters of the method that differ from its defaults.
-        backbone: The name of the network.
-        on_step: Called after every epoch, and more often where that takes long, with (state, done, of): the worker does
-            its other duties there.
-        load: Returns the backbone for a method that reads more than features; None: it is loaded by its name.
-        regions: Keeps region codes from one training to the next; None: they are made for this one.
-        scoring: Scores all images with the trained model; None: this process does.
+        parameters: Overrides of the method's defaults.
+        on_step: Called at least per epoch with (state, done, of), to run other duties.
+        regions: Keeps region codes between trainings.
+        scoring: None scores in this process.
 
-    Raises NothingToLearn without a positive label, ValueError for an unknown method or inputs that it cannot be trained
-    on, DiskFull. Invalid rows of the database are left out, and named in the status.
+    Raises NothingToLearn without a positive label, ValueError, DiskFull. Invalid rows are skipped.
     """
     started = time.perf_counter()
     answers = load_training_set(db, cache)

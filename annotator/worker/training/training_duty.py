@@ -1,4 +1,4 @@
-"""Trains with the configuration of the project when a training is due or requested."""
+"""Trains with the project's configuration when due or requested."""
 
 import logging
 import time
@@ -22,15 +22,13 @@ log = logging.getLogger("annotator.worker")
 
 
 class TrainingDuty:
-    """The duty of training, which also finishes the requests for it; each worker has one instance."""
+    """The worker duty of training."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback, scoring: "ScoringFunction | None" = None):
-        """Make the duty.
+        """Create the duty.
 
         Args:
-            context: The worker's context.
-            on_step: Called often during a training with (state, done, of).
-            scoring: As in worker/training/train.py.
+            on_step: Called with (state, done, of).
         """
         self._context, self._db, self._on_step, self._scoring = context, context.db, on_step, scoring
         self._regions = None  # RegionCache: importing torch takes seconds
@@ -41,7 +39,7 @@ class TrainingDuty:
         return self.schedule.is_due(self._db, len(self._context.get_features().image_ids))
 
     def train_or_record_error(self) -> bool:
-        """Train, and record an error for the pages to show; return True if a run was published."""
+        """Train or record the error for the pages. Return whether a run was published."""
         basis = RunInputs.from_project(self._db, len(self._context.get_features().image_ids))
         try:
             self.train()
@@ -60,8 +58,7 @@ class TrainingDuty:
     def train(self) -> Run:
         """Train and publish.
 
-        Earlier requests for a training are finished when it ends, successful or not; after a kill or a stop they wait
-        for the next worker.
+        Failure also finishes the requests. After a kill they wait for the next worker.
         """
         requests = jobs.claim(self._db, "train", limit=100)
         try:

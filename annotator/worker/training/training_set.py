@@ -1,4 +1,4 @@
-"""People's decisions as arrays, for images with cached features: labels, a mask, and which labels are unbiased."""
+"""Decisions about embedded images as arrays: labels, mask, unbiased flags."""
 
 from dataclasses import dataclass
 
@@ -16,21 +16,15 @@ from annotator.store.labels import label_cells
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """People's decisions in the form that training code takes.
+    """Decisions in the form that training takes.
 
     Attributes:
-        rows: (n,) rows of the feature cache: images with at least one label that is not 0, and images that are set
-            aside, which have no label and of which no cell is trained on.
-        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered; where people differ, the probable state by how often
-            each of them errs, if it is sure enough (quality/disagreement_resolution.py).
-        mask: (n, C) bool, False where somebody was unsure, or people differ and the state is not sure enough: such a
-            cell is not trained on, not even as unknown. It must not be written to: without such cells it takes no
-            memory.
-        class_ids: The classes of the columns.
-        unbiased: (n, C) bool, answers to questions that were not chosen by their answer
-            (store.labels.cells.training_cells); a probable state is not unbiased.
-        newest_decision_id: The newest decision these labels include.
-        invalid_count: The number of labels that were left out as invalid (store/database/invalid_rows.py).
+        rows: (n,) embedding rows of labeled and excluded images. The latter are not trained on.
+        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered.
+        mask: (n, C) bool, read-only, False for unsure or unresolved cells, not trained on even as
+            unanswered.
+        unbiased: (n, C) bool, labels of cells not selected by their label.
+        invalid_count: Number of skipped labels.
     """
 
     rows: np.ndarray
@@ -47,14 +41,14 @@ class TrainingSet:
         return int((self.labels == PRESENT).sum())
 
     def make_unknown_mask(self, images: int) -> np.ndarray:
-        """Return (N, C) bool, for all rows of the cache: cells that nobody has answered."""
+        """Return unanswered cells of all rows: (N, C) bool."""
         result = np.ones((images, len(self.class_ids)), bool)
         result[self.rows] = (self.labels == 0) & self.mask
         return result
 
 
 def load_training_set(db: Database, cache: FeatureCache) -> TrainingSet:
-    """Return the labels as of one moment, for images with cached features."""
+    """Return a consistent snapshot of the labels of embedded images."""
     with db.reading():  # classes come and go
         class_ids = [class_.id for class_ in classes.load_active_classes(db)]
         cells, odd, newest = label_cells.load_training_cells(db)
@@ -83,7 +77,7 @@ def load_training_set(db: Database, cache: FeatureCache) -> TrainingSet:
 
 
 def _apply_consensus(cells: np.ndarray, states: dict[tuple[int, int], int]) -> None:
-    """Set these cells to their probable state, in place; such a state is nobody's answer, so it is not unbiased."""
+    """Set cells to their probable state in place, as not unbiased, since no annotator gave it."""
     if not states:
         return
     rows = np.flatnonzero(cells[:, 2] == UNSURE)  # what people differ on is among these

@@ -1,8 +1,4 @@
-"""The thread that updates the current run as decisions arrive, beside the worker's other duties.
-
-Training, embedding and drawing have steps of seconds, which an update must not wait for. The two threads share the
-cores and learn from the store what is current.
-"""
+"""The thread that updates the current run as decisions arrive."""
 
 import logging
 import threading
@@ -25,17 +21,13 @@ log = logging.getLogger("annotator.worker")
 
 
 class UpdateThread:
-    """A thread that publishes updates, from `start` to `close`; each worker has one instance.
-
-    `close` waits for the update in progress.
-    """
+    """A thread that publishes updates from `start` to `close`."""
 
     def __init__(self, db: Database, cache: Callable[[], FeatureCache | None]):
-        """Make the thread; `start` starts it.
+        """Create the thread.
 
         Args:
-            db: The project's database.
-            cache: Returns the features that the worker has, None while it has none.
+            cache: Returns the worker's embeddings, or None.
         """
         self._db, self._cache, self._updater = db, cache, Updater()
         self._failed: tuple | None = None
@@ -43,21 +35,18 @@ class UpdateThread:
         self._thread = threading.Thread(target=self._run, name="updates", daemon=True)
 
     def start(self) -> None:
-        """Start the thread; call it from the thread that trains, which keeps its cores."""
+        """Start the thread. Call from the training thread, which keeps its cores."""
         fix_thread_count()
         self._thread.start()
 
     def close(self) -> None:
-        """Ask the thread to end, and wait until it has."""
+        """Stop the thread and wait for it."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def publish_pending_update(self) -> Run | None:
-        """Update the current run; return the updated run, None if there was nothing to do.
-
-        An error is recorded for the pages to show, and not retried before there is another decision or run.
-        """
+        """Update the current run and return it, or None. Errors are recorded, not retried."""
         run, cache = runs.load_current_run(self._db), self._cache()
         if run is None or cache is None:
             return None
